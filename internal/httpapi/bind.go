@@ -21,17 +21,18 @@ type binding struct {
 	user passerelle.UserID
 }
 
-// setter puts a node into a field, or returns what is wrong with it.
+// setter stores a node in a field, or returns what is wrong with it.
 type setter func(b *binding, v reflect.Value, n *node) error
 
-// nodeReader is a type that reads its own value, such as one that may be a string or an array.
+// nodeReader is a type that parses its own value, such as a value that may be a string or an
+// array.
 type nodeReader interface {
 	readNode(at *path, n *node) error
-	// schema describes the values it reads.
+	// schema describes the accepted values.
 	schema() *schema
 }
 
-// valued is a type with a closed set of words.
+// valued is a type with a fixed set of values.
 type valued interface{ Values() []string }
 
 // compile chooses the setter of a field by its type.
@@ -83,7 +84,7 @@ func implements[T any](t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[T]())
 }
 
-// as returns a field as an interface of its type, which compiling the plan has checked.
+// as returns a field as an interface that its type implements. newPlan has checked that it does.
 func as[T any](v reflect.Value) T {
 	own, ok := reflect.TypeAssert[T](v.Addr())
 	if !ok {
@@ -116,8 +117,8 @@ func setPointer(t reflect.Type, set setter) setter {
 	}
 }
 
-// setList reads an array. In a form or a query the items of a list of scalars
-// are separated by commas.
+// setList reads an array. In a form or a query, the items of a list of scalars are separated by
+// commas.
 func setList(t reflect.Type, set setter, scalar bool) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		items := n.nodes
@@ -156,7 +157,7 @@ const (
 	maxName    = 255
 )
 
-// bounded refuses a text that is longer than maxText.
+// bounded refuses a text longer than maxText.
 func (p *path) bounded(n *node) error {
 	if len(n.text) > maxText && utf8.RuneCountInString(n.text) > maxText {
 		return p.invalid("longer than %d characters", maxText)
@@ -205,7 +206,7 @@ func setText(r rules) setter {
 	}
 }
 
-// longest is how many characters a text may have.
+// longest is the largest number of characters of a text.
 func (r rules) longest() int64 {
 	if r.max == nil {
 		return maxText
@@ -241,10 +242,10 @@ func (r rules) span() string {
 	return fmt.Sprintf("from %d to %d", *r.min, *r.max)
 }
 
-// pathSetter binds a field to the path. An identifier is a positive decimal number as the
-// service writes it. Anything else names no resource and is answered like every missing
-// resource, not with a description of identifiers. A list of identifiers, separated by commas,
-// updates several objects.
+// pathSetter makes a setter for a field in the path. An identifier is a positive decimal number
+// as the service writes it. Any other text identifies no resource and is answered as not found,
+// without a description of identifiers. A list of identifiers, separated by commas, updates
+// several objects.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -285,8 +286,8 @@ func setIdentifiers(t reflect.Type, set setter) setter {
 	}
 }
 
-// set fills a struct from the members of an object. A null member is the same as an absent one,
-// except for types that read their own value and are not required.
+// set fills a struct from the members of an object. A null member has the same meaning as an
+// absent one, except for types that parse their own value and are not required.
 func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	if n.shape != object {
 		return b.path.wrong("an object", n)
@@ -311,7 +312,7 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct with one field for all members without a field of their own.
+// setOpen fills a struct that has one field for all members without a field of their own.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	named, rest := node{shape: object}, node{shape: object}
 	for _, member := range n.nodes {
@@ -331,7 +332,7 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	return f.set(b, v, &named)
 }
 
-// complete deals with the fields that did not come.
+// complete handles the fields that are absent in the request.
 func (f *fields) complete(b *binding, v reflect.Value, came uint64) error {
 	for i := range f.list {
 		if came&(1<<i) != 0 {
@@ -360,9 +361,9 @@ func (f *field) fill(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// unknown handles an undeclared name. It ignores names that clients of the family send. A
-// name that differs from a known one only in case is refused, because it would silently drop
-// a value.
+// unknown handles a name that is not declared. It ignores names that clients of this API family
+// send. A name that differs from a known one only in case is refused, because ignoring it would
+// silently drop a value.
 func (b *binding) unknown(name string, known []string) error {
 	if err := b.misspelt(name, known); err != nil || !b.strict {
 		return err

@@ -13,16 +13,16 @@ import (
 	"passerelle"
 )
 
-// formats are the media types a body may have. Clients of the family send all three. A body
-// without a type is read as JSON.
+// formats are the media types that a body may have. Clients of this API family send all three. A
+// body without a type is read as JSON.
 var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
 	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
 	"application/x-www-form-urlencoded": parseForm,
 	"multipart/form-data":               parseMultipart,
 }
 
-// parseBody reads a body into an object. An empty body is the empty object, whatever its type.
-// A body whose media type belongs to a field is the value of that field.
+// parseBody reads a body into an object. An empty body is the empty object, whatever its type. A
+// body with the media type of a field is the value of that field.
 func parseBody(body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil
@@ -79,7 +79,7 @@ func flat(values url.Values) (node, error) {
 	return form, nil
 }
 
-// maxParts bounds the work of a multipart body.
+// maxParts limits the number of parts of a multipart body.
 const maxParts = 1000
 
 func parseMultipart(body []byte, parameters map[string]string) (node, error) {
@@ -117,11 +117,11 @@ func withFiles(values url.Values, files []node) (node, error) {
 	return form, err
 }
 
-// part reads the next part of a multipart body, a file if it has a file's name,
-// or gives io.EOF after the last.
+// part reads the next part of a multipart body, which is a file if it has a file name. It
+// returns io.EOF after the last part.
 func part(reader *multipart.Reader) (node, error) {
 	p, err := reader.NextPart()
-	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body cut short, the bare one its end
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF means that the body was cut off, a bare EOF that it is complete
 		return node{}, io.EOF
 	}
 	if err != nil {
@@ -146,7 +146,7 @@ func notForFiles(n *node) error {
 	return at.invalid("must be a field with a name, not a file")
 }
 
-// refuseFiles lets a file come only in a field that is for one.
+// refuseFiles refuses a file in any field that does not accept files.
 func refuseFiles(body *node, p *plan) error {
 	for i := range body.nodes {
 		if body.nodes[i].shape != file {

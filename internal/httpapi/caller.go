@@ -18,18 +18,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// Caller is who calls and how: everything about a request that an endpoint may know besides its
-// input.
+// Caller describes who calls and how: everything about a request that an endpoint may use in
+// addition to its input.
 type Caller struct {
-	// Principal is zero on public routes. Its Domain is the identifier only. Caller.Domain
-	// hides it.
+	// Principal is zero on public routes. Its Domain is only the id. Caller.Domain hides it.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
 	// Settings are the domain's settings at the time of the request.
 	Settings settings.Values
-	// Base is the address root as the client called it, without a trailing
-	// slash: "http://127.0.0.1:8080/2.0". Links in answers begin with it.
+	// Base is the address root that the client called, without a trailing slash:
+	// "http://127.0.0.1:8080/2.0". Links in answers begin with Base.
 	Base string
 	// Now is the present instant of the domain.
 	Now time.Time
@@ -38,24 +37,24 @@ type Caller struct {
 	// Strict is set by "Prefer: handling=strict": unknown names are errors.
 	Strict bool
 	// Execution belongs to the request's idempotency key: pass it to store.Tx.Executed in the
-	// transaction that creates the requested object. Made is what an earlier execution under the
-	// key has created, or zero. When Made is not zero, the endpoint shows that object and creates
-	// nothing.
+	// transaction that creates the requested object. Made is the id of the object that an
+	// earlier execution with the key has created, or zero. When Made is not zero, the endpoint
+	// shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render makes the answer of a call from its output. Answer sets kept, which becomes the
-	// answer of the call.
+	// render makes the answer of a call from its output. Answer sets kept, which is then used as
+	// the answer of the call.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
-	// Address is the IP address that the request came from, as far as trusted proxies
-	// report it.
+	// Address is the IP address from which the request came, as far as trusted proxies report
+	// it.
 	Address string
 }
 
 // Answer renders an output for store.Tx.Answered: the transaction that creates an object then
-// stores the answer for repetitions.
+// also stores the answer for repetitions.
 func (c *Caller) Answer(out any) ([]byte, error) {
 	result, err := c.render(out)
 	if err != nil {
@@ -68,11 +67,11 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 // By names the caller in records of changes.
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
-// Needs says who may call a route. A token passes when its kind is in Kinds and it has one
-// scope of AnyScope. An empty list allows all. Only a public route may leave both empty.
+// Needs defines who may call a route. A token is accepted when its kind is in Kinds and it has
+// one scope of AnyScope. An empty list allows all. Both may be empty only for a public route.
 type Needs struct {
-	// Public routes are served without looking at the token at all, except
-	// for calls with the query parameter Guarded.
+	// Public routes are served without a check of the token, except calls with the query
+	// parameter Guarded.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind
@@ -80,15 +79,15 @@ type Needs struct {
 }
 
 var (
-	// Public is for endpoints that want no token.
+	// Public is for endpoints that need no token.
 	Public = Needs{Public: true}
-	// AnyToken is for endpoints that want one, of whatever kind.
+	// AnyToken is for endpoints that need a token of any kind.
 	AnyToken = Needs{Kinds: []access.TokenKind{
 		access.UserToken, access.CodeToken, access.ServiceToken, access.PaymentToken, access.ConfigToken, access.UsersToken,
 	}}
 )
 
-// open reports whether the call needs no token. A query that cannot be read is refused later,
+// open reports whether the call needs no token. A query that cannot be parsed is refused later,
 // before anything is served.
 func (n Needs) open(query string) bool {
 	if n.Guarded == "" {
@@ -108,12 +107,12 @@ func (n Needs) check(p access.Principal) error {
 	return nil
 }
 
-// Lacking is the refusal of a token without any of the scopes.
+// Lacking returns the error for a token that has none of the scopes.
 func Lacking(any ...passerelle.Scope) error {
 	return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "The token needs one of the scopes " + passerelle.Scopes(any).String() + "."}
 }
 
-// bearer takes the token out of the Authorization header, which must come once.
+// bearer returns the token in the Authorization header, which may occur only once.
 func bearer(header http.Header) (string, error) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -122,8 +121,8 @@ func bearer(header http.Header) (string, error) {
 	return Bearer(values[0])
 }
 
-// Bearer is the token of an Authorization header. The name of the scheme is case-insensitive
-// (RFC 9110). Old programs of this API family call it OAuth.
+// Bearer returns the token in the value of an Authorization header. The name of the scheme is
+// case-insensitive (RFC 9110). Older programs of this API family use the scheme OAuth.
 func Bearer(authorization string) (string, error) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
@@ -138,7 +137,7 @@ func unauthenticated(message string) error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: message}
 }
 
-// strict reads the preference of RFC 7240 to have unknown names refused.
+// strict reports whether the client prefers that unknown names are refused (RFC 7240).
 func strict(header http.Header) bool {
 	for _, value := range header["Prefer"] {
 		for preference := range strings.SplitSeq(value, ",") {
@@ -152,8 +151,9 @@ func strict(header http.Header) bool {
 	return false
 }
 
-// Origin is the scheme and host the client called. Headers of a proxy count only when the
-// connection comes from a trusted one. Of several values, that proxy wrote the last.
+// Origin returns the scheme and host that the client called. Headers of a proxy are used only
+// when the connection comes from a trusted proxy. Of several values, the last was written by
+// that proxy.
 func Origin(r *http.Request, trusted []netip.Prefix) (string, string) {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
@@ -191,9 +191,9 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address is the IP address that a request came from. Each proxy appends the address of its
-// peer to X-Forwarded-For. The caller is the last address that is not a trusted proxy. Anybody
-// could have written the addresses before it.
+// Address returns the IP address from which a request came. Each proxy appends the address of
+// its peer to X-Forwarded-For. The caller is the last address that is not a trusted proxy.
+// Anybody could have written the addresses before that one.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -207,8 +207,8 @@ func Address(r *http.Request, trusted []netip.Prefix) string {
 	return address
 }
 
-// withoutPort removes the port from an address in any spelling, because with ports no caller
-// would be recognised twice.
+// withoutPort removes the port from an address in any notation. Otherwise the same caller would
+// look different with each port.
 func withoutPort(said string) string {
 	if both, err := netip.ParseAddrPort(said); err == nil {
 		return both.Addr().String()
@@ -227,7 +227,7 @@ func last(values []string) string {
 // identify finds host, settings, zone and time, and refuses every request during maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
-	token, _ := bearer(x.request.Header) // one that is missing or wrong is told where one is needed
+	token, _ := bearer(x.request.Header) // a missing or wrong token is reported where one is required
 	served, shown, err := a.config.Domain(ctx, host, token)
 	if err != nil {
 		return err

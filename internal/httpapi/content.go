@@ -16,19 +16,20 @@ import (
 	"passerelle"
 )
 
-// Content is a file as output. It is sent as it is read, completely or in requested ranges.
+// Content is a file as output. It is sent while it is read, completely or in requested ranges.
 type Content struct {
 	// MediaType is the stated media type of the file. It is never guessed.
 	MediaType string
 	// Name is the file name for the browser, in any characters.
 	Name string
-	// Version changes with the content, and Modified is when it last changed; zero for unknown.
+	// Version changes with the content, and Modified is the time of the last change; zero when
+	// unknown.
 	Version  string
 	Modified time.Time
-	// Public files are the same for everybody. A client may keep them for a day without asking
+	// Public files are the same for all callers. A client may keep them for a day without asking
 	// again.
 	Public bool
-	// Body is closed once it was sent.
+	// Body is closed after it was sent.
 	Body io.ReadSeekCloser
 }
 
@@ -37,15 +38,15 @@ type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// Made is a file that was made for the answer and is in memory. It is the same as
-// long as its bytes are.
+// Made returns a file in memory that was generated for the answer. Its version depends only on
+// its bytes.
 func Made(mediaType, name string, content []byte) Content {
 	sum := sha256.Sum256(content)
 	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
 }
 
-// shownInPage are file types that a browser may display. Others could contain active content
-// from strangers, with the rights of the signed-in person.
+// shownInPage lists the file types that a browser may display. Other types could contain active
+// content from strangers, which would run with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
 // contentAnswer starts an answer with the bytes of a file. A client may cache it, and must
@@ -64,7 +65,7 @@ func contentAnswer(c Content, requestID string) answer {
 	keeping := "private, no-cache"
 	if c.Public {
 		keeping = "public, max-age=86400"
-		an.header.Set("Vary", "Origin") // which of an answer to one page is not for another
+		an.header.Set("Vary", "Origin") // an answer that one page may read must not be cached for another page
 	}
 	for name, value := range map[string]string{
 		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
@@ -74,8 +75,7 @@ func contentAnswer(c Content, requestID string) answer {
 	return an
 }
 
-// plainName is a name for a file without what leads to another folder or ends a
-// line.
+// plainName removes characters from a file name that lead to another folder or end a line.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -85,7 +85,7 @@ func plainName(name string) string {
 	}, strings.ToValidUTF8(name, "-"))
 }
 
-// writeContent sends the file, or what the client wants of it.
+// writeContent sends the file, or the ranges that the client requests.
 func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse func(error) answer) {
 	c := an.content
 	defer c.Body.Close()
@@ -111,8 +111,8 @@ func withoutNothing(r *http.Request) *http.Request {
 	return asked
 }
 
-// strictWriter replaces the plain text of the library by our error body, for an unsatisfiable
-// range and an unreadable file.
+// strictWriter replaces the plain text of the library by the API's error body, for an
+// unsatisfiable range and an unreadable file.
 type strictWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -126,7 +126,7 @@ var (
 )
 
 func (w *strictWriter) WriteHeader(status int) {
-	if status < http.StatusBadRequest || status == http.StatusPreconditionFailed { // which has no body
+	if status < http.StatusBadRequest || status == http.StatusPreconditionFailed { // 412 has no body
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
@@ -146,7 +146,7 @@ func (w *strictWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// refusal is the answer to a request's error.
+// refusal returns a function that answers a request with an error.
 func (a *API) refusal(ctx context.Context) func(error) answer {
 	return func(err error) answer { return a.failed(ctx, err) }
 }

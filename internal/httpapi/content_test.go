@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body has the bytes of a file, and counts how often it is closed.
+// body contains the bytes of a file, and counts how often it is closed.
 type body struct {
 	io.ReadSeeker
 	closed *int
@@ -25,7 +25,7 @@ func (b body) Close() error {
 	return nil
 }
 
-// unreadable claims to have content and has none.
+// unreadable reports a length but fails when it is read.
 type unreadable struct{ io.Reader }
 
 func (unreadable) Seek(int64, int) (int64, error) { return 0, errors.New("the disk is gone") }

@@ -9,13 +9,13 @@ import (
 	"passerelle/internal/settings"
 )
 
-// Pages in browsers may call the API when the domain lists their origin: the browser asks
-// first, and shows a page only answers that name its origin (the CORS protocol of the Fetch
-// standard). Tokens come in headers that a page has to set, never in cookies, so that no answer
-// permits credentials.
+// Pages in browsers may call the API when the domain lists their origin: the browser sends a
+// preflight, and lets a page read only answers that name its origin (the CORS protocol of the
+// Fetch standard). Tokens are in headers that a page must set, never in cookies, so no answer
+// allows credentials.
 
 // sharedHeaders are request headers that a page may send, and readHeaders response headers that
-// it may read, in addition to the ones always allowed.
+// it may read, in addition to those that CORS always allows.
 var (
 	sharedHeaders = strings.Join([]string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Prefer", "Range"}, ", ")
 	readHeaders   = strings.Join([]string{
@@ -24,10 +24,11 @@ var (
 	}, ", ")
 )
 
-// A browser asks again after this many seconds. For that time a removed origin may still call.
+// A browser sends the next preflight after this many seconds. During this time a removed origin
+// may still call.
 const preflightLife = "600"
 
-// admit lets a page of a listed origin read the answer, and reports whether it did.
+// admit allows a page of a listed origin to read the answer, and reports whether it did.
 func (x *exchange) admit(w http.ResponseWriter) bool {
 	origin := x.request.Header.Get("Origin")
 	if origin == "" {
@@ -43,8 +44,8 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a request is a preflight. A preflight has no token, and is answered
-// during maintenance too, so that the page learns of the maintenance from its call.
+// preflight reports whether a request is a preflight. A preflight has no token, and is also
+// answered during maintenance, so that the page learns of the maintenance from its call.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A page of a listed origin may read every answer, errors included. Browsers hide answers from
+// A page of a listed origin may read every answer, including errors. Browsers hide answers from
 // other pages.
 func TestCallsOfPages(t *testing.T) {
 	s := newService(t)
@@ -57,8 +57,8 @@ func from(origin string, pairs ...string) map[string]string {
 	return header
 }
 
-// A preflight gets the methods of the path and the headers of the API. From another origin it
-// is what it is without CORS: a method that no path has.
+// A preflight is answered with the methods of the path and the headers of the API. From another
+// origin it is answered like a request with a method that the path does not have.
 func TestQuestionsOfBrowsers(t *testing.T) {
 	s := newService(t)
 	const listed = "https://app.example"

@@ -12,12 +12,12 @@ import (
 	"passerelle"
 )
 
-// Position is where a page begins or ends: the values of the sort keys of an
-// item, the last of them unique. Values are int64, string, bool, or nil for
-// what sorts last.
+// Position is the position at which a page begins or ends: the values of the sort keys of an
+// item, the last of them unique. Values are int64, string, bool, or nil for values that are
+// last.
 type Position []any
 
-// cursor is the content of a link from one page to the next.
+// cursor is the content of a link from one page to another.
 type cursor struct {
 	Position Position `json:"p"`
 	// Backward cursors lead to the page that ends before the position.
@@ -26,14 +26,14 @@ type cursor struct {
 	Total int64 `json:"t"`
 }
 
-// cursorPurpose separates the authentication of cursors from all others and
-// changes with their content.
+// cursorPurpose separates the MACs of cursors from all other MACs. It must change when their
+// content changes.
 const cursorPurpose = "api cursor 1"
 
 var cursorText = base64.RawURLEncoding.Strict()
 
-// seal makes the opaque text of a cursor: its content and a MAC over content
-// and place, so that it opens nowhere else.
+// seal makes the opaque text of a cursor: its content and a MAC over content and place, so that
+// it is valid only for that place.
 func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, error) {
 	content, err := json.Marshal(c)
 	if err != nil {
@@ -43,8 +43,8 @@ func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, err
 	return cursorText.EncodeToString(content) + "." + cursorText.EncodeToString(tag), nil
 }
 
-// openCursor reads a cursor that seal made for the same place. It fails with Invalid and no
-// detail for anything else.
+// openCursor reads a cursor that seal made for the same place. For any other text it fails with
+// Invalid, without details.
 func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
 	var c cursor
 	fault := passerelle.InvalidField("cursor", "not a cursor of this list; follow the links of an answer unchanged")
@@ -65,14 +65,14 @@ func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (c
 	return c, c.Position.restore()
 }
 
-// joined joins content and place so that no other pair joins to the same.
+// joined joins content and place so that no other pair has the same result.
 func joined(content, place []byte) []byte {
 	both := strconv.AppendInt(nil, int64(len(content)), 10)
 	both = append(both, ' ')
 	return append(append(both, content...), place...)
 }
 
-// restore turns the numbers of JSON back into int64.
+// restore converts the numbers of JSON back into int64.
 func (p Position) restore() error {
 	for i, value := range p {
 		n, ok := value.(json.Number)

@@ -7,10 +7,10 @@ import (
 	"passerelle"
 )
 
-// DateRange is embedded by lists that can be bounded in time. The bounds are days, months or
-// years in the domain's zone. By default both are inclusive, and the upper one includes its
-// whole period. When it is embedded with the tag `max:"exclusive"`, the upper one stops at the
-// first instant of its period.
+// DateRange is embedded by the inputs of lists that can be limited in time. The limits are days,
+// months or years in the domain's zone. By default both are inclusive, and the upper limit
+// includes its whole period. When it is embedded with the tag `max:"exclusive"`, the range ends
+// at the first instant of the upper period.
 type DateRange struct {
 	MinDate string `query:"min_date" doc:"lower bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
 	MaxDate string `query:"max_date" doc:"upper bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
@@ -18,10 +18,10 @@ type DateRange struct {
 	from, until time.Time
 }
 
-// From is the first instant in the range; zero means no bound.
+// From is the first instant in the range; zero means no limit.
 func (d DateRange) From() time.Time { return d.from }
 
-// Until is the first instant after the range; zero means no bound.
+// Until is the first instant after the range; zero means no limit.
 func (d DateRange) Until() time.Time { return d.until }
 
 func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {
@@ -44,7 +44,7 @@ func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {
 	if tag.Get("max") == "exclusive" {
 		d.until = high.Start(zone)
 	}
-	if d.until.IsZero() { // the first instant there is, before which there is nothing
+	if d.until.IsZero() { // the earliest instant, before which no item exists
 		d.until = d.until.Add(time.Microsecond)
 	}
 	return nil

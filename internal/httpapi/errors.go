@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// errorBody is the body of every error answer: exactly these four keys, since
-// strict clients lose an error object that has others.
+// errorBody is the body of every error answer. It has exactly these four keys, because strict
+// clients cannot parse an error object with others.
 type errorBody struct {
 	Code        string  `json:"code" doc:"word to decide by"`
 	Description string  `json:"description" doc:"fixed sentence for the code"`
@@ -33,8 +33,8 @@ var kindStatus = map[passerelle.Kind]int{
 	passerelle.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codes are the words clients decide by, with the status each usually has and its sentence. With
-// finer, the code has this status for every kind of error.
+// codes are the error codes by which clients decide, with their usual status and description.
+// When finer is set, the code has this status for every kind of error.
 var codes = map[string]struct {
 	status      int
 	finer       bool
@@ -62,15 +62,14 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot answer at the moment."},
 }
 
-// fallbackDescription serves a code that has no sentence of its own, so that
-// the key is never empty.
+// fallbackDescription is used for a code without a description, so that the key is never empty.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status after the client has left. Only the access log shows it, to
-// distinguish it from a failure of the service.
+// statusClientGone is the status when the client has left before the answer. Only the access log
+// contains it, to distinguish this case from a failure of the service.
 const statusClientGone = 499
 
-// failure is an error ready to be answered.
+// failure is an error in the form of an answer.
 type failure struct {
 	status     int
 	code       string
@@ -78,8 +77,8 @@ type failure struct {
 	retryAfter int
 }
 
-// classify maps any error to what a client may know of it. Only a
-// *passerelle.Error carries text outwards.
+// classify converts any error to the information that a client may get. Only the text of a
+// *passerelle.Error is sent to clients.
 func classify(err error) failure {
 	var reported *passerelle.Error
 	switch {
@@ -111,12 +110,12 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a complete response, made before the first byte is written.
+// answer is a complete response, prepared before the first byte is written.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// content or stream is in the place of a body that is not JSON.
+	// content or stream replaces a body that is not JSON.
 	content *Content
 	stream  *Stream
 }
@@ -129,22 +128,22 @@ func newAnswer(status int, body []byte, requestID string) answer {
 		"X-Request-Id":           {requestID},
 	}
 	if status != http.StatusNoContent {
-		// Exactly this: a client of the family parses JSON only when the
-		// header has no charset.
+		// Without a charset, because clients of this API family parse JSON only when the header
+		// has exactly this value.
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	return answer{status: status, header: header, body: body}
 }
 
-// failed turns an error into an answer, and logs what the client must not see.
+// failed turns an error into an answer, and logs the details that the client must not see.
 func (a *API) failed(ctx context.Context, err error) answer {
 	f := classify(err)
 	a.logFailure(ctx, f, err)
 	id := a.config.RequestID(ctx)
 	body, marshalling := encode(f.body(id))
 	if marshalling != nil {
-		// Four strings always encode. This line guards against a later change.
+		// Four strings can always be encoded. This line protects against a later change.
 		body = []byte(`{"code":"bug","description":"An internal error happened.","message":null,"request_id":"` + id + `"}`)
 	}
 	failed := newAnswer(f.status, body, id)
@@ -161,7 +160,7 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	return failed
 }
 
-// methodError is a 405, whose answer names the methods of the path.
+// methodError is a 405 error, whose answer lists the methods of the path.
 type methodError struct {
 	allow string
 	cause error
@@ -193,16 +192,16 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	}
 	w.WriteHeader(an.status)
 	if r.Method != http.MethodHead {
-		// The client may have left, and nobody would see the error.
+		// The error is ignored, because the client may have left.
 		_, _ = w.Write(an.body)
 	}
 }
 
-// RawJSON is an output that is JSON already and is sent as it is.
+// RawJSON is an output that is already JSON and is sent unchanged.
 type RawJSON []byte
 
-// encode renders an output completely, so that a value that cannot be rendered becomes an error
-// and not half a body.
+// encode renders an output completely before it is sent, so that a value that cannot be rendered
+// becomes an error and not an incomplete body.
 func encode(out any) ([]byte, error) {
 	if document, ok := out.(RawJSON); ok {
 		return document, nil

@@ -10,19 +10,19 @@ import (
 	"passerelle"
 )
 
-// The limits of an expansion. Each name costs one query for any size of the list.
+// The limits of an expansion. Each name costs one query, for any length of the list.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20
 )
 
-// Expand is embedded by endpoints that can embed linked resources in objects of a type. Its
-// members with the tag expand are these resources. What can be embedded in one follows from its
-// own type, down to the greatest depth:
+// Expand is embedded by the inputs of endpoints that can embed linked resources in objects of a
+// type. The members of the type with the tag expand are these resources. The resources that can
+// be embedded in such a resource follow from its own type, down to the greatest depth:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
-// The tag without names members that the endpoint does not embed, separated by commas. Other
+// The tag without lists members that the endpoint does not embed, separated by commas. Other
 // names are ignored, because clients ask for names that no longer exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas, nested ones in brackets"`
@@ -30,8 +30,8 @@ type Expand[Of any] struct {
 	asked Expansion
 }
 
-// Linked are the resources that can be embedded in objects of a type, each with its
-// own type.
+// Linked returns the resources that can be embedded in objects of a type, each with its own
+// type.
 func Linked(of reflect.Type) map[string]reflect.Type {
 	known, _ := linked.Load(of)
 	if found, there := known.(map[string]reflect.Type); there {
@@ -45,7 +45,7 @@ func Linked(of reflect.Type) map[string]reflect.Type {
 	return found
 }
 
-// linked keeps what Linked found by type.
+// linked caches the results of Linked by type.
 var linked sync.Map
 
 func collectLinked(of reflect.Type, found map[string]reflect.Type) {
@@ -60,7 +60,7 @@ func collectLinked(of reflect.Type, found map[string]reflect.Type) {
 	}
 }
 
-// element is the type behind a pointer or in a list.
+// element returns the type behind a pointer or of a list's items.
 func element(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -77,7 +77,7 @@ type Branch struct {
 	Nested Expansion
 }
 
-// Has reports whether the name is to be embedded.
+// Has reports whether the expansion contains the name.
 func (e Expansion) Has(name string) bool { return e.find(name) != nil }
 
 // In returns the expansion within the resources of a name.
@@ -97,7 +97,7 @@ func (e Expansion) find(name string) *Branch {
 	return nil
 }
 
-// String writes the expansion as the parameter is written.
+// String returns the expansion in the syntax of the parameter.
 func (e Expansion) String() string {
 	words := make([]string, len(e))
 	for i, branch := range e {
@@ -144,7 +144,7 @@ func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	return ": " + strings.Join(words, ", ")
 }
 
-// among keeps the names that are known at their place.
+// among drops the names that are unknown at their place.
 func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion, error) {
 	var kept Expansion
 	for _, branch := range e {
@@ -209,7 +209,7 @@ func (p *expandParser) names(depth int) (Expansion, error) {
 	}
 }
 
-// with adds a branch, and joins it with one of the same name.
+// with adds a branch, or merges it with the branch of the same name.
 func (e Expansion) with(branch Branch) Expansion {
 	same := e.find(branch.Name)
 	if same == nil {
@@ -255,12 +255,13 @@ func (p *expandParser) name() string {
 	return name
 }
 
-// nameByte accepts points: some clients write connection.connector, which names nothing.
+// nameByte accepts points, because some clients send connection.connector, which matches no
+// name.
 func nameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// take consumes the byte if it comes next.
+// take consumes the byte if it is the next one.
 func (p *expandParser) take(c byte) bool {
 	p.space()
 	if p.rest == "" || p.rest[0] != c {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// flagWords are the spellings of a boolean in a query or a form, in lower
-// case. The empty word is the value-less flag: "?all" means true.
+// flagWords are the forms of a boolean in a query or a form, in lower case. The empty word is a
+// flag without a value: "?all" means true.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
 // setFlag reads a boolean: true and false in JSON, and flag words in a query or form.
@@ -26,7 +26,7 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// All is embedded by endpoints that leave out disabled or deleted items by default.
+// All is embedded by the inputs of endpoints that exclude disabled or deleted items by default.
 type All struct {
 	WithDisabled bool `query:"all" doc:"include what is disabled or deleted"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fuzzInput has a field of every kind that a body can hold.
+// fuzzInput has a field of every kind that a body can contain.
 type fuzzInput struct {
 	Text   string            `body:"text"`
 	Count  *int64            `body:"count"`
@@ -36,7 +36,7 @@ func bindFuzz(body node, strict bool) (fuzzInput, error) {
 	return in, err
 }
 
-// plain is the value of a node as encoding/json would decode it.
+// plain converts a node to the value that encoding/json would decode.
 func plain(n node) any {
 	switch n.shape {
 	case null:
@@ -92,7 +92,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
-// FuzzFlatBodies: a body without nesting means the same in all formats.
+// FuzzFlatBodies: a body without nesting has the same meaning in all formats.
 func FuzzFlatBodies(f *testing.F) {
 	f.Add("a", "12", true, "1.5")
 	f.Add("", "-1", false, "abc")
@@ -102,7 +102,7 @@ func FuzzFlatBodies(f *testing.F) {
 		form, formError := parseForm([]byte(values.Encode()), nil)
 		quoted, err := json.Marshal(map[string]any{"text": content, "amount": amount, "words": content, "flag": flag, "count": json.RawMessage(count)})
 		if err != nil || !utf8.ValidString(content) || !utf8.ValidString(amount) || !json.Valid([]byte(count)) || strings.TrimLeft(count, "-0123456789") != "" {
-			return // cannot be written in JSON
+			return // JSON cannot contain it
 		}
 		body, bodyError := parseJSON(quoted)
 		if (formError == nil) != (bodyError == nil) {
@@ -129,8 +129,8 @@ type tree struct {
 	C string `json:"c"`
 }
 
-// FuzzExpand: the text of an accepted expansion reads as the same expansion, and prints the same
-// again. The names that are kept are all known.
+// FuzzExpand: the text of an accepted expansion parses to the same expansion, and renders to the
+// same text again. It contains only known names.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)
@@ -157,7 +157,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor: only a cursor sealed for a place opens there, unchanged.
+// FuzzCursor: a cursor can be opened only for the place for which it was sealed, unchanged.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }
 	place := []byte("1 0 0 /items?")
@@ -191,7 +191,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// fakeMAC is quick and good enough for a fuzzer that does not know it.
+// fakeMAC is fast, and good enough because the fuzzer does not know it.
 func fakeMAC(purpose string, data []byte) []byte {
 	sum := uint64(14695981039346656037)
 	for _, b := range append([]byte(purpose), data...) {

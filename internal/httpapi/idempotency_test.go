@@ -17,7 +17,7 @@ func keyed(key, body string) call {
 	return c
 }
 
-// recordedAnswer is an answer as a client sees it.
+// recordedAnswer is an answer in the form that a client gets.
 type recordedAnswer struct {
 	status           int
 	body, replayed   string

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The matched pattern is reported, also for a refused request, and nothing for a request
-// without one.
+// The matched pattern is reported, also for a refused request. A request without a matching
+// route has none.
 func TestPatternsAreReported(t *testing.T) {
 	s := newService(t)
 	for _, c := range []call{

@@ -10,8 +10,9 @@ import (
 	"passerelle"
 )
 
-// shape is the kind of a node. A loose node comes from a form or query, where everything is
-// text and the field decides its meaning. A file comes from a form and has any bytes.
+// shape is the kind of a node. A loose node comes from a form or query, where every value is
+// text and the type of the field decides its meaning. A file comes from a form and may contain
+// any bytes.
 type shape uint8
 
 const (
@@ -28,11 +29,11 @@ const (
 // shapeNames are the names of shapes in messages, with article.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
-// maxDepth is how deep arrays and objects of a body may nest.
+// maxDepth limits the nesting of arrays and objects in a body.
 const maxDepth = 32
 
-// node is a value of a request before anyone knows its type. Numbers keep the digits of the
-// request and never become floats.
+// node is a value of a request before the type of its field is known. Numbers keep their digits
+// and never become floats.
 type node struct {
 	shape shape
 	// name is the key of a member of an object.
@@ -52,9 +53,9 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// parseJSON reads a body of JSON. The standard library decides whether the text is JSON. What
-// it tolerates and the API does not (repeated keys, invalid UTF-8, half surrogates) is refused
-// here by name.
+// parseJSON reads a body of JSON. The standard library decides whether the text is valid JSON.
+// Input that the library tolerates and the API does not (repeated keys, invalid UTF-8, half
+// surrogates) is refused here with a specific message.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)
@@ -89,7 +90,7 @@ func malformed(format string, args ...any) error {
 	return passerelle.InvalidField("body", format, args...)
 }
 
-// parser walks text that is known to be JSON, so it checks no grammar.
+// parser reads text that is known to be valid JSON, so it checks no grammar.
 type parser struct {
 	data string
 	pos  int
@@ -102,8 +103,8 @@ func (p *parser) space() {
 	}
 }
 
-// next skips white space and returns the byte that follows, or zero when the
-// engine let something pass that is not JSON.
+// next skips white space and returns the next byte, or zero when text was accepted as JSON that
+// is not.
 func (p *parser) next() byte {
 	p.space()
 	if p.pos >= len(p.data) {
@@ -144,8 +145,8 @@ func (p *parser) word() node {
 	return node{shape: number, text: word}
 }
 
-// text reads a string and refuses what text columns and other JSON readers
-// disagree about.
+// text reads a string and refuses characters that text columns and other JSON parsers treat
+// differently.
 func (p *parser) text() (string, error) {
 	start := p.pos
 	p.pos++
@@ -247,8 +248,8 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 	return member, nil
 }
 
-// names finds repeated keys: by comparing the few members of a usual object, and with a set for
-// many, so that no body costs the square of its size.
+// names finds repeated keys: by comparing the members of an object with few members, and with a
+// set for many, so that the cost never grows with the square of the size.
 type names struct{ many map[string]bool }
 
 const (

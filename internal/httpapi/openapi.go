@@ -11,17 +11,17 @@ import (
 	"passerelle"
 )
 
-// The OpenAPI document is made from the routes and from the same compiled
-// plans that read requests, so it cannot say anything else than the service
-// does.
+// The OpenAPI document is generated from the routes and from the same compiled plans that parse
+// requests, so it always agrees with the service.
 //
-// Generators were tried with a list that has a limit, a filter and an expansion. huma v2 makes
-// document and parser of types as well, but it takes an unknown parameter and one given twice in
-// silence, answers 422, and puts links to its schemas into every body. Strictness, pages,
-// expansions and errors that name a field would still be code of ours, on top of its own.
-// swaggest/openapi-go makes a document of types and does not parse: limits would stand in two
-// places. kin-openapi makes schemas of Go types, without the limits that the plans know; the
-// tests check this document with it. ogen writes a server out of a document that people write.
+// Generators were tried with a list that has a limit, a filter and an expansion. huma v2 also
+// generates the document and the parser from types, but it silently accepts unknown and repeated
+// parameters, answers 422, and adds links to its schemas to every body. Strictness, pages,
+// expansions and errors that name a field would still need code in this package, on top of the
+// library's. swaggest/openapi-go generates a document from types and does not parse: limits
+// would be in two places. kin-openapi generates schemas from Go types, without the limits in the
+// plans; the tests validate this document with it. ogen generates a server from a document that
+// people write.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`
@@ -154,7 +154,7 @@ func operationID(method, pattern string) string {
 	return id
 }
 
-// String says who may call, for people.
+// String describes in words who may call.
 func (n Needs) String() string {
 	if n.Public && n.Guarded == "" {
 		return "No token needed."
@@ -184,7 +184,7 @@ func (n Needs) scopes() []string {
 	return scopes
 }
 
-// security lists one alternative per scope, since any of them is enough.
+// security lists one alternative per scope, because any one of them is enough.
 func (n Needs) security() []map[string][]string {
 	if n.Public && n.Guarded == "" {
 		return []map[string][]string{}
@@ -271,7 +271,7 @@ func (e *endpoint) body(s *schemas) *content {
 	return body
 }
 
-// bodies describes the JSON body, and the part of it that a form can have.
+// bodies describes the JSON body, and the part of it that a form can contain.
 func (s *schemas) bodies(e *endpoint) (*schema, *schema) {
 	var (
 		whole *schema

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// document is the OpenAPI document of the sample, as clients get it.
+// document is the OpenAPI document of the sample in the form that clients get.
 func (s *service) document(t *testing.T) map[string]any {
 	t.Helper()
 	w := s.do(call{url: "/2.0/openapi.json"})
@@ -20,7 +20,7 @@ func (s *service) document(t *testing.T) map[string]any {
 	return got
 }
 
-// at follows a path of keys separated by spaces.
+// at returns the value at a path of keys, separated by spaces.
 func at(t testing.TB, value any, path string) any {
 	t.Helper()
 	for key := range strings.FieldsSeq(path) {

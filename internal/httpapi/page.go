@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Paging is embedded by every list that can exceed a page. Its handler calls Turn, which does
-// the rest.
+// Paging is embedded by the inputs of all lists that can exceed a page. The handler must call
+// Turn, which reads the page.
 type Paging struct {
 	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"number of items at most"`
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
@@ -27,10 +27,10 @@ type Paging struct {
 // LimitSet reports whether the request has a limit. Some lists require one from strict clients.
 func (p Paging) LimitSet() bool { return p.limitSet }
 
-// PageWindow is what a list handler reads from the store.
+// PageWindow defines the rows that a list handler reads from the store.
 type PageWindow struct {
-	// Limit is the number of rows to read, one more than the page, so that the page knows
-	// whether there are more.
+	// Limit is the number of rows to read. It is one more than the page has, so that the page
+	// can tell whether more rows follow.
 	Limit int
 	// Offset is the number of rows to skip first, only without a position.
 	Offset int64
@@ -42,12 +42,12 @@ type PageWindow struct {
 	Backward bool
 }
 
-// OfRows is the window over rows that have one order.
+// OfRows is the window for rows that have only one order.
 func (w PageWindow) OfRows() store.Window {
 	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
 }
 
-// Link is where another page is.
+// Link is the address of another page.
 type Link struct {
 	Href string `json:"href" doc:"full address of the page; to be used unchanged"`
 }
@@ -79,14 +79,14 @@ func (p *Paging) settle(x *exchange, _ reflect.StructTag) error {
 	return err
 }
 
-// window is the part of the list that the page needs.
+// window is the part of the list to be read for the page.
 func (p Paging) window() PageWindow {
 	return PageWindow{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
 }
 
 // Turn reads one page. fetch reads the rows of a window in its order. position returns the sort
 // keys of a row, a unique one last. count returns the number of rows of the filtered list, and
-// is called only when the page does not show it.
+// is called only when the page does not already show it.
 func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
@@ -129,12 +129,12 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// tells reports whether the page shows the total because it reaches the end.
+// tells reports whether the total follows from this page because the list ends on it.
 func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
-// around makes the links of a page from the positions of its first and last
-// item. An empty page that is not the first leads back to the first, since it
-// has no item to lead back from.
+// around makes the links of a page from the positions of its first and last item. An empty page
+// that is not the first has a link to the first page, because it has no item from which a link
+// could lead back.
 func (p Paging) around(ends []Position, more bool, total int64) (Links, error) {
 	links := Links{Self: p.links.self}
 	started := p.turn.Position != nil || p.Offset > 0
@@ -166,13 +166,14 @@ func (p Paging) back(links Links, started bool) Links {
 	return links
 }
 
-// linker makes the addresses of other pages of a list, with all parameters of
-// the request that is being answered.
+// linker makes the addresses of other pages of a list, with all parameters of the present
+// request.
 type linker struct {
 	base  string
 	query url.Values
 	self  Link
-	// place is what a cursor is bound to: domain, reach of the token, path and filters.
+	// place is the data that a cursor is bound to: the domain, the token's access, the path and
+	// the filters.
 	place []byte
 	mac   func(purpose string, data []byte) []byte
 }
@@ -209,8 +210,8 @@ func (l linker) to(c cursor) (*Link, error) {
 	return &link, nil
 }
 
-// bind names the list a cursor belongs to. The limit is left out, because a client may change
-// the size of its pages.
+// bind returns the place of the list that a cursor belongs to. It omits the limit, because a
+// client may change the size of its pages.
 func (l linker) bind(x *exchange) []byte {
 	filters := url.Values{}
 	for name, values := range l.query {

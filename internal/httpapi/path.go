@@ -9,12 +9,11 @@ import (
 	"passerelle"
 )
 
-// path is the place of a value in a request. It becomes text only when an error names it:
-// "instructions[0].beneficiary.label".
+// path is the position of a value in a request. It is converted to text only when an error names
+// it: "instructions[0].beneficiary.label".
 type path struct{ steps []step }
 
-// step is a key of an object, or a position in a list when index is not
-// negative.
+// step is a key of an object, or an index of a list when index is not negative.
 type step struct {
 	name  string
 	index int
@@ -26,7 +25,7 @@ func itemStep(index int) step     { return step{index: index} }
 func (p *path) enter(s step) { p.steps = append(p.steps, s) }
 func (p *path) leave()       { p.steps = p.steps[:len(p.steps)-1] }
 
-// maxShownName bounds the keys that errors repeat, since clients choose them.
+// maxShownName limits the length of keys that errors repeat, because clients choose them.
 const maxShownName = 60
 
 func (p *path) String() string {
@@ -47,7 +46,7 @@ func (p *path) String() string {
 	return b.String()
 }
 
-// shown makes a name that came from a client fit to be repeated.
+// shown makes a name from a client safe to be repeated.
 func shown(name string) string {
 	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?")
 	if utf8.RuneCountInString(name) > maxShownName {
@@ -65,7 +64,8 @@ func (p *path) wrong(want string, n *node) error {
 	return p.invalid("must be %s, not %s", want, shapeNames[n.shape])
 }
 
-// checkText refuses what databases cannot store, and what can be read in two ways.
+// checkText refuses characters that databases cannot store, and characters with more than one
+// interpretation.
 func (p *path) checkText(s string) error {
 	if !utf8.ValidString(s) {
 		return p.invalid("not valid UTF-8")
@@ -76,7 +76,7 @@ func (p *path) checkText(s string) error {
 	return nil
 }
 
-// hint is the end of a message about an unknown name.
+// hint is the last part of a message about an unknown name.
 func hint(name string, known []string) string {
 	if near := nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// plan describes what an input struct accepts. It is made once when the service starts,
-// so that no request reads a struct tag.
+// plan describes the input that an endpoint accepts. It is compiled once when the service
+// starts, so that requests do not read struct tags.
 //
-// One of the tags path, query, header and body says where the value of a field comes from,
-// followed by its name and optionally ",required". A field of the path with ",optional" is zero
-// in patterns without it. Further tags:
+// One of the tags path, query, header and body defines the source of a field, followed by its
+// name and optionally ",required". A field of the path with ",optional" is zero for patterns
+// that do not contain it. Other tags:
 //
 //	default  the value of a missing query parameter
 //	min, max the range of an integer; max alone is the length of a string in code points
@@ -23,16 +23,16 @@ import (
 //	example  an example for it
 //	raw      the media types of bodies that are the field, an UploadedFile
 //
-// The fields of an embedded struct count as fields of the input. When the struct has a settle
-// method (Paging, DateRange, Expand, SensitiveInput), it runs after everything is bound.
+// The fields of an embedded struct are fields of the input. When the struct has a method settle
+// (Paging, DateRange, Expand, SensitiveInput), it runs after everything is bound.
 //
-// A body with unknown keys has a field "*", a map of the keys that no other field takes. With
-// ",query", the map also takes query parameters that no field takes.
+// For a body with unknown keys, a field "*" is a map of the keys that have no other field. With
+// ",query", the map also contains query parameters without another field.
 //
 // A body field with ",whole" is a list that may also be the complete body.
 //
-// A body with several forms has a field for each: a pointer to a struct of body fields, with
-// the tag variant and a name for the document; see variant.go.
+// For a body with several forms, there is a field for each form: a pointer to a struct of body
+// fields, with the tag variant and a name for the document; see variant.go.
 type plan struct {
 	path, query, header fields
 	body                *fields
@@ -52,18 +52,18 @@ type field struct {
 	name     string
 	index    []int
 	required bool
-	// optional fields of the path are not in every pattern of their endpoint.
+	// optional fields of the path are missing in some patterns of their endpoint.
 	optional bool
 	// whole fields are lists that may be the complete body.
 	whole bool
-	// queried fields "*" take query parameters too.
+	// queried means that a field "*" also takes query parameters.
 	queried  bool
-	standard *node // the value when none came
+	standard *node // the default value
 	rules    rules
 	set      setter
-	// scalar fields can come in a form or a query.
+	// scalar fields can be in a form or a query.
 	scalar bool
-	// nullable fields distinguish null; for the others it is absence.
+	// nullable fields distinguish null from absence.
 	nullable bool
 	typ      reflect.Type
 	members  *fields // of an object, or of the items of a list of objects
@@ -78,7 +78,7 @@ type rules struct {
 	raw []string
 }
 
-// settlement finishes an embedded convention after binding.
+// settlement runs an embedded convention after binding.
 type settlement struct {
 	index []int
 	tag   reflect.StructTag
@@ -95,13 +95,13 @@ type describer interface {
 	describe(tag reflect.StructTag) string
 }
 
-// maxFields lets a word of bits remember which fields came.
+// maxFields is the number of fields for which one integer can record as bits which are present.
 const maxFields = 64
 
 var sources = []string{"path", "query", "header", "body"}
 
-// newPlan compiles an input type. It panics on a declaration that cannot work,
-// which happens when the service starts and in every test.
+// newPlan compiles an input type. It panics on an invalid declaration, when the service starts
+// and in every test.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("protocol: input %s is not a struct", in))
@@ -120,8 +120,7 @@ func newPlan(in reflect.Type) *plan {
 	return p
 }
 
-// anyKey is the name of a field that takes the keys of a body that no other
-// field takes.
+// anyKey is the name of a field that contains the keys of a body without another field.
 const anyKey = "*"
 
 func (p *plan) collect(in reflect.Type, at []int) {
@@ -185,7 +184,7 @@ func newRules(f reflect.StructField) rules {
 	return r
 }
 
-// rawField is the field that a complete body may be, or nil.
+// rawField is the field for a complete body of a media type, or nil.
 func (p *plan) rawField() *field {
 	at := slices.IndexFunc(p.body.list, func(f field) bool { return len(f.rules.raw) > 0 })
 	if at < 0 {
@@ -206,7 +205,7 @@ func bound(f reflect.StructField, tag string) *int64 {
 	return &value
 }
 
-// close makes the index by name, after the last field.
+// close builds the index by name, after the last field.
 func (f *fields) close(in reflect.Type) {
 	f.byName = make(map[string]int, len(f.list))
 	for i := range f.list {

@@ -7,13 +7,13 @@ import (
 	"passerelle/internal/settings"
 )
 
-// tokenParameter is where old programs of this API family put the token for reads. Addresses are
-// stored in places where headers are not, so a domain accepts a token there only when a setting
-// says so.
+// tokenParameter is the query parameter in which older programs of this API family send the
+// token for reads. Addresses are stored in places where headers are not, so a domain accepts a
+// token there only when a setting allows it.
 const tokenParameter = "token"
 
-// presented is the token of a request: from the header or, in domains that allow it, from the
-// address.
+// presented returns the token of a request: from the header or, in domains that allow it, from
+// the address.
 func (x *exchange) presented(inAddress string) (string, error) {
 	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
 		return bearer(x.request.Header)
@@ -24,8 +24,9 @@ func (x *exchange) presented(inAddress string) (string, error) {
 	return inAddress, nil
 }
 
-// hideToken removes the token from the address of a read, valid or not, so that links, cursors and
-// signatures never contain it. The parameter stays for endpoints that have one of that name.
+// hideToken removes the token from the address of a read, valid or not, so that links, cursors
+// and signatures never contain it. The parameter stays for endpoints that have a parameter with
+// this name.
 func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A read may have its token in the address when the domain accepts that. The token in the header
-// has precedence, and writes never use the address.
+// A read may have its token in the address when the domain allows that. The token in the header
+// takes precedence, and writes never use the address.
 func TestTokenInTheAddress(t *testing.T) {
 	s := newService(t)
 	refused := outcome{status: 401, code: "invalidToken", message: "The token is not valid."}
@@ -39,7 +39,7 @@ func TestTokenInTheAddress(t *testing.T) {
 	}
 }
 
-// Nothing made from the address contains its token, even where no token was needed.
+// Nothing that is derived from the address contains its token, even when no token was needed.
 func TestTokenOfTheAddressDoesNotComeBack(t *testing.T) {
 	s := newService(t)
 	for _, url := range []string{
@@ -55,7 +55,7 @@ func TestTokenOfTheAddressDoesNotComeBack(t *testing.T) {
 			t.Errorf("%s: %d %s\n%s", url, w.Code, answer, s.log.String())
 		}
 	}
-	// The links of a page lead on with the token in the header, and in the address.
+	// The links of a page work with the token in the header, and with the token in the address.
 	first := s.page(t, "/2.0/items?limit=2&token=reader", "")
 	second := s.page(t, first.Links.Next.Href, "reader")
 	third := s.page(t, second.Links.Next.Href+"&token=reader", "")

@@ -12,15 +12,15 @@ import (
 	"passerelle"
 )
 
-// ratePeriod is the period of a rate. A source that was quiet for a period may use the whole
+// ratePeriod is the period of a rate. A source that sent nothing for a period may use the whole
 // limit at once.
 const ratePeriod = time.Minute
 
-// networkBits is the part of an IPv6 address that identifies a customer, who has all addresses
-// below it.
+// networkBits is the length of the IPv6 prefix that identifies a customer, who has all addresses
+// in it.
 const networkBits = 64
 
-// source is whose requests are counted: a token or an address, in a domain.
+// source is the origin of counted requests: a token or an address, in a domain.
 type source struct {
 	domain  passerelle.DomainID
 	token   int64
@@ -28,7 +28,7 @@ type source struct {
 }
 
 func (x *exchange) fromAddress() source {
-	address, _ := netip.ParseAddr(x.caller.Address) // whoever has none shares one
+	address, _ := netip.ParseAddr(x.caller.Address) // callers without a valid address share one quota
 	address = address.Unmap()
 	bits := address.BitLen()
 	if address.Is6() {
@@ -46,11 +46,12 @@ func (x *exchange) fromToken() source {
 // source without a limit.
 type quota struct {
 	limit, remaining int64
-	// reset is when the whole limit is available again, and wait when one more request is.
+	// reset is the time until the whole limit is available again, and wait the time until one
+	// more request is.
 	reset, wait time.Duration
 }
 
-// show writes the headers of an answer.
+// show sets the headers of an answer.
 func (q quota) show(header http.Header) {
 	if q.limit == 0 {
 		return
@@ -63,15 +64,14 @@ func (q quota) show(header http.Header) {
 // seconds are whole seconds, rounded up.
 func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
 
-// maxSources bounds what a meter remembers, to a few megabytes.
+// maxSources limits the sources that a meter stores, to a few megabytes.
 const maxSources = 50_000
 
-// meter counts the requests of sources, in this process alone. Its zero value is
-// ready for use.
+// meter counts the requests of sources, only in this process. Its zero value is ready for use.
 type meter struct {
 	mu sync.Mutex
-	// whole is when each source has its whole limit again. Sources for which that has passed
-	// count as absent.
+	// whole is the time at which each source has its whole limit again. Sources for which that
+	// time has passed count as absent.
 	whole map[source]time.Time
 }
 
@@ -81,7 +81,7 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	whole := m.whole[from]
-	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // later than can be: the clock was set back
+	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // later than possible, so the clock was set back
 		whole = now
 	}
 	each := ratePeriod / time.Duration(limit)
@@ -93,7 +93,7 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 	return quota{limit: limit, remaining: int64((ratePeriod - after.Sub(now)) / each), reset: after.Sub(now)}
 }
 
-// evicted is how many sources note inspects, at random, each time.
+// evicted is the number of sources that note inspects at random in each call.
 const evicted = 8
 
 // note stores a source. Above half of maxSources, it inspects some sources and drops those that
@@ -114,7 +114,7 @@ func (m *meter) note(from source, whole, now time.Time) {
 	}
 }
 
-// limit refuses a request of a source that has used its share, which is the value of a setting.
+// limit refuses a request of a source that has used its quota, which a setting defines.
 func (a *API) limit(x *exchange, from source, key, whose string) error {
 	rate := x.caller.Settings.Int(key)
 	if rate == 0 || !x.caller.Settings.Limited(x.caller.Domain.Kind) {

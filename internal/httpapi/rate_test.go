@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ask reads something as the owner of a token at an address.
+// ask sends a read with a token from an address.
 func (s *service) ask(token, address string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "http://one.example/2.0/items/3", http.NoBody)
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -27,14 +27,13 @@ func rates(token, address string) map[string]string {
 	return map[string]string{settings.RateEnabled: "1", settings.TokenRate: token, settings.AddressRate: address}
 }
 
-// left is what an answer says about a quota.
+// left returns the quota that an answer reports.
 func left(w *httptest.ResponseRecorder) string {
 	h := w.Header()
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))
 }
 
-// Each token has its share of a minute, and gets it back bit by bit. Other sources are not
-// affected.
+// Each token has a quota per minute, and gets it back gradually. Other sources are not affected.
 func TestRateOfATokenIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("3", "0")
@@ -66,7 +65,7 @@ func TestRateOfATokenIsLimited(t *testing.T) {
 	}
 }
 
-// The refusal has the form of all errors, and comes before the token is looked at.
+// The refusal has the form of all errors, and comes before the token is checked.
 func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("5", "2")
@@ -88,7 +87,7 @@ func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s.check(t, call{url: "/2.0/items/3", token: "reader", remote: "192.0.2.1:1"}, outcome{status: 429, code: "rateLimited", message: "More than 2 requests a minute from this address"})
 }
 
-// Any number of addresses takes bounded memory, and nobody's share.
+// Any number of addresses takes limited memory, and does not reduce any other quota.
 func TestRatesTakeABoundedMemory(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("0", "2")

@@ -9,45 +9,43 @@ import (
 	"strings"
 )
 
-// Route is one endpoint as data. The table of routes has everything about who may call what.
-// The OpenAPI document is made from it.
+// Route is one endpoint as data. The table of routes defines all permissions of calls. The
+// OpenAPI document is made from it.
 type Route struct {
 	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
 	Method string
 	// Pattern is the path below the address root, with parameters in braces:
 	// "/payments/{paymentId}".
 	Pattern string
-	// Aliases are further patterns for the same endpoint. A parameter {userId} that an alias
-	// lacks is "me". Others that it lacks must be optional.
+	// Aliases are additional patterns for the same endpoint. A parameter {userId} that an alias
+	// lacks has the value "me". Other parameters that it lacks must be optional.
 	Aliases []string
-	// Unversioned routes also answer without the version segment in front.
+	// Unversioned routes can also be called without the version segment.
 	Unversioned bool
 	Needs       Needs
-	// Summary is a few words for the OpenAPI document, Doc the sentences
-	// below it.
+	// Summary is a short description for the OpenAPI document, and Doc a longer one.
 	Summary, Doc string
 	// MaxBody is the largest body, in bytes: a whole number of MiB. Zero means one MiB.
 	MaxBody int64
-	// Statuses are further success statuses for the OpenAPI document.
+	// Statuses are additional success statuses for the OpenAPI document.
 	Statuses []int
 	// Errors are codes of the endpoint in addition to those from its declaration (400, 401,
 	// 403, 404, 500).
 	Errors []string
-	// Tokens means that the answer has a token, which is not stored, so repetitions are not
-	// answered from memory.
+	// Tokens means that the answer contains a token, which is not stored, so repetitions do not
+	// get the stored answer.
 	Tokens bool
 	// Endpoint is Handle(function).
 	Endpoint Endpoint
 	// Redirects means that the route is a page for browsers, which another handler serves. The
-	// route is only in the document, with 302 as its success.
+	// route is only in the document, with 302 as its success status.
 	Redirects bool
 }
 
-// Update is the method of a route that changes a resource: POST and, as its
-// twin, PUT.
+// Update is the method of a route that changes a resource: both POST and PUT.
 const Update = "UPDATE"
 
-// methodsOf gives the methods of the wire for the method of a route.
+// methodsOf maps the method of a route to HTTP methods.
 var methodsOf = map[string][]string{
 	http.MethodGet:    {http.MethodGet, http.MethodHead},
 	http.MethodPost:   {http.MethodPost},
@@ -62,8 +60,7 @@ func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-// takesKey reports whether a repetition of the call under the same
-// Idempotency-Key is answered from memory.
+// takesKey reports whether a repeated call with the same Idempotency-Key gets the stored answer.
 func (r Route) takesKey() bool {
 	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
 }
@@ -74,12 +71,12 @@ type Endpoint struct {
 	call    func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }
 
-// Nothing is the output of an endpoint that answers 204 without a body, and the input of one
-// without parameters.
+// Nothing is the output of an endpoint that answers 204 without a body, and the input of an
+// endpoint without parameters.
 type Nothing struct{}
 
-// Handle makes an endpoint of a function. In is a struct with tagged fields (see plan). Out is
-// anything that encoding/json renders. The status is 200, 204 when Out is Nothing, or the
+// Handle makes an endpoint from a function. In is a struct with tagged fields (see plan). Out is
+// anything that encoding/json renders. The status is 200, or 204 when Out is Nothing, or the
 // result of Out's method HTTPStatus.
 func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
 	return Endpoint{
@@ -95,8 +92,8 @@ func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endp
 	}
 }
 
-// statusSayer is an output that can answer with another status than 200, such
-// as 202 when the client has to do something more.
+// statusSayer is an output that can set another status than 200, such as 202 when the client has
+// to act.
 type statusSayer interface{ HTTPStatus() int }
 
 func successStatus(out any) int {
@@ -153,7 +150,7 @@ func (e *endpoint) agree(pattern string) {
 	}
 }
 
-// userParameter may be "me" in a path, and is when a pattern lacks it.
+// userParameter may be "me" in a path, and is "me" when a pattern lacks it.
 const userParameter = "userId"
 
 func parameters(pattern string) []string {

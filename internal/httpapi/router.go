@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// router finds the endpoint of a path. It is a tree of segments. net/http's ServeMux would
-// answer some requests itself, with plain text or redirects, where the API promises its error
+// router finds the endpoint for a path. It is a tree of segments. net/http's ServeMux would
+// answer some requests itself, with plain text or redirects, where the API must send its error
 // body.
 type router struct {
 	literal map[string]*router
@@ -18,12 +18,12 @@ type router struct {
 	here    *resource
 }
 
-// resource is the endpoints of one path by method.
+// resource contains the endpoints of one path by method.
 type resource struct {
 	methods map[string]handler
 	// allow is the value of the Allow header.
 	allow string
-	// unversioned is true when a route of the path answers without the version.
+	// unversioned is true when a route of the path can be called without the version.
 	unversioned bool
 }
 
@@ -68,8 +68,8 @@ func (t *router) child(segment string) *router {
 	return t.literal[segment]
 }
 
-// find gives the resource at a path and the values of its parameters. A
-// literal segment wins over a parameter, but only if the rest fits.
+// find returns the resource at a path and the values of its parameters. A literal segment takes
+// precedence over a parameter, but only if the other segments match.
 func (t *router) find(path []string, values []string) (*resource, []string) {
 	if len(path) == 0 {
 		return t.here, values
@@ -85,10 +85,10 @@ func (t *router) find(path []string, values []string) (*resource, []string) {
 	return t.any.find(path[1:], append(values, path[0]))
 }
 
-// location is the path of a request taken apart.
+// location is the parsed path of a request.
 type location struct {
-	// version is the version segment as the client wrote it, doubled if it
-	// doubled it, and empty when there was none.
+	// version is the version segment in the client's form, doubled if the client doubled it, and
+	// empty when it is missing.
 	version string
 	// path is the rest, escaped, without a trailing slash.
 	path     string
@@ -97,9 +97,9 @@ type location struct {
 
 const version = "/2.0"
 
-// locate takes a path apart: the version segment, also written twice as
-// clients with a versioned base address do, and one trailing slash are
-// tolerated. Empty segments and dots name nothing.
+// locate parses a path. It accepts the version segment, also doubled because clients with a
+// versioned base address send it twice, and one trailing slash. Empty segments and dots match no
+// path.
 func locate(u *url.URL) (location, error) {
 	var at location
 	path := u.EscapedPath()

@@ -116,7 +116,7 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample has what the endpoints do besides answering.
+// sample contains the functions and records of the sample's endpoints.
 type sample struct {
 	mu      sync.Mutex
 	created int
@@ -324,14 +324,15 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates are settings of all domains about rates, and later is how far the clock advances.
+	// rates are settings about rates in all domains, and later is the time by which the clock is
+	// advanced.
 	rates map[string]string
 	later time.Duration
 	// matched are the routes found, in order.
 	matched []string
 	db      *store.DB
 	log     strings.Builder
-	// unsigned is true in a domain that does not sign.
+	// unsigned is true in a domain that does not sign answers.
 	unsigned bool
 }
 
@@ -353,7 +354,8 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// sign signs with the name of the caller. A domain without signatures refuses.
+// sign makes a signature from the name of the caller. For a domain without signatures it returns
+// an error.
 func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")
@@ -419,7 +421,7 @@ func authenticate(_ context.Context, d passerelle.Domain, shown access.BearerTok
 	return p, nil
 }
 
-// call is a request in a table. Zero fields are left out.
+// call is a request in a table of tests. Zero fields are omitted.
 type call struct {
 	method, url, token, body, contentType string
 	header                                map[string]string

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// schema is the part of JSON Schema 2020-12 that the document uses. It is written by hand: the
-// compiled plans, which no library knows, describe the inputs, and the rest is these few members.
+// schema is the part of JSON Schema 2020-12 that the document uses. It has no library: no
+// library can read the compiled plans that describe inputs, and outputs need only these few
+// members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Type                 any                `json:"type,omitempty"` // a word, or several
@@ -36,12 +37,12 @@ type schemas struct {
 	types map[string]reflect.Type
 }
 
-// selfDescribed is an output type whose JSON is not what its Go type suggests.
-// The method returns the members of its JSON Schema. Types of other packages
-// can have it without knowing this one.
+// selfDescribed is an output type whose JSON differs from its Go type. The method returns the
+// members of its JSON Schema. Types of other packages can implement it without importing this
+// package.
 type selfDescribed interface{ JSONSchema() map[string]any }
 
-// output describes a type as encoding/json renders it.
+// output describes the JSON that encoding/json renders for a type.
 func (s *schemas) output(t reflect.Type) *schema {
 	zero := reflect.Zero(t).Interface()
 	if own, ok := zero.(selfDescribed); ok && t.Kind() != reflect.Pointer {
@@ -75,7 +76,7 @@ func (s *schemas) outputKind(t reflect.Type) *schema {
 	return scalar(t, nil)
 }
 
-// scalars are the JSON types of Go's kinds. There is no float: amounts are
+// scalars maps kinds of Go types to JSON types. It contains no float, because amounts are
 // decimals that describe themselves.
 var scalars = map[reflect.Kind]string{
 	reflect.String: "string", reflect.Bool: "boolean",
@@ -120,7 +121,7 @@ func nullable(s *schema) *schema {
 	return &out
 }
 
-// component gives a struct type a name in the document. Two types with one name are
+// component gives a struct type a name in the document. Two types with the same name are
 // distinguished by their packages.
 func (s *schemas) component(t reflect.Type, describe func() *schema) *schema {
 	if t.Name() == "" {
@@ -159,7 +160,8 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers are the members of an embedded pointer, which occur all or none.
+// optionalMembers handles the members of an embedded pointer, which are all present or all
+// absent.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
 	s.members(out, t)
@@ -176,7 +178,7 @@ func (s *schema) property(value *schema, f reflect.StructField, name, options st
 	s.Properties[name] = newRules(f).describe(value)
 }
 
-// describe adds what tags say to a schema.
+// describe adds the rules of the tags to a schema.
 func (r rules) describe(s *schema) *schema {
 	out := *s
 	if r.doc != "" {
@@ -211,7 +213,8 @@ func (s *schemas) input(f *field) *schema {
 	return out
 }
 
-// bound adds the length of texts, also in a list or under free names.
+// bound adds the length limit of texts, also for the items of a list and for members with free
+// names.
 func (r rules) bound(s *schema) {
 	types, several := s.Type.([]string)
 	if (s.Type == "string" || several && slices.Contains(types, "string")) && s.Enum == nil && s.Format == "" {
@@ -261,7 +264,7 @@ func (s *schemas) inputs(f *fields) *schema {
 	return out
 }
 
-// variant describes one of several bodies, under its own name.
+// variant describes one of several bodies as a named schema.
 func (s *schemas) variant(v variant) *schema {
 	s.named[v.name] = s.inputs(v.fields)
 	return &schema{Ref: "#/components/schemas/" + v.name}

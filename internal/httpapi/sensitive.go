@@ -11,8 +11,8 @@ type SensitiveInput struct {
 	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. The token of one payment shows those of the payer, and those of beneficiaries with payments:allow-sensitive"`
 }
 
-// settle refuses the flag to a token that does not itself carry the right to
-// validate or to see: administration alone does not include it.
+// settle refuses the flag for a token that does not itself have the right to validate or to see
+// these fields: the administration scope alone is not enough.
 func (s *SensitiveInput) settle(x *exchange, _ reflect.StructTag) error {
 	if !s.ShowSensitive || x.caller.Scopes.Has(passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsSensitive) {
 		return nil

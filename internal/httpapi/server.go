@@ -19,40 +19,40 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config wires the package to the rest of the service. Every function must be set. They are
-// called concurrently.
+// Config contains the functions and values that the package needs from the service. Every
+// function must be set. They are called concurrently.
 type Config struct {
-	// Domain loads what a request needs of the domain of a host, and looks up the bearer token,
-	// if any. It fails with NotFound for an unknown host.
+	// Domain loads the data that a request needs of the domain of a host, and looks up the
+	// bearer token, if any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
 	// Authenticate resolves a bearer token of the domain. It fails with Unauthenticated, code
-	// invalidToken, for an unknown, expired or revoked one.
+	// invalidToken, for an unknown, expired or revoked token.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.BearerToken) (access.Principal, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
-	// Sign returns how an answer to the caller is signed. It fails with Invalid for a domain
-	// that does not sign.
+	// Sign returns the function that signs an answer to the caller. It fails with Invalid for a
+	// domain that does not sign answers.
 	Sign func(ctx context.Context, c *Caller) (SignFunc, error)
-	// RequestID gives the identifier of the request, decimal digits.
+	// RequestID returns the id of the request, which consists of decimal digits.
 	RequestID func(ctx context.Context) string
 	// Matched receives the pattern of the matched route with the version:
-	// "/2.0/payments/{paymentId}". It is fit for logs and metrics, which a path with
-	// identifiers is not.
+	// "/2.0/payments/{paymentId}". Unlike a path with ids, the pattern may be used in logs and
+	// metrics.
 	Matched func(ctx context.Context, pattern string)
 	// Now is the real clock.
 	Now func() time.Time
 	// Unserved returns the message for an unknown path in a family of calls that the service
 	// does not have; empty for others. It may be nil.
 	Unserved func(segments []string) string
-	// Answers keeps answers for repetitions under an Idempotency-Key.
+	// Answers stores answers for repetitions with an Idempotency-Key.
 	Answers *store.DB
-	// TrustedProxies are the networks whose X-Forwarded headers count.
+	// TrustedProxies are the networks whose X-Forwarded headers are used.
 	TrustedProxies []netip.Prefix
 	Log            *slog.Logger
 }
 
-// API serves the routes it was made with. It is an http.Handler. Requests for other paths get
-// the error body of a 404.
+// API serves the given routes. It is an http.Handler. Requests for other paths get a 404 with
+// the error body.
 type API struct {
 	config   Config
 	router   router
@@ -60,8 +60,8 @@ type API struct {
 	meter    meter
 }
 
-// New makes the handler of the routes and of the OpenAPI document that describes them. It
-// panics for a wrongly declared route. A wrong output panics when the document is first read.
+// New makes the handler of the routes and of the OpenAPI document that describes them. It panics
+// for a wrongly declared route. A wrong output type panics when the document is first requested.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
 	routes = append(routes[:len(routes):len(routes)], a.documentRoute())
@@ -79,8 +79,8 @@ func New(config Config, routes []Route) *API {
 	return a
 }
 
-// documentRoute serves the OpenAPI document, which is rendered on the first request, because most
-// processes never get one.
+// documentRoute serves the OpenAPI document, which is rendered at the first request, because
+// most processes never get one.
 func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
@@ -89,22 +89,22 @@ func (a *API) documentRoute() Route {
 	}
 }
 
-// Document is the OpenAPI document of the routes, as it is served.
+// Document returns the OpenAPI document of the routes in the served form.
 func (a *API) Document() RawJSON { return a.document() }
 
 // exchange is one request and its answer.
 type exchange struct {
-	request *http.Request // without a token in its address, once a route was found
+	request *http.Request // its address has no token after a route was found
 	location
 	endpoint *endpoint
-	// pattern is the matched pattern of the endpoint, and names and values its parameters.
+	// pattern is the matched pattern of the endpoint. names and values are its parameters.
 	pattern       string
 	names, values []string
 	query         url.Values
-	// raw is the body, for methods that have one.
+	// raw is the body of the request, if its method has one.
 	raw    []byte
 	caller Caller
-	// shown is the token, whether or not the route needs one.
+	// shown is the token of the request, whether or not the route needs one.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte
@@ -112,13 +112,13 @@ type exchange struct {
 	entered bool
 }
 
-// ServeHTTP answers one request, whatever happens.
+// ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer turns every failure into an answer, panics included, except the one by which net/http
-// aborts a response.
+// answer turns every failure into an answer, including panics, except the panic by which
+// net/http aborts a response.
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
 	defer func() {
@@ -142,8 +142,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	return result
 }
 
-// serve is the order in which a request is judged. Nothing about a resource is revealed before
-// the token is checked, and no body is read for a caller who may not send it.
+// serve checks a request in a fixed order. It reveals nothing about a resource before the token
+// is checked, and reads no body of a caller who may not send it.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
@@ -167,10 +167,10 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (an
 	return a.call(settings.Within(ctx, x.caller.Domain.ID, x.caller.Settings), w, x)
 }
 
-// errClosed refuses calls during maintenance.
+// errClosed is the error for calls during maintenance.
 var errClosed = &passerelle.Error{Kind: passerelle.Unavailable, Code: "maintenance", Message: "The service is down for maintenance; try again later.", RetryAfter: 60}
 
-// nowhere is the answer for an unknown path.
+// nowhere returns the error for an unknown path.
 func (a *API) nowhere(x *exchange) error {
 	missing := passerelle.Missing()
 	if a.config.Unserved != nil {
@@ -179,8 +179,8 @@ func (a *API) nowhere(x *exchange) error {
 	return missing
 }
 
-// match finds the endpoint. A known path without the method is a 405 that names its methods. A
-// path that lacks its version does not exist.
+// match finds the endpoint. For a known path without the method, the error is a 405 that lists
+// its methods. A path without its required version is unknown.
 func (a *API) match(x *exchange) error {
 	found, values := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {
@@ -208,7 +208,7 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (ans
 	return a.repeatable(ctx, x)
 }
 
-// run is the part that must not happen twice.
+// run executes the part of a call that must not happen twice.
 func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	signature, err := a.signature(ctx, x)
 	if err != nil {
@@ -225,7 +225,7 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	return x.caller.render(out)
 }
 
-// render makes the answer of a call that succeeded, signed if there is a signature.
+// render makes the answer of a successful call, signed if a signature was requested.
 func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {

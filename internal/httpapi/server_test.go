@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// outcome is the expected answer: status, and code and part of the message of an error, or the
-// body.
+// outcome is the expected answer: its status, and for an error its code and part of its message,
+// otherwise the body.
 type outcome struct {
 	status        int
 	code, message string

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// signParameter asks for an answer that is signed. Every call takes it, so that
-// it is no value of a body that takes any key.
+// signParameter requests a signed answer. Every call accepts it, so it is never a value of a
+// body that accepts any key.
 const signParameter = "sign_response"
 
 // SignFunc turns a payload into a compact JWS.
@@ -23,8 +23,8 @@ type signed struct {
 	Payload    json.RawMessage `json:"response_payload"`
 }
 
-// signature returns the function that signs the answer, nil when signing was not requested.
-// It is called before the endpoint does anything.
+// signature returns the function that signs the answer, nil when signing was not requested. It
+// is called before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {
@@ -40,11 +40,11 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	return a.config.Sign(ctx, &x.caller)
 }
 
-// signatureDate is how the dates of signatures are written, as in webhooks.
+// signatureDate is the format of dates in signatures, as for webhooks.
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
-// sign makes an answer the payload of a signature, its bytes as they are. The
-// date is real time.
+// sign makes an answer the payload of a signature, with its bytes unchanged. The date is the
+// real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),

@@ -3,7 +3,8 @@ package httpapi_test
 import "testing"
 
 // A signed answer is the payload of its signature, byte for byte, with the same status. Only
-// successes are signed, and nothing is done for a caller who cannot get one.
+// successful answers are signed, and the endpoint does not run for a caller who cannot get a
+// signature.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)
 	signed := func(url, payload string) outcome {
@@ -37,7 +38,7 @@ func TestSignedAnswers(t *testing.T) {
 	}
 }
 
-// A repetition gets the signature of the first answer.
+// A repeated request gets the signature of the first answer.
 func TestSignedAnswersAreRepeated(t *testing.T) {
 	s := newService(t)
 	c := keyed("k", `{"name":"a"}`).with("sign_response")

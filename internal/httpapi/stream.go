@@ -11,12 +11,12 @@ type Stream struct {
 	MediaType string
 	// Name is the file name for the browser.
 	Name string
-	// Write writes the bytes. After the first byte nothing can be refused: an error breaks the
-	// answer off, so that nobody takes a part for the whole.
+	// Write writes the bytes. After the first byte the status cannot change: an error breaks off
+	// the answer, so that no client takes a part for the whole.
 	Write func(w io.Writer) error
 }
 
-// streamAnswer starts an answer that is made while it is sent.
+// streamAnswer starts an answer that is produced while it is sent.
 func streamAnswer(s Stream, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.stream = &s
@@ -34,7 +34,7 @@ func (an answer) writeStream(w http.ResponseWriter, r *http.Request, refuse func
 	}
 	if err := an.stream.Write(w); err != nil {
 		if r.Context().Err() == nil {
-			refuse(err) // for the log
+			refuse(err) // only logged
 		}
 		panic(http.ErrAbortHandler)
 	}

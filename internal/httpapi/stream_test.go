@@ -22,7 +22,7 @@ func streamed(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Strea
 	}}, nil
 }
 
-// TestStream: a streamed output arrives completely, or visibly breaks off.
+// TestStream: a streamed output arrives completely, or the connection breaks off.
 func TestStream(t *testing.T) {
 	s := newService(t)
 	server := httptest.NewServer(s)

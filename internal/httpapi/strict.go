@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// Known refuses unknown names of a field "*" from a strict caller. Only the endpoint knows the
-// names of such a field. Other callers may send any name.
+// Known refuses unknown names in a field "*" for a strict caller. Only the endpoint knows which
+// names such a field accepts. Other callers may send any name.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Number is a decimal in the digits of the request, written as a JSON number or as a string. It
-// is for amounts, and for identifiers that clients also send as strings. Its parser has the
-// rules about digits.
+// Number is a decimal with the digits of the request, sent as a JSON number or as a string. It
+// is for amounts, and for identifiers that clients also send as strings. The code that parses
+// the number checks its digits.
 type Number string
 
 func (d *Number) readNode(at *path, n *node) error {
@@ -31,8 +31,8 @@ func (d *Number) readNode(at *path, n *node) error {
 	return nil
 }
 
-// decimal reports whether the text is digits with at most one point inside
-// and a minus sign at most.
+// decimal reports whether the text consists of digits with at most one point between them and at
+// most one minus sign.
 func decimal(s string) bool {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	return digits(whole) && (!point || digits(fraction))
@@ -42,10 +42,10 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// Nullable is a field for which null is different from absence: an update that clears a value,
-// or a filter for missing values. In a query or a form null is the word "null".
+// Nullable is a field for which null and absence have different meanings: an update that clears
+// a value, or a filter for missing values. In a query or a form null is the word "null".
 type Nullable[T ~string | ~int64 | ~bool] struct {
-	// Present is false when the field did not come.
+	// Present is false when the field is absent.
 	Present bool
 	// Null is true for null. Value is then zero.
 	Null  bool
@@ -80,8 +80,8 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 	return set(&b, v, n)
 }
 
-// WordList is a list that clients write as an array of strings or as one string, which the
-// parser of the words splits.
+// WordList is a list that clients send as an array of strings or as one string, which the code
+// that parses the values splits.
 type WordList []string
 
 func (w *WordList) readNode(at *path, n *node) error {
@@ -113,8 +113,8 @@ func (w *WordList) readItems(at *path, n *node) error {
 	return nil
 }
 
-// IDOrName is an id, as a number or text, or a name. Null, like the empty string, names
-// nothing.
+// IDOrName is an id, as a number or text, or a name. Null, like the empty string, means no
+// value.
 type IDOrName string
 
 func (r *IDOrName) readNode(at *path, n *node) error {
@@ -130,8 +130,8 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 	return nil
 }
 
-// RawObject is a JSON object that is passed on unchanged: order of members and digits of
-// numbers. An absent or null object is nil.
+// RawObject is a JSON object that is passed on unchanged, with the order of its members and the
+// digits of its numbers. An absent or null object is nil.
 type RawObject []byte
 
 func (o *RawObject) readNode(at *path, n *node) error {
@@ -200,8 +200,8 @@ func (f *FileContent) readNode(at *path, n *node) error {
 	}
 }
 
-// UploadedFile is a file with its name. The name is empty unless the file came in a form. A field
-// with the tag raw, a list of media types, also takes a complete body of such a type.
+// UploadedFile is a file with its name. The name is empty unless the file came in a form. A
+// field with the tag raw, a list of media types, also accepts a complete body of such a type.
 type UploadedFile struct {
 	Name    string
 	Content FileContent
@@ -257,7 +257,7 @@ func (*IDOrName) schema() *schema {
 	return &schema{Type: []string{"integer", "string", "null"}}
 }
 
-// Bit is a boolean that clients also write as 0 and 1.
+// Bit is a boolean that clients may also send as 0 and 1.
 type Bit bool
 
 func (b *Bit) readNode(at *path, n *node) error {

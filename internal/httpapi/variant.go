@@ -9,9 +9,9 @@ import (
 	"passerelle"
 )
 
-// variant is one of several bodies of a call. The keys of the body select it: one variant must
-// have all known keys of the body. Of several such variants it is the first whose required keys
-// are all there.
+// variant is one of several bodies of a call. The keys of the body select it: a variant matches
+// when it has all known keys of the body. Of several matching variants, the first one whose
+// required keys are all present is selected.
 type variant struct {
 	// name is the name of the schema in the OpenAPI document.
 	name   string
@@ -39,11 +39,11 @@ func (p *plan) bodies() []*fields {
 	return sets
 }
 
-// takesBody reports whether a body can have any field.
+// takesBody reports whether the input has any body field.
 func (p *plan) takesBody() bool { return len(p.body.list)+len(p.variants) > 0 }
 
-// bindBody fills the input from a body: the whole input, or the matching variant, while others
-// stay nil.
+// bindBody fills the input from a body: the whole input, or the selected variant, while other
+// variants stay nil.
 func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
 	if p.body.find(anyKey) != nil {
 		return p.body.setOpen(b, in, body)
@@ -82,7 +82,7 @@ func (p *plan) choose(body *node) (variant, error) {
 	return fitting[0], nil
 }
 
-// came are the keys of a body that any variant knows.
+// came returns the keys of a body that are known to any variant.
 func (p *plan) came(body *node) []string {
 	var names []string
 	for i := range body.nodes {
@@ -95,7 +95,7 @@ func (p *plan) came(body *node) []string {
 	return names
 }
 
-// nothing says what a body without keys could have.
+// nothing returns the error for a body without any known key, which lists the possible keys.
 func (p *plan) nothing() error {
 	required := make([]string, len(p.variants))
 	for i, v := range p.variants {
@@ -114,7 +114,7 @@ func (f *fields) required() []string {
 	return names
 }
 
-// missing are the names that are not among others.
+// missing returns the names that are not in a list.
 func missing(names, among []string) []string {
 	var absent []string
 	for _, name := range names {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The keys of a body select its variant. Unknown keys select nothing.
+// The keys of a body select its variant. Unknown keys select no variant.
 func TestVariantsOfABody(t *testing.T) {
 	s := newService(t)
 	got := func(body string) outcome { return outcome{status: 200, body: `{"got":[3,` + body + `]}`} }
@@ -36,7 +36,7 @@ func TestVariantsOfABody(t *testing.T) {
 	}
 }
 
-// Scalars of a variant may come in a form or in the query like any others.
+// Scalar fields of a variant may be in a form or in the query, like any others.
 func TestVariantsFromElsewhere(t *testing.T) {
 	s := newService(t)
 	form := "application/x-www-form-urlencoded"
@@ -81,8 +81,8 @@ func TestDocumentDescribesVariants(t *testing.T) {
 	}
 }
 
-// A call that is public except for one parameter takes any token, or none, when the parameter is
-// absent. With the parameter, the token is checked.
+// A call that is public except with one parameter accepts any token, or none, when the parameter
+// is absent. With the parameter, the token is checked.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

@@ -51,7 +51,7 @@ func passed(_ context.Context, _ *httpapi.Caller, in passedOn) (httpapi.RawJSON,
 	return httpapi.RawJSON(in.Data), nil
 }
 
-// A body with undeclared keys is taken unchanged.
+// A body with undeclared keys is passed on unchanged.
 func TestBodiesOfAnyKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {
@@ -75,7 +75,7 @@ func TestBodiesOfAnyKeys(t *testing.T) {
 	}
 }
 
-// A body may have declared and undeclared keys, and both may be in the query.
+// A body may have declared and undeclared keys, and both may also be in the query.
 func TestBodiesOfOtherKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {
@@ -101,7 +101,7 @@ func TestBodiesOfOtherKeys(t *testing.T) {
 	}
 }
 
-// An object that is passed on keeps order, digits and text.
+// An object that is passed on unchanged keeps its order, digits and text.
 func TestObjectsPassedOn(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {

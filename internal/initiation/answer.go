@@ -18,17 +18,17 @@ type ActionAnswer struct {
 	Fields map[string]string
 	// Yes is the answer to psuValidation and confirm, and true for decoupled.
 	Yes bool
-	// Evidence is what a payer saw who answers on our page, nil for others. The domain and the
-	// instant are filled in.
+	// Evidence is the page that a payer saw who answers in the webview, nil for other callers.
+	// This package fills in the domain and the instant.
 	Evidence *payment.Evidence
 }
 
 // Answer sends the bank the answer to its present action, and returns the resulting payment. It
 // fails with Conflict when the payment has another action or another act on it is under way, and
-// with Invalid for wrong field values. Saying no to psuValidation or confirm ends the payment, and
-// the bank is told. When the bank does not answer in time, Answer returns the payment as stored,
-// and a loop finds the outcome. Answer fails with Unavailable when the bank got nothing. The
-// caller may then try again.
+// with Invalid for wrong field values. The answer no to psuValidation or confirm ends the
+// payment, and is sent to the bank. When the bank does not answer in time, Answer returns the
+// payment as stored, and a loop finds the outcome. Answer fails with Unavailable when the bank
+// did not get the answer. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -52,8 +52,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
-// idle loads the session of a payment without an attempt under way. The session has no attempt
-// when none was made. It asks the others at the same time.
+// idle loads the session of a payment, and fails when an attempt is under way. The session has
+// no attempt when none was made. It calls others at the same time.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {
@@ -67,7 +67,18 @@ func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerell
 	return s, nil
 }
 
-// checkAnswer checks the content of an answer. Field values count as consent.
+// follow commits the intent to send the bank another request about an order that it has.
+func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
+	if s.attempt.Number == 0 {
+		return next, passerelle.Conflicting("No bank has an order of this payment.")
+	}
+	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
+	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
+	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
+	return next, err
+}
+
+// checkAnswer checks the content of an answer. Field values count as the payer's consent.
 func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a ActionAnswer) (ActionAnswer, error) {
 	if a.Action == payment.Decoupled && !a.Yes {
 		return a, passerelle.InvalidField("resume", "must be true")

@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// steered is a payment whose order the bank treats as a script says.
+// steered is a payment for whose order the bank follows a script.
 func (w *fixture) steered(script string, change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	label := func(d *payment.Draft) { d.Instructions[0].Label = script }
@@ -159,7 +159,7 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action every other answer: the error says what is expected,
+// TestWrongAnswers gives each action every wrong answer: the error says what is expected,
 // nothing is written, and the bank gets nothing.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
@@ -193,7 +193,7 @@ func TestWrongAnswers(t *testing.T) {
 	})
 }
 
-// TestBadFields answers with values that the fields asked for cannot have.
+// TestBadFields answers with invalid values for the requested fields.
 func TestBadFields(t *testing.T) {
 	fields := func(pairs ...string) initiation.ActionAnswer {
 		a := initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{}}
@@ -227,8 +227,8 @@ func TestBadFields(t *testing.T) {
 	})
 }
 
-// TestNothingElseWhileOneIsUnderWay tries everything while the outcome of an answer is open or
-// unknown.
+// TestNothingElseWhileOneIsUnderWay tries every other act while the outcome of an answer is open
+// or unknown.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(psu)/done")
@@ -263,7 +263,7 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes are the results of each failure of an answer: at once, and after a loop has
+// answerOutcomes are the results of each failure of an answer: immediately, and after a loop has
 // asked the recovered bank.
 var answerOutcomes = []struct {
 	name    string
@@ -283,7 +283,7 @@ var answerOutcomes = []struct {
 	{"no reply at all", before(ignoresDeadline), payment.Validating, payment.Rejected, false},
 }
 
-// ignoresDeadline does not heed its deadline.
+// ignoresDeadline returns only long after the deadline.
 func ignoresDeadline(context.Context) error {
 	select {}
 }
@@ -321,8 +321,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerNotSent is about a bank that cannot be reached: a yes may be tried
-// again, a no holds.
+// TestAnswerNotSent uses a bank that cannot be reached: the answer yes may be tried again, and
+// the answer no is final.
 func TestAnswerNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
@@ -343,8 +343,8 @@ func TestAnswerNotSent(t *testing.T) {
 	})
 }
 
-// TestBankGoesOnAllTheSame says no to a bank that has continued meanwhile: the bank's outcome
-// counts.
+// TestBankGoesOnAllTheSame answers no to a bank that has continued in the meantime: the bank's
+// outcome is stored.
 func TestBankGoesOnAllTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)
@@ -357,7 +357,7 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 	})
 }
 
-// TestConfirmationNeedsAnswers refuses a bank that takes no answers.
+// TestConfirmationNeedsAnswers refuses a bank that accepts no answers.
 func TestConfirmationNeedsAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.AutoConfirmation, "0")

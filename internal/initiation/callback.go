@@ -12,9 +12,9 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is the creation date from which domains send an event for every change of state.
-// Domains that are older send no event for a state that the payer brings to the client's callback.
-// A setting can change that for each domain.
+// systematicSince is the creation date from which domains emit an event for every change of
+// state. Older domains emit no event for a state with which the payer is redirected to the
+// client's callback. A setting can change this for each domain.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain sends an event for every change of state.
@@ -25,7 +25,7 @@ func systematic(d passerelle.Domain, values settings.Values) bool {
 	return values.On(settings.Systematic)
 }
 
-// heldUntil is until when the event of a payment's step waits for the payer to
+// heldUntil is the instant until which the event of a payment's step waits for the payer to
 // return, zero when it does not wait.
 func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) time.Time {
 	grace := time.Duration(values.Int(settings.CallbackGrace)) * time.Minute
@@ -35,12 +35,13 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 	return step.Transition.At.Add(grace)
 }
 
-// Returned records that the payer is about to be sent to the client's callback with the state of
-// the payment. It returns the payment whose state to send. In domains that do not send every
-// event, undelivered events about this state and earlier ones are dropped.
+// Returned records that the payer is about to be redirected to the client's callback with the
+// state of the payment. It returns the payment with the state to be reported. In domains that do
+// not emit every event, it drops undelivered events about this state and earlier ones.
 //
-// A payment that keeps changing, or a database that fails, does not keep the payer from returning.
-// The client's webhooks then get events about states that the payer has brought already.
+// A payment that changes repeatedly, or a database that fails, does not prevent the payer from
+// returning. The client's webhooks then get events about states that the redirect has already
+// reported.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {
@@ -49,13 +50,13 @@ func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payme
 	return p
 }
 
-// mostReturns limits how often the return is recorded again because the payment changed
-// meanwhile.
+// mostReturns limits how often the return is recorded again because the payment has changed in
+// between.
 const mostReturns = 5
 
-// recordReturn records the first return while the payment still has the version whose state is
-// sent, and otherwise tries again with the newer version. A change at the same time either is part
-// of that version, or changes a payment whose payer has returned.
+// recordReturn records the first return if the payment still has the version whose state is
+// reported, and otherwise tries again with the newer version. A simultaneous change is either
+// part of that version, or changes a payment whose payer has already returned.
 func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) (*payment.Payment, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || systematic(d, values) {
@@ -79,8 +80,8 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	return p, err
 }
 
-// storeReturn stores the payer's return, and drops the events that receivers need not get because
-// the payer brings the present state.
+// storeReturn stores the payer's return, and drops the events that receivers do not need because
+// the redirect reports the present state.
 func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PayerReturned(p, now)

@@ -10,15 +10,15 @@ import (
 	"passerelle/payment"
 )
 
-// older is the domain with an earlier creation date. Such a domain sends no events for states that
-// payers bring.
+// older is the domain with an earlier creation date. Such a domain emits no events for states
+// that redirects report.
 func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)
 	return d
 }
 
-// wantHeld counts the deliveries of a payment up to a version and beyond it, by their result.
+// wantHeld counts the deliveries of a payment up to a version and after it, by their result.
 func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	t.Helper()
 	const from = `SELECT count(*) FROM delivery WHERE subject = 'payment' AND subject_id = $1 AND `
@@ -29,8 +29,8 @@ func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	}
 }
 
-// TestReturnWithStaleReport: the payment changes after the page was made. The stored state is
-// reported, once.
+// TestReturnWithStaleReport: the payment changes after the page was rendered. The stored state
+// is reported, once.
 func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)
@@ -56,7 +56,7 @@ func TestReturnWithStaleReport(t *testing.T) {
 	})
 }
 
-// TestReturnToANewerDomain writes nothing.
+// TestReturnToANewerDomain: a return to a newer domain writes nothing.
 func TestReturnToANewerDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.stored(w.standing(payment.Pending))
@@ -68,8 +68,8 @@ func TestReturnToANewerDomain(t *testing.T) {
 	})
 }
 
-// TestReturnDuringAChange: a payment changes while its payer returns. Either the payer brings
-// the change, or receivers get it at once.
+// TestReturnDuringAChange: a payment changes while its payer returns. Either the redirect
+// reports the change, or receivers get it at once.
 func TestReturnDuringAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d := w.older()

@@ -8,10 +8,10 @@ import (
 	"passerelle/payment"
 )
 
-// MaxCallers is how many callers may wait for one bank at once.
+// MaxCallers is how many callers may wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning is how many callers may wait because the payer of one payment came back.
+// maxReturning is how many callers may wait because the payer of one payment has returned.
 const maxReturning = 2
 
 // Callers counts the callers that wait for banks. The limits are far below the service's
@@ -19,7 +19,7 @@ const maxReturning = 2
 // value is ready to use.
 type Callers struct {
 	mu   sync.Mutex
-	many map[any]int // by connector, and by payment
+	many map[any]int // counts by connector, and by payment
 }
 
 // enter counts a caller until leave is called, unless the limit is reached.
@@ -45,7 +45,7 @@ func (c *Callers) leave(of any) {
 }
 
 // takeCallSlot counts a caller of a bank until leave is called. It fails with Unavailable when
-// MaxCallers already wait for this bank. Nothing was stored then.
+// MaxCallers callers already wait for this bank. In that case nothing is stored.
 func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	leave, entered := i.Callers.enter(connector, MaxCallers)
 	if !entered {

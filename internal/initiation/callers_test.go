@@ -11,7 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// held makes banks not answer until free is called, and signals each call.
+// held returns a function that makes banks not answer until free is called, and that signals
+// each call.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {
@@ -21,8 +22,8 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// TestSlowBankKeepsFewWaiting refuses further callers of a bank that does not answer, before
-// anything is decided.
+// TestSlowBankKeepsFewWaiting: when too many callers wait for a bank, the next caller is refused
+// before anything is stored.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		hold, arrived, free := held()
@@ -58,7 +59,8 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 }
 
 // TestPayerReturnsManyTimes: a payer opens the return link repeatedly while the bank does not
-// answer. The bank is asked twice concurrently, and others see the stored state.
+// answer. The bank is asked at most twice at the same time, and other calls return the stored
+// state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

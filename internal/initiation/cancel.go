@@ -10,14 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// CancelRequest is a request to end a payment. A client says where the payer returns to from
-// the bank. A payer on our page need not.
+// CancelRequest is a request to end a payment. A client sets the address to which the payer
+// returns from the bank. A payer on a page of the webview need not set it.
 type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
-	// Evidence is what a payer saw who cancels on our page, nil for others. The domain and the
-	// instant are filled in.
+	// Evidence is the page that a payer saw who cancels in the webview, nil for other callers.
+	// This package fills in the domain and the instant.
 	Evidence *payment.Evidence
 }
 
@@ -29,13 +29,13 @@ func (c CancelRequest) code() payment.ErrorCode {
 	return payment.CancelledByUser
 }
 
-// Cancel rejects a payment that no bank has, or asks the bank to cancel it. It returns the
-// resulting payment: rejected, with an action by which the payer approves the cancellation, or
-// unchanged when the bank refuses. A payer can abandon a payment that they have not approved
-// even when the bank does not cancel. It fails with Conflict when the payment can no longer be
-// cancelled or another act on it is under way, and with Invalid, code notSupported, when the
-// bank does not cancel. Without an answer in time, a loop finds the outcome. It fails with
-// Unavailable when the bank got nothing.
+// Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel it. It
+// returns the resulting payment: rejected, or with an action by which the payer approves the
+// cancellation, or unchanged when the bank refuses. A payer can abandon a payment that they have
+// not approved even when the bank does not cancel. It fails with Conflict when the payment can
+// no longer be cancelled or another act on it is under way, and with Invalid, code notSupported,
+// when the bank does not cancel. Without an answer in time, a loop finds the outcome later. It
+// fails with Unavailable when the bank did not get the request.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {
@@ -76,8 +76,8 @@ func (s bankSession) cancellable() bool {
 	return able && canceller.Profile().Payments.Cancellable
 }
 
-// cancelAtBank asks the bank to cancel. When the bank refuses, a payer who has not approved the
-// payment abandons it.
+// cancelAtBank asks the bank to cancel. When the bank refuses, a payment that its payer has not
+// approved is abandoned.
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
@@ -89,14 +89,14 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 		return p, err
 	}
 	if s, err = i.idle(ctx, s.domain, p.ID); err != nil {
-		return p, nil //nolint:nilerr // something else is being done with the payment, which goes on
+		return p, nil //nolint:nilerr // another act on the payment is under way, and continues
 	}
-	return i.abandon(ctx, s, c, nothingElse) // what the payer did is on record with the cancellation
+	return i.abandon(ctx, s, c, nothingElse) // the payer's act is recorded with the cancellation
 }
 
-// abandon refuses the payment for a payer who has not approved it. It only asks the bank for
-// the status, because the payer may have approved a moment ago, and the payment then continues.
-// A bank that still waits and takes no answers waits for ever.
+// abandon ends the payment on behalf of a payer who has not approved it. It only asks the bank
+// for the status, because the payer may have approved a moment ago. In that case the payment
+// continues. A bank that is still waiting and accepts no answers is left waiting.
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {
@@ -105,7 +105,7 @@ func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest
 	return i.send(ctx, s, statusOnly)
 }
 
-// statusOnly asks for the status of the order. A failure to ask leaves the outcome open.
+// statusOnly asks for the status of the order. When the request fails, the outcome stays open.
 func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if errors.Is(err, connector.ErrNotSent) {
@@ -114,7 +114,7 @@ func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order
 	return report, err
 }
 
-// checkWayBack checks where the payer returns to against the registered URIs.
+// checkWayBack checks the payer's return address against the registered URIs.
 func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	if c.RedirectURI == "" && c.By == payment.ByClient {
 		return passerelle.MissingField("client_redirect_uri", "the absolute http(s) URL the payer returns to is required")
@@ -129,7 +129,7 @@ func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	return checkRegistered(s.domain, s.payment.Client, "client_redirect_uri", uri, registered)
 }
 
-// withdraw ends a payment that no bank has, or that nobody has approved there.
+// withdraw ends a payment that was not sent to a bank, or that was not approved there.
 func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	p := s.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))

@@ -17,7 +17,7 @@ import (
 
 var withdrawal = initiation.CancelRequest{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
 
-// through sends all calls to another simulated bank, under the name of the first.
+// through redirects all calls to another simulated bank, with the name of the first.
 func (w *fixture) through(name string) {
 	w.t.Helper()
 	for _, c := range w.bank.Connectors() {
@@ -39,7 +39,7 @@ func (w *fixture) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	return w.stored(p.ID)
 }
 
-// notes are the kinds of note of a payment, with their actors.
+// wantNotes checks the kinds of a payment's notes, with their actors.
 func (w *fixture) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
 	t.Helper()
 	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id})
@@ -80,8 +80,8 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// TestCancellationApproved goes into cancelling and out of it by the payer's
-// decision at the bank. Neither is an event of its own.
+// TestCancellationApproved: the payment enters and leaves the detail cancelling through the
+// payer's decision at the bank. Neither change emits an event.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary
@@ -125,8 +125,7 @@ func TestCancellationApproved(t *testing.T) {
 	}
 }
 
-// TestExecutedMeanwhile lets a payment be executed while its payer thinks about
-// the cancellation.
+// TestExecutedMeanwhile: a payment is executed before its payer decides about the cancellation.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
@@ -140,7 +139,7 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers has the immediate answers of banks.
+// TestCancellationAnswers checks the results of the banks' immediate answers.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {
@@ -219,7 +218,7 @@ func TestCancellationRefusals(t *testing.T) {
 	})
 }
 
-// TestLostCancellations has the results of failed calls, after a loop has asked the recovered
+// TestLostCancellations checks the results of failed calls, after a loop has asked the recovered
 // bank.
 func TestLostCancellations(t *testing.T) {
 	cancelling, forgotten := []string{"cancelling client"}, []string{"cancellationRefused bank"}
@@ -282,7 +281,7 @@ func TestCancellationNotSent(t *testing.T) {
 	})
 }
 
-// TestStatesOfCancellation keeps the links back from a cancellation apart.
+// TestStatesOfCancellation: the return links of a cancellation differ from those of the payment.
 func TestStatesOfCancellation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

@@ -16,9 +16,9 @@ type Compatibility struct {
 	Reasons []payment.Reason
 }
 
-// Compatibility lists the connectors of the domain with a reason not to carry the payment, or
-// to warn of it, in display order. With hidden it includes connectors that are not offered to
-// payers.
+// Compatibility lists the connectors of the domain that have a reason not to make the payment,
+// or a warning about it, in display order. With hidden it includes connectors that are not
+// offered to payers.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.Initiators(ctx, d)
 	var list []Compatibility
@@ -33,8 +33,7 @@ func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *
 	return list, err
 }
 
-// Able names the connectors of the domain that can carry the payment, hidden ones
-// included.
+// Able returns the connectors of the domain that can make the payment, including hidden ones.
 func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.Payment) (map[string]bool, error) {
 	profiles, err := i.Initiators(ctx, d)
 	able := map[string]bool{}
@@ -45,7 +44,7 @@ func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.P
 }
 
 // Initiators lists the connectors that initiate payments in the domain, with its settings,
-// hidden ones included, in display order.
+// including hidden ones, in display order.
 func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]connector.Profile, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -60,16 +59,16 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 	return list, nil
 }
 
-// reachable reports whether payments go through a source that is in use.
+// reachable reports whether the connector has an enabled source for payments.
 func reachable(profile connector.Profile) bool {
 	_, open := paymentSource(profile)
 	return open
 }
 
-// paymentSource returns the number of the enabled source that payments go through, the first by
-// priority. Payers validate payments on a page of the bank, so a source for reading accounts must
-// have the mechanism webauth. It returns zero when a connector has no source for payments, and
-// false when all of them are disabled.
+// paymentSource returns the number of the enabled source for payments, the first by priority.
+// Payers validate payments on a page of the bank, so a source for reading accounts must have the
+// mechanism webauth. It returns zero when a connector has no source for payments, and false when
+// all of them are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	var open bool
 	open = true
@@ -86,15 +85,15 @@ func paymentSource(profile connector.Profile) (int64, bool) {
 	return 0, open
 }
 
-// ConnectorUUIDs returns the connectors with an ability in one of the countries, ISO 3166-1
-// alpha-2 codes, for a filter of payments. It is never nil.
+// ConnectorUUIDs returns the connectors in one of the countries, ISO 3166-1 alpha-2 codes, for a
+// filter of payments. The result is never nil.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	in := func(country string) bool { return slices.Contains(countries, country) }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs returns the connector with the source, if there is one, for a filter of payments.
-// It is never nil.
+// SourceUUIDs returns the connector that has the source, if there is one, for a filter of
+// payments. The result is never nil.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

@@ -14,8 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// repetitions is how often each contest is held: PASSERELLE_TEST_RACES in a long
-// run.
+// repetitions is how often each contest is run: PASSERELLE_TEST_RACES in a long run.
 func repetitions(t *testing.T, usually int) int {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
@@ -29,19 +28,19 @@ func repetitions(t *testing.T, usually int) int {
 	return n
 }
 
-// contest is two or more acts of two processes at the same moment.
+// contest is a set of two or more acts of two processes at the same moment.
 type contest struct {
 	name    string
 	setting [2]string
 	bank    string
-	// begin makes the payment that it is about.
+	// begin creates the payment of the contest.
 	begin func(w *fixture) passerelle.PaymentID
-	// parties begin together, each in a process of its own.
+	// parties begin at the same moment, each in a process of its own.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
-	// later is how much later a loop runs once more, if it does: of two simultaneous reports
-	// the later one counts, and the other is read again.
+	// later is the time after which a loop runs once more, if it does: of two simultaneous
+	// reports the later one is stored, and the other is read again.
 	later time.Duration
-	// ends are the states that one of the parties decides for, with the numbers of answers and
+	// ends are the states in which the contest may end, with the numbers of answers and
 	// cancellations that the bank may have got.
 	ends map[payment.State]contestEnd
 }
@@ -149,8 +148,8 @@ var (
 	}
 )
 
-// TestContests holds each contest many times. Each time one party decides, the others get an error
-// or change nothing, and the bank has the same state and was told once.
+// TestContests runs each contest many times. Each time one party decides the state, the others
+// get an error or change nothing, and the bank has the same state and got one request.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {
@@ -210,7 +209,7 @@ func has(list []int, n int) bool {
 	return false
 }
 
-// wantBankToAgree checks the bank's own ledger.
+// wantBankToAgree compares the payment with the bank's own records.
 func (w *fixture) wantBankToAgree(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	bodies := column[[]byte](w, `SELECT o.body FROM sandbox_order o JOIN attempt a ON a.key = o.key WHERE a.payment_id = $1`, int64(p.ID))

@@ -21,19 +21,20 @@ var (
 	recovered = initiation.Done{Recovered: 1}
 )
 
-// lapsed makes a lease that has lapsed when it begins, so that whatever its
-// holder leaves behind is found at once.
+// lapsed is the length of a lease that has lapsed when it begins, so that a loop finds the data
+// of a dead holder at once.
 const lapsed = -time.Hour
 
-// impatience is how long a test waits for a bank that hangs. A bank that answers does so well
-// within it, even on a busy machine.
+// impatience is how long a test waits for a bank that does not answer. A bank that works answers
+// much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
-// crashes are the places of a crash in a validation, with the state that each leaves.
+// crashes are the places of a crash during a validation, with the state after each.
 var crashes = []struct {
 	name string
 	dies func(w *fixture, i *initiation.Initiation)
-	// left is the state after the death, sent how often the bank got the order.
+	// left is the state after the crash, and sent the number of times that the bank got the
+	// order.
 	left    payment.State
 	attempt string
 	sent    int64
@@ -44,7 +45,7 @@ var crashes = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestCrashInAValidation crashes a process at each place, and lets another one bring the
+// TestCrashInAValidation crashes a process at each place, and makes another one bring the
 // payment to its end.
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
@@ -67,8 +68,8 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue brings a payment to its end after a crash that left its attempt in a state, empty for no
-// attempt.
+// rescue brings a payment to its end after a crash that left its attempt in a state; empty means
+// no attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -89,8 +90,8 @@ func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) 
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestCrashInALoop kills the process that recovers an attempt or follows a
-// payment, and then the one after it too.
+// TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then the
+// next process that does so.
 func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {
@@ -127,8 +128,8 @@ func TestCrashInALoop(t *testing.T) {
 	}
 }
 
-// TestCrashAfterTheResend crashes the process that recovers an attempt right after it sent the
-// order again: the bank has it once.
+// TestCrashAfterTheResend crashes the process that recovers an attempt immediately after it sent
+// the order again: the bank has the order once.
 func TestCrashAfterTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -144,8 +145,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestDeviceOfTheResend: an order that is sent again has the device of the payer who validated
-// it, because nobody takes part then.
+// TestDeviceOfTheResend: an order that is sent again contains the device of the payer who
+// validated it, because no payer is present then.
 func TestDeviceOfTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
@@ -169,8 +170,8 @@ func TestDeviceOfTheResend(t *testing.T) {
 	})
 }
 
-// TestNeverSentAgain is about a bank that does not recognise keys: an order
-// whose outcome is unknown is asked about, ever more rarely, and never sent.
+// TestNeverSentAgain uses a bank that does not recognise keys: the service asks for an order
+// whose outcome is unknown at growing intervals, and never sends it again.
 func TestNeverSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -204,8 +205,8 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// wantBackOff fails to find the outcome several times. Each wait must be twice the one before,
-// up to six hours, with nothing to do in between.
+// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice the
+// previous one, up to six hours, with no work in between.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -239,8 +240,8 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// TestOutcomes has the results of each failure of the first call, at once and after a loop has
-// asked the recovered bank.
+// TestOutcomes checks the results of each failure of the first call, immediately and after a
+// loop has asked the recovered bank.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {
@@ -300,8 +301,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRecoveryRejectsOnRefusalAlone lets everything go wrong while an attempt is recovered. A
-// resend or a question that was not sent proves nothing about the first order.
+// TestRecoveryRejectsOnRefusalAlone causes every failure while an attempt is recovered. A resend
+// or a status request that was not sent proves nothing about the first order.
 func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.RegulatoryReason}
 	for _, test := range []struct {
@@ -335,8 +336,8 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway ends the request in the middle of the call to the bank:
-// the answer is stored all the same, before Validate returns.
+// TestClientGoesAway ends the request during the call to the bank: the answer is still stored,
+// before Validate returns.
 func TestClientGoesAway(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -352,7 +353,8 @@ func TestClientGoesAway(t *testing.T) {
 	})
 }
 
-// TestStopInALoop cancels a pass: it returns the error, and the next pass does the rest.
+// TestStopInALoop cancels a pass: the pass returns the error, and the next pass does the
+// remaining work.
 func TestStopInALoop(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -14,8 +14,8 @@ const day = 24 * time.Hour
 
 var lapse = initiation.Done{Expired: 1}
 
-// TestExpiry lets each kind of payment wait for as long as it may, a moment
-// longer, and twice that.
+// TestExpiry makes each kind of payment wait for the allowed time, a moment longer, and twice as
+// long.
 func TestExpiry(t *testing.T) {
 	deferred := func(d *payment.Draft) {
 		in := &d.Instructions[0]
@@ -67,10 +67,10 @@ func (w *fixture) expiring(validated bool, kind func(*payment.Draft)) passerelle
 	return p.ID
 }
 
-// quiet keeps the loop from asking banks.
+// quiet stops the loop from asking banks.
 func (w *fixture) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
 
-// TestNothingExpires in a domain without expiry.
+// TestNothingExpires: in a domain without expiry, no payment expires.
 func TestNothingExpires(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.ExpireDays, "0")
@@ -81,7 +81,7 @@ func TestNothingExpires(t *testing.T) {
 }
 
 // TestExpirySkipsOpenAttempts: a payment does not expire while an attempt is open, because the
-// bank may be answering. It expires when the outcome of the attempt is unknown.
+// bank may be answering. It can expire once the attempt has ended with an unknown outcome.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -101,7 +101,7 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 	})
 }
 
-// TestManyExpire needs more than one pass.
+// TestManyExpire has more payments than one pass handles.
 func TestManyExpire(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 40 {

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints are the places of a crash in a call about an existing order, with the state that
-// each leaves: whether the attempt exists and is answered, and how often the bank was told.
+// crashPoints are the places of a crash in a call about an existing order, with the state after
+// each: whether the attempt exists and is answered, and how often the bank got the request.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)
@@ -31,9 +31,9 @@ func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiatio
 	return i
 }
 
-// TestCrashInAnAnswer kills a process in the middle of an answer, yes or no. A second process
-// finds the outcome, and the service never tells the bank twice. The payer whose answer was
-// lost may give it again.
+// TestCrashInAnAnswer kills a process during an answer, yes or no. A second process finds the
+// outcome, and the service never sends the answer twice. The payer whose answer was lost may
+// answer again.
 func TestCrashInAnAnswer(t *testing.T) {
 	for _, point := range crashPoints {
 		for _, yes := range []bool{true, false} {
@@ -63,7 +63,7 @@ func TestCrashInAnAnswer(t *testing.T) {
 	}
 }
 
-// recoverAttempt lets another process do what a crash has left.
+// recoverAttempt makes another process finish the work after a crash.
 func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
 	t.Helper()
 	want := none
@@ -76,12 +76,12 @@ func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt strin
 	w.wantAttempt(t, p.ID, "answered")
 }
 
-// TestCrashInACancellation does the same to a cancellation. An attempt that the bank never got
-// is dropped and can be repeated.
+// TestCrashInACancellation is like TestCrashInAnAnswer, for a cancellation. An attempt that the
+// bank never got is dropped, and the cancellation can be repeated.
 func TestCrashInACancellation(t *testing.T) {
 	for _, point := range crashPoints {
 		if point.name == "after the second write" {
-			point.dies = nil // asking for it is no event, and wakes nobody
+			point.dies = nil // the request for a cancellation emits no event, and wakes no sender
 		}
 		for _, bank := range []string{"", "Sandbox Quick Cancellation"} {
 			t.Run(point.name+bank, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestCrashInACancellation(t *testing.T) {
 	}
 }
 
-// cancelToTheEnd asks for a cancellation if there is none, and approves it.
+// cancelToTheEnd requests a cancellation if there is none, and approves it.
 func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	if now := w.stored(p.ID); now.State == payment.Pending && now.Detail == "" {
@@ -126,8 +126,8 @@ func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	w.wantSubmissions(t, p.ID, 1)
 }
 
-// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer,
-// and then the one after it.
+// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then the next
+// process that does so.
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	}
 }
 
-// TestSealedFieldsPostponeTheAttempt spoils the stored values of an order: nobody can call the
-// bank, and tries become rare.
+// TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order: no process can call
+// the bank, and attempts become rare.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)

@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// Limits of payment field values, in characters. The website is in an index, because lists
+// Limits of the values of payment fields, in characters. The website is indexed, because lists
 // filter by it.
 const (
 	maxFields     = 100
@@ -29,12 +29,12 @@ const (
 	maxWebsite    = 255
 )
 
-// fieldPrefix precedes the name of a field in messages.
+// fieldPrefix is the prefix of a field's name in messages.
 const fieldPrefix = "fields."
 
-// fieldValues returns the values in now, decrypted, or the stored values when now is
-// nil. It accepts encrypted values everywhere, and plain text in sandboxes and in
-// domains that allow it.
+// fieldValues returns the values in now, decrypted, or the stored values when now is nil. It
+// accepts encrypted values in all domains, and plain text in sandboxes and in domains that allow
+// it.
 func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
 	if now == nil {
 		if u.storedErr != nil {
@@ -52,7 +52,7 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 	return values, boundFields(values)
 }
 
-// boundFields refuses values beyond the limits of all fields before they are used.
+// boundFields refuses values beyond the limits for all fields before they are used.
 func boundFields(values map[string]string) error {
 	if len(values) > maxFields {
 		return passerelle.InvalidField("fields", "has more than %d values", maxFields)
@@ -72,7 +72,7 @@ func boundFields(values map[string]string) error {
 	return nil
 }
 
-// checkEncrypted refuses plain text where it is not allowed.
+// checkEncrypted refuses plain text in domains that do not allow it.
 func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fields map[string]string) error {
 	plain := func(value string) bool { _, encrypted := keys.Encrypted(value); return !encrypted }
 	if d.Kind == passerelle.Sandbox || !slices.ContainsFunc(slices.Collect(maps.Values(fields)), plain) {
@@ -86,7 +86,7 @@ func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fi
 }
 
 // PublicKey returns the key with which clients of the domain encrypt field values. The first
-// call of a domain makes it.
+// call for a domain generates it.
 func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.PublicKey, error) {
 	stored, err := i.DB.NewestFieldKey(ctx, d.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -102,7 +102,7 @@ func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.P
 	return key.Public(), nil
 }
 
-// makeKey makes the first key of a domain. Concurrent callers all get the same key.
+// makeKey generates the first key of a domain. Concurrent callers all get the same key.
 func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.StoredFieldKey, error) {
 	key, err := keys.GenerateFieldKey()
 	if err != nil {
@@ -120,8 +120,8 @@ func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.St
 	return made, err
 }
 
-// takeFields checks the values of a connector's fields. It drops other values: what the bank
-// does not need is not stored.
+// takeFields checks the values of a connector's fields. It drops all other values, because
+// values that the bank does not need must not be stored.
 func takeFields(fields []payment.Field, values map[string]string) (map[string]string, error) {
 	taken := map[string]string{}
 	for _, field := range fields {
@@ -163,11 +163,12 @@ func right(field payment.Field) string {
 	return fmt.Sprintf("must be text of at most %d characters", maxFieldValue)
 }
 
-// matchTime limits the match of a Perl pattern, which a hostile value could make endless.
+// matchTime limits the time for matching a Perl pattern, which a hostile value could make
+// endless.
 const matchTime = 50 * time.Millisecond
 
-// fits matches a value with a pattern. When the pattern cannot be read or the match takes
-// too long, the value is left to the bank.
+// fits matches a value with a pattern. When the pattern is invalid or the match takes too long,
+// the bank has to check the value.
 func fits(pattern, value string) bool {
 	if compiled, err := regexp.Compile(pattern); err == nil {
 		return compiled.MatchString(value)

@@ -14,7 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// encrypted does what a client does with the domain's public key.
+// encrypted encrypts a value like a client, with the domain's public key.
 func (w *fixture) encrypted(d passerelle.Domain, plain string) string {
 	w.t.Helper()
 	public, err := w.PublicKey(w.t.Context(), d)
@@ -59,8 +59,8 @@ func TestPublicKeyStays(t *testing.T) {
 	})
 }
 
-// TestEncryptedFields gives values in JWE where plain text is refused, to a
-// validation and to an answer.
+// TestEncryptedFields sends values in JWE where plain text is refused, for a validation and for
+// an answer.
 func TestEncryptedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
@@ -93,7 +93,8 @@ func TestEncryptedFields(t *testing.T) {
 	})
 }
 
-// TestBadEncryption refuses a value that does not decrypt, without its content or the cause.
+// TestBadEncryption: a value that cannot be decrypted is refused. The error contains neither the
+// value nor the cause.
 func TestBadEncryption(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -125,7 +126,7 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns do not take long.
+// TestHostilePatterns: matching hostile patterns takes little time.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {

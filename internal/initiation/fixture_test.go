@@ -44,8 +44,8 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// fixture is a domain with a client and a webhook on a database of its own, the simulated bank
-// with its ledger in it, and the line to that bank, which can fail.
+// fixture is a domain with a client and a webhook on a new database, the simulated bank with its
+// records in it, and the connection to that bank, which can fail.
 type fixture struct {
 	*initiation.Initiation
 	t      *testing.T
@@ -61,7 +61,8 @@ type fixture struct {
 	woken  atomic.Int64
 }
 
-// onEach runs a test in a fixture on each database, and then checks the invariants of payments.
+// onEach runs a test with a fixture on each database, and then checks the invariants of
+// payments.
 func onEach(t *testing.T, run func(t *testing.T, w *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		w := newFixture(t, url)
@@ -95,8 +96,8 @@ func (w *fixture) openStore() *store.DB {
 	return db
 }
 
-// another is a second process: it shares only the database. Only PostgreSQL serves several
-// processes.
+// another returns a second process, which shares only the database. Only PostgreSQL serves
+// several processes.
 func (w *fixture) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db
@@ -145,7 +146,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// column is one column of a query with the same text for both databases.
+// column returns one column of a query whose text is the same for both databases.
 func column[T any](w *fixture, query string, args ...any) []T {
 	w.t.Helper()
 	rows, err := w.raw.QueryContext(context.Background(), query, args...)
@@ -174,14 +175,14 @@ func (w *fixture) leasesLapse() {
 	w.execute(`UPDATE payment SET check_lease = 0`)
 }
 
-// later is the domain after some of its time has passed.
+// later returns the domain after its clock has advanced.
 func (w *fixture) later(by time.Duration) passerelle.Domain {
 	d := w.domain
 	d.Clock.Offset += by
 	return d
 }
 
-// draft is a payment of 12.50 euros, with more lines if asked for.
+// draft is a payment of 12.50 euros, with more lines on request.
 func draft(lines int, change ...func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{ClientRedirectURI: shop, ClientState: "basket 7"}
 	for n := range lines {
@@ -212,7 +213,7 @@ func validated(change ...func(*initiation.Choice)) initiation.Choice {
 	return c
 }
 
-// sent is a payment whose order is at the bank.
+// sent is a payment whose order was sent to the bank.
 func (w *fixture) sent(lines int) *payment.Payment {
 	w.t.Helper()
 	p, err := w.Validate(w.t.Context(), w.domain, w.create(lines), validated())
@@ -221,8 +222,8 @@ func (w *fixture) sent(lines int) *payment.Payment {
 	return p
 }
 
-// decide makes the payer press a button on the bank's page, and returns the state with which
-// the bank sends them back.
+// decide makes the payer press a button on the bank's page, and returns the state parameter with
+// which the bank sends the payer back.
 func (w *fixture) decide(p *payment.Payment, decision string) string {
 	w.t.Helper()
 	form := strings.NewReader(url.Values{"decision": {decision}}.Encode())
@@ -257,7 +258,7 @@ func (w *fixture) wantState(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// wantAttempt compares the state of a payment's attempt, which is empty for none.
+// wantAttempt checks the state of a payment's attempt; empty means no attempt.
 func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -269,8 +270,8 @@ func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string
 	}
 }
 
-// wantSubmissions checks how often the simulated bank got the order of a payment, by its own
-// records.
+// wantSubmissions checks how often the simulated bank got the order of a payment, by the bank's
+// own records.
 func (w *fixture) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
 	t.Helper()
 	var got int64
@@ -294,7 +295,7 @@ func (w *fixture) runDue(t *testing.T, i *initiation.Initiation, d passerelle.Do
 	}
 }
 
-// event is an event as receivers read it.
+// event is an event in the form that receivers get.
 type event struct {
 	Subject int64
 	Version int64
@@ -314,10 +315,10 @@ func (w *fixture) events(id passerelle.PaymentID) []event {
 	return all
 }
 
-// checkInvariants checks everything in the database that is always true: histories are paths of
+// checkInvariants checks the conditions that always hold in the database: histories are paths of
 // the state table and end in the payment's state; each transition except the creation has one
 // event with the same content, and each event one delivery; no payment has two orders at the
-// bank; a final payment waits for nobody.
+// bank; a final payment waits for no one.
 func (w *fixture) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {
@@ -377,7 +378,7 @@ func (w *fixture) rows() map[string]int64 {
 	return counts
 }
 
-// journal keeps the log for tests.
+// journal stores the log for tests.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -15,9 +15,9 @@ import (
 	"passerelle/payment"
 )
 
-// A payment is checked again after a quarter of its age, so that the end of a fast one is found
-// fast and a slow one costs little. A bank may ask for another wait, within reason: a loop must
-// neither spin nor forget.
+// A payment is checked again after a quarter of its age, so that the end of a fast payment is
+// found quickly and a slow payment costs few requests. A bank may request another wait, within
+// limits: a loop must neither ask all the time nor wait for ever.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -25,21 +25,21 @@ const (
 	longestBankWait  = 24 * time.Hour
 )
 
-// batch is how many payments a pass takes at once. It works on all of them concurrently,
-// because a payment that waited for the others could outlive its lease.
+// batch is how many payments a pass handles at the same time. It handles all of them
+// concurrently, because the lease of a payment that waits for the others could lapse.
 const batch = 32
 
-// Done counts what one pass did.
+// Done counts the payments that one pass handled.
 type Done struct {
-	// Checked payments were asked about, Recovered ones had an attempt that nobody was working
-	// on, and Expired ones waited for too long.
+	// Checked payments were asked about, Recovered payments had an attempt without a live
+	// holder, and Expired payments waited too long.
 	Checked, Recovered, Expired int
 }
 
-// RunDue does what is due in a domain: it recovers interrupted attempts, asks banks about due
-// payments, and expires payments that waited too long, a batch of each, and returns when all is
-// done. A failure with one payment is logged, is tried again later and does not affect the
-// others. RunDue fails with errors of the database or the context.
+// RunDue does the work that is due in a domain: it recovers interrupted attempts, asks banks
+// about due payments, and expires payments that waited too long, a batch of each, and returns
+// when all is done. A failure with one payment is logged, tried again later and does not affect
+// the others. RunDue fails with errors of the database or the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -62,13 +62,13 @@ func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, err
 	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ctx.Err()
 }
 
-// task is something to be done about several payments.
+// task is work to be done for several payments.
 type task struct {
 	payments []int64
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
 }
 
-// attendAll does all tasks at once and waits for them.
+// attendAll does all tasks at the same time and waits for them.
 func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks map[string]task) {
 	var work sync.WaitGroup
 	for _, one := range tasks {
@@ -79,8 +79,8 @@ func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks m
 	work.Wait()
 }
 
-// attend does one task for one payment. A lost race and a cancelled context are not logged:
-// after the latter the lease lapses, and the task is done again.
+// attend does one task for one payment. It does not log a lost race or a cancelled context.
+// After a cancellation the lease lapses, and the task is done again.
 func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, do func(context.Context, passerelle.Domain, passerelle.PaymentID) error) {
 	err := guard(func() error { return do(ctx, d, id) })
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
@@ -88,15 +88,15 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 	}
 }
 
-// check asks the bank about a payment that was sent, and stores the report. It leaves a
-// payment whose attempt is unanswered to settle.
+// check asks the bank about a payment that was sent, and stores the report. It skips a payment
+// whose attempt is unanswered, because settle handles it.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	_, err = i.ask(ctx, s, err)
 	return err
 }
 
-// ask is check for a loaded session, where unloaded is the error of loading it. It returns the
+// ask is like check, for a loaded session. unloaded is the error from loading it. It returns the
 // payment in its resulting state.
 func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
 	if errors.Is(unloaded, store.ErrSealed) {
@@ -117,9 +117,9 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	return p, err
 }
 
-// apply applies a report to a payment, stores it, and returns it. When the payment changed
-// meanwhile, it applies the report to the changed payment, whose rules drop stale reports. It
-// drops a report that is older than the last attempt.
+// apply applies a report to a payment, stores it, and returns it. When the payment has changed
+// since it was loaded, it applies the report to the changed payment, whose rules drop stale
+// reports. It drops a report that is older than the last attempt.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
@@ -134,7 +134,7 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 	}
 	now.late = true
 	if !bytes.Equal(now.attempt.Memory, s.attempt.Memory) {
-		report.Memory = nil // it was made of what is not known any more
+		report.Memory = nil // this memory was derived from data that is no longer valid
 	}
 	return i.applyOnce(ctx, now, report)
 }
@@ -162,7 +162,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	return &p, err
 }
 
-// endStale ends the wait for a report that adds nothing.
+// endStale handles a report that adds nothing, and ends the wait for its attempt.
 func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Live() {
 		return i.dismiss(ctx, s, report)
@@ -181,7 +181,7 @@ func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Pa
 	})
 }
 
-// nextCheck is when to ask the bank again, nil in a final state.
+// nextCheck is the time of the next question to the bank, nil in a final state.
 func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report payment.Report) *time.Time {
 	if p.State.Final() {
 		return nil
@@ -195,7 +195,7 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	return &next
 }
 
-// postpone plans the next question after an answer that changed nothing, or that did not come. The
+// postpone plans the next question after an answer that changed nothing, or after no answer. The
 // memory of the connector is stored only when the payment has not changed since it was loaded.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)

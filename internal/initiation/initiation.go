@@ -1,17 +1,17 @@
 // Package initiation has the use cases of payments: creating them, validating them with the
-// payer, answering the bank's questions, cancelling, following them at the bank, expiring
-// them, and recovering what a crash interrupted.
+// payer, answering the bank's questions, cancelling, following them at the bank, expiring them,
+// and recovering work that a crash interrupted.
 //
-// It owns the order of steps. It commits the intent before it calls a bank, calls no bank
-// inside a transaction, and commits a change of state with its transition, its event and its
-// deliveries. It does not own the rules of a payment (package payment), the words of a bank
-// (its connector) or sending events (package delivery).
+// It owns the order of steps. It commits the intent before it calls a bank, calls no bank inside
+// a transaction, and commits a change of state with its transition, its event and its
+// deliveries. It does not own the rules of a payment (package payment), the protocols of banks
+// (their connectors) or sending events (package delivery).
 //
-// It fails with *passerelle.Error where the caller is at fault. When a bank's answer is missing
-// or makes no sense, it rejects nothing: the attempt stays recorded and blocks other acts on
-// the payment, and a loop asks the bank for the state of the order. It sends an order a second
-// time only when the connector declares that its bank recognises the key and the bank says that
-// it does not know the key. It never repeats an answer or a cancellation.
+// It fails with *passerelle.Error for mistakes of the caller. When a bank's answer is missing or
+// invalid, it rejects nothing: the attempt stays recorded and blocks other acts on the payment,
+// and a loop asks the bank for the state of the order. It sends an order a second time only when
+// the connector declares that its bank recognises the key and the bank says that it does not
+// know the key. It never repeats an answer or a cancellation.
 package initiation
 
 import (
@@ -38,27 +38,29 @@ import (
 	"passerelle/webhook"
 )
 
-// Initiation has the use cases of payments. Every field is required unless it says otherwise.
+// Initiation has the use cases of payments. Every field is required unless its comment says
+// otherwise.
 type Initiation struct {
 	DB         *store.DB
 	Connectors *connector.Registry
 	// Random is the source of reference ids and attempt keys.
 	Random io.Reader
-	// Now is real time. A sandbox domain's clock converts it.
+	// Now returns the real time. The clock of a sandbox domain converts it to the domain's time.
 	Now func() time.Time
 	// MAC authenticates the return links that pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
-	// Notifications makes the addresses for reports of banks; nil for none.
+	// Notifications makes the addresses to which banks send reports; nil for none.
 	Notifications *notification.Notifications
-	// Wake tells the sender of webhooks that an event was committed.
+	// Wake wakes the sender of webhooks after an event was committed.
 	Wake func()
 	Log  *slog.Logger
-	// Tracer continues the trace of an order when a loop or a caller asks about it; nil for no
-	// traces.
+	// Tracer continues the trace of an order when a loop or a caller asks about the order; nil
+	// for no traces.
 	Tracer *tracing.Tracer
-	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs
-	// to the process that opened it. It is longer, so that an answer in time is stored
-	// before another process asks. Zero means 20 and 30 seconds.
+	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs to
+	// the process that opened it. It is longer than AnswerTime, so that an answer that arrives
+	// in time is stored before another process asks. Zero means 20 seconds for AnswerTime and 30
+	// seconds for Lease.
 	AnswerTime, Lease time.Duration
 	// Callers limits the callers that wait for banks.
 	Callers *Callers
@@ -67,9 +69,9 @@ type Initiation struct {
 // An addition adds statements to the transaction of an act.
 type addition func(*store.Tx) error
 
-// onRecord adds the record of an act to the transaction that decides it, before a bank is
-// called: the entries of the audit log and, unless nil, what the payer saw. An act that is
-// refused earlier leaves no record.
+// onRecord adds the record of an act to the transaction that stores the act, before a bank is
+// called: the entries of the audit log and, unless nil, the page that the payer saw. An act that
+// is refused before that leaves no record.
 func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts []store.Audit) addition {
 	return func(tx *store.Tx) error {
 		if err := tx.Audit(acts...); err != nil || seen == nil {
@@ -81,7 +83,7 @@ func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts 
 	}
 }
 
-// nothingElse adds nothing to a commit.
+// nothingElse adds nothing to a transaction.
 func nothingElse(*store.Tx) error { return nil }
 
 func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20*time.Second) }
@@ -89,7 +91,7 @@ func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
 // now returns the present instant of a domain in the precision of the database, so that an
-// answer shows the same as later reads.
+// answer contains the same instant as later reads.
 func (i *Initiation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
 }
@@ -102,7 +104,7 @@ type Creation struct {
 	Draft    payment.Draft
 	// Strict refuses fields that are otherwise dropped.
 	Strict bool
-	// Execution is the idempotency key of the request, if any. Answer makes the answer that
+	// Execution is the idempotency key of the request, if any. Answer renders the answer that
 	// repetitions of the request get.
 	Execution store.Execution
 	Answer    func(*payment.Payment) ([]byte, error)
@@ -131,7 +133,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		return tx.AuditOf(int64(p.ID), acts...)
 	})
 	if errors.Is(err, store.ErrConstraint) {
-		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted since
+		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted in between
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store a payment: %w", err)
@@ -152,7 +154,7 @@ func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	return tx.Answered(c.Execution, int64(p.ID), answer)
 }
 
-// maxLabel is the longest label that the named connector takes.
+// maxLabel is the longest label that the named connector accepts.
 func (i *Initiation) maxLabel(name string) int {
 	c, known := i.Connectors.Initiator(name)
 	if !known {
@@ -161,8 +163,8 @@ func (i *Initiation) maxLabel(name string) int {
 	return c.Profile().Payments.MaxLabel
 }
 
-// checkDraft checks what the draft alone does not show: the client's redirect URIs, the
-// users of the domain and the chosen connector.
+// checkDraft checks the parts of a draft that depend on stored data: the client's redirect URIs,
+// the users of the domain and the chosen connector.
 func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *payment.Payment) error {
 	if err := i.CheckRedirect(ctx, d, p.Client, "client_redirect_uri", p.ClientRedirectURI); err != nil {
 		return err
@@ -199,9 +201,9 @@ func checkRegistered(d passerelle.Domain, by passerelle.ClientID, field, uri str
 	return passerelle.InvalidField(field, "%q is not registered with client %d; registered are %q", uri, by, registered)
 }
 
-// checkReturn refuses a webview_url that is neither on the site of a registered redirect URI
-// of the client nor on the domain's own site. A payer's token suffices to set it, and the
-// domain's callback redirects to it from then on. Clients without registered URIs are
+// checkReturn refuses a webview_url that is neither on the site of a registered redirect URI of
+// the client nor on the domain's own site. The holder of a payment token can set this URL, and
+// the domain's callback redirects to it from then on. Clients without registered URIs are
 // treated as in CheckRedirect.
 func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) error {
 	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
@@ -258,8 +260,8 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	return nil
 }
 
-// Offered lists the connectors to offer to the payer: those that are not hidden and can carry
-// the payment.
+// Offered lists the connectors to offer to the payer: those that are not hidden and can make the
+// payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	return slices.DeleteFunc(profiles, func(profile connector.Profile) bool {
@@ -267,8 +269,8 @@ func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *paymen
 	}), err
 }
 
-// Chosen returns the connector that the client or the payer chose before, if it can carry
-// the payment. It may be hidden.
+// Chosen returns the connector that the client or the payer chose before, if it can make the
+// payment. It may be hidden.
 func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment.Payment) (connector.Profile, bool, error) {
 	if p.Connector == "" {
 		return connector.Profile{}, false, nil
@@ -283,13 +285,14 @@ func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment
 	return profile, true, nil
 }
 
-// usable keeps simulated banks out of live domains.
+// usable reports whether a connector may be used in a domain. Live domains cannot use simulated
+// banks.
 func usable(d passerelle.Domain, profile connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !profile.Sandbox
 }
 
-// eligible finds a connector by UUID or numeric id. It fails with Invalid, naming the
-// reason, when the connector cannot carry the payment.
+// eligible finds a connector by UUID or numeric id. It fails with Invalid, naming the reason,
+// when the connector cannot make the payment.
 func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if err != nil {
@@ -317,13 +320,13 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	return c, profile, nil
 }
 
-// tokenGrace is how long the tokens of a payment outlive it, so that the payer can still
-// open the page they return to.
+// tokenGrace is how long the tokens of a payment stay valid after its end, so that the payer can
+// still open the page after the redirect.
 const tokenGrace = time.Hour
 
-// commit stores a changed payment, its transitions, an event for each transition, and what
-// also adds, in one transaction. It fails with store.ErrConflict when the payment was
-// changed meanwhile.
+// commit stores a changed payment, its transitions, an event for each transition, and the
+// additions, in one transaction. It fails with store.ErrConflict when the payment has changed
+// since it was loaded.
 func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also addition) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// eventSummary is the part of an event that a test compares.
+// eventSummary is the part of an event that tests compare.
 type eventSummary struct {
 	Version   int64
 	State     payment.State
@@ -100,8 +100,8 @@ func TestJourney(t *testing.T) {
 	})
 }
 
-// TestFaithfulTiming lets a payment take its time on the domain's clock, with
-// a payer who never comes back from the bank.
+// TestFaithfulTiming follows a payment on the domain's clock, with a payer who never returns
+// from the bank.
 func TestFaithfulTiming(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful
@@ -138,8 +138,8 @@ func TestRefusedAtTheBank(t *testing.T) {
 	})
 }
 
-// TestLinesOneByOne stores the bank's reports about single lines before the state changes, and
-// emits no event until it does.
+// TestLinesOneByOne: the bank's reports about single lines are stored before the state changes,
+// and no event is emitted until it does.
 func TestLinesOneByOne(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful
@@ -167,7 +167,7 @@ func TestLinesOneByOne(t *testing.T) {
 	})
 }
 
-// TestChoiceIsKept stores a choice without sending anything, and uses it in a later validation.
+// TestChoiceIsKept: a choice is stored without sending an order, and used in a later validation.
 func TestChoiceIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

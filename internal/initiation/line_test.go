@@ -11,30 +11,30 @@ import (
 	"passerelle/payment"
 )
 
-// line is the real connector to the simulated bank, with failures that a test sets. Without a
-// fault it changes nothing.
+// line is the connector to the simulated bank, with failures that a test sets. Without a failure
+// it changes nothing.
 type line struct {
 	connector.Initiator
 	mu               sync.Mutex
 	profile          connector.Profile
 	initiate, status fault
 	answer, cancel   fault
-	// answers and cancels count what arrived at the bank by each attempt.
+	// answers and cancels count the requests that arrived at the bank.
 	answers, cancels int
 	calls            int
 }
 
-// exchange is one call of the connector behind the line.
+// exchange is one call of the wrapped connector.
 type exchange func(context.Context, connector.Order) (payment.Report, error)
 
-// fault decides what happens to an exchange.
+// fault replaces or changes an exchange.
 type fault func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error)
 
 func (l *line) Profile() connector.Profile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	profile := l.profile
-	profile.Data = nil // the line carries payments alone
+	profile.Data = nil // the connector then offers only payments
 	return profile
 }
 
@@ -46,7 +46,7 @@ func (l *line) tune(change func(*connector.Profile)) {
 	change(&l.profile)
 }
 
-// replace puts another bank behind the line.
+// replace uses another bank from now on.
 func (l *line) replace(able connector.Initiator) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,14 +55,14 @@ func (l *line) replace(able connector.Initiator) {
 	l.profile.UUID, l.profile.ID = uuid, id
 }
 
-// breaks sets the failure from now on; nil for none.
+// breaks sets the failure of orders and status requests from now on; nil for none.
 func (l *line) breaks(initiate, status fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.initiate, l.status = initiate, status
 }
 
-// used counts the calls since it was last asked.
+// used returns the number of calls since it was last called.
 func (l *line) used() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *line) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return l.through(ctx, o, func() fault { return l.status }, l.Initiator.Status)
 }
 
-// Answer passes an answer on and counts it, as Cancel does.
+// Answer passes on an answer and counts it, like Cancel.
 func (l *line) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	return l.through(ctx, o, func() fault { return l.answer }, func(ctx context.Context, o connector.Order) (payment.Report, error) {
 		l.count(&l.answers)
@@ -100,7 +100,7 @@ func (l *line) count(what *int) {
 	*what++
 }
 
-// counts is how many answers and cancellations the bank got so far.
+// counts returns the numbers of answers and cancellations that the bank has got.
 func (l *line) counts() (answers, cancels int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,14 +127,14 @@ func (l *line) through(ctx context.Context, o connector.Order, chosen func() fau
 
 var errCut error = syscall.ECONNRESET
 
-// before lets something happen instead of the exchange.
+// before runs a function instead of the exchange.
 func before(do func(context.Context) error) fault {
 	return func(ctx context.Context, _ connector.Order, _ exchange) (payment.Report, error) {
 		return payment.Report{}, do(ctx)
 	}
 }
 
-// after lets something happen in place of the answer.
+// after runs a function after the exchange, and returns its error instead of the bank's answer.
 func after(do func(context.Context) error) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		if report, err := next(ctx, o); err != nil {
@@ -144,7 +144,7 @@ func after(do func(context.Context) error) fault {
 	}
 }
 
-// meanwhile lets something happen between the bank's answer and its arrival.
+// meanwhile runs a function between the bank's answer and its arrival.
 func meanwhile(do func()) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		report, err := next(ctx, o)
@@ -153,7 +153,7 @@ func meanwhile(do func()) fault {
 	}
 }
 
-// answers replaces the bank's report by the test's.
+// answers replaces the bank's report by a report of the test.
 func answers(report payment.Report) fault {
 	return func(context.Context, connector.Order, exchange) (payment.Report, error) { return report, nil }
 }
@@ -164,11 +164,11 @@ func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
 func panics(context.Context) error { panic("the connector is broken") }
 
-// dies ends the goroutine as the end of the process would: nothing after it is executed, and no
+// dies ends the goroutine like the end of the process: nothing after it is executed, and no
 // error is returned.
 func dies(context.Context) error { runtime.Goexit(); return nil }
 
-// survives runs something that may die and reports whether it came to its end.
+// survives runs a function that may call dies, and reports whether it returned.
 func survives(do func()) (survived bool) {
 	ended := make(chan struct{})
 	go func() {
@@ -180,7 +180,7 @@ func survives(do func()) (survived bool) {
 	return survived
 }
 
-// deadly is a source of randomness at which processes die.
+// deadly is a random source that crashes the process when it is read.
 type deadly struct{}
 
 func (deadly) Read([]byte) (int, error) { runtime.Goexit(); return 0, io.EOF }

@@ -31,8 +31,9 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense has reports of a bank that change nothing. Remarkable ones appear once in the
-// timeline. The next question is planned in any case, so that no pass does the same again.
+// TestNonsense has reports of a bank that change nothing. Remarkable reports appear once in the
+// timeline. The next question is planned in any case, so that the next pass does not ask again
+// at once.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
 		return payment.Report{Status: payment.Settled, Lines: lines}
@@ -90,8 +91,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestWaitsWithinReason limits the bank's wait, and waits a quarter of the payment's age
-// without one.
+// TestWaitsWithinReason: the wait that a bank requests is limited, and without such a request
+// the wait is a quarter of the payment's age.
 func TestWaitsWithinReason(t *testing.T) {
 	for _, test := range []struct{ asked, age, want time.Duration }{
 		{-time.Hour, 15 * time.Second, 15 * time.Second},
@@ -117,8 +118,8 @@ func TestWaitsWithinReason(t *testing.T) {
 	}
 }
 
-// TestLargeReport stores the refusal of a bank that writes novels, on the
-// largest bulk there is.
+// TestLargeReport: a refusal with very long texts is stored, for the largest possible bulk
+// payment.
 func TestLargeReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(payment.MaxInstructions)
@@ -135,8 +136,8 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// TestConnectorIsGone removes the connector of sent payments: checks become rarer, and a
-// program with the connector continues.
+// TestConnectorIsGone: after the connector of sent payments was removed, checks become rarer,
+// and a program that has the connector continues.
 func TestConnectorIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -165,8 +166,8 @@ func TestConnectorIsGone(t *testing.T) {
 	})
 }
 
-// TestReturns lets a payer return with every state but the right one, then
-// several times with that.
+// TestReturns: a payer returns with every wrong state parameter, then several times with the
+// right one.
 func TestReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -206,7 +207,7 @@ func swap(c byte) string {
 	return "A"
 }
 
-// TestReturnToASilentBank shows the payment as it is stored.
+// TestReturnToASilentBank: when the bank does not answer, the payment is returned as stored.
 func TestReturnToASilentBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -224,8 +225,8 @@ func TestReturnToASilentBank(t *testing.T) {
 	})
 }
 
-// TestReturnBeforeTheAnswer brings the payer back while the outcome of the order is unknown:
-// Return leaves that to the running attempt.
+// TestReturnBeforeTheAnswer: the payer returns while the outcome of the order is unknown. Return
+// leaves the outcome to the running attempt.
 func TestReturnBeforeTheAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

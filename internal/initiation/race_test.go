@@ -34,7 +34,7 @@ func times(n int, call func()) []func() {
 	return calls
 }
 
-// count adds up outcomes of calls made at once.
+// count counts outcomes of concurrent calls.
 type count struct {
 	mu sync.Mutex
 	of map[string]int
@@ -57,8 +57,8 @@ func (c *count) add(err error) {
 	}
 }
 
-// TestValidationsAtOnce validates one payment many times concurrently, at least a hundred
-// times: one call sends the order, and all others get a conflict.
+// TestValidationsAtOnce validates one payment many times concurrently: one call sends the order,
+// and all others get a conflict.
 func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -82,8 +82,8 @@ func TestValidationsAtOnce(t *testing.T) {
 	})
 }
 
-// TestKeepAndValidateAtOnce stores one choice and validates another concurrently: the order has
-// the validated one.
+// TestKeepAndValidateAtOnce stores one choice and validates another concurrently: the order
+// contains the validated choice.
 func TestKeepAndValidateAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 30 {
@@ -104,15 +104,15 @@ func TestKeepAndValidateAtOnce(t *testing.T) {
 	})
 }
 
-// TestValidationDuringAnAttempt checks that the answer is a conflict with a time to retry,
-// without a change, whether the attempt is open or unknown.
+// TestValidationDuringAnAttempt checks that the error is a conflict with a time to retry, and
+// that nothing changes, whether the attempt is open or unknown.
 func TestValidationDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
 		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
 		_, err := w.Validate(t.Context(), w.domain, id, validated())
 		must(t, err)
-		w.execute(`UPDATE attempt SET state = 'open' WHERE state = 'unknown'`) // as while the call is under way
+		w.execute(`UPDATE attempt SET state = 'open' WHERE state = 'unknown'`) // as during the call
 		for _, state := range []string{"open", "unknown"} {
 			w.wantAttempt(t, id, state)
 			for _, choice := range []initiation.Choice{validated(), validated(func(c *initiation.Choice) { c.Validated = false })} {
@@ -130,9 +130,9 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce has the payer return, and loops of two processes recover and follow, at
-// the moment between a bank's answer and its being stored. The bank does not recognise keys and
-// leases do not protect: only the database keeps the order from being sent twice.
+// TestEverybodyAtOnce: the payer returns, and loops of two processes recover and follow, at the
+// moment between a bank's answer and its storage. The bank does not recognise keys and leases do
+// not protect: only the database prevents that the order is sent twice.
 func TestEverybodyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -168,7 +168,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	})
 }
 
-// approvedAtOnce returns when the payer has approved.
+// approvedAtOnce returns once the payer has approved.
 func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
 	t.Helper()
 	if got := w.decide(w.stored(id), "approve"); got != state {
@@ -179,8 +179,8 @@ func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state st
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestTwoLoops: two processes do what is due for many payments concurrently. Each payment is
-// processed once, and none is left.
+// TestTwoLoops: two processes do the due work for many payments concurrently. Each payment is
+// handled once, and none is left.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -227,7 +227,7 @@ func TestTwoLoops(t *testing.T) {
 }
 
 // TestAnswerOverAChange changes the payment between the bank's answer and its storage: the
-// answer applies to the changed payment.
+// answer is applied to the changed payment.
 func TestAnswerOverAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		change := func() {
@@ -246,7 +246,7 @@ func TestAnswerOverAChange(t *testing.T) {
 	})
 }
 
-// TestOlderReport: two processes store the same report. The first one counts, and the second
+// TestOlderReport: two processes store the same report. The first is stored, and the second
 // returns no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -269,7 +269,7 @@ func TestOlderReport(t *testing.T) {
 	})
 }
 
-// TestNewerReportComesLate: a later report that is stored second applies to the result of the
+// TestNewerReportComesLate: a newer report that is stored second is applied to the result of the
 // first.
 func TestNewerReportComesLate(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -289,9 +289,8 @@ func TestNewerReportComesLate(t *testing.T) {
 	})
 }
 
-// TestNotSentAfterATakeover has a validation hang for so long that a loop takes
-// its attempt over. What the loop did is then not undone by learning that the
-// first call sent nothing.
+// TestNotSentAfterATakeover: a validation takes so long that a loop takes over its attempt. When
+// it then turns out that the first call sent nothing, the results of the loop stay.
 func TestNotSentAfterATakeover(t *testing.T) {
 	for name, want := range map[string]payment.State{"and sent": payment.Validating, "and died": payment.Created} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // settle closes an attempt whose caller died or got no answer, by asking the bank. It does
-// nothing when the caller has stored an answer after all. Only an order that the payment still
+// nothing when the caller has stored an answer in between. Only an order that the payment still
 // waits for may be sent again. When such a resend fails before anything is sent, the outcome
 // stays unknown, because the first order may have arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
@@ -38,8 +38,8 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 	return err
 }
 
-// recovery returns the call that finds the outcome of the attempt, and false when the
-// payment no longer waits for it.
+// recovery returns the call that finds the outcome of the attempt, and false when the payment no
+// longer waits for the outcome.
 func (s bankSession) recovery() (bankCall, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return s.statusOrResend, s.payment.State == payment.Created
@@ -47,9 +47,9 @@ func (s bankSession) recovery() (bankCall, bool) {
 	return status, !s.payment.State.Final()
 }
 
-// conclude reads a report as the outcome of an attempt. A payer or client who said no has ended
-// the order, unless the bank continued it, because no other answer will come. A bank that does
-// not know of a requested cancellation will not grant it.
+// conclude interprets a report as the outcome of an attempt. The answer no of a payer or client
+// has ended the order unless the bank continued it, because no other answer will come. A bank
+// that does not report a requested cancellation will not execute it.
 func conclude(a store.Attempt, report payment.Report) payment.Report {
 	if !a.Live() {
 		return report
@@ -68,7 +68,7 @@ func conclude(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
-// refusals has the meaning of a no to each action.
+// refusals contains the meaning of the answer no for each action.
 var refusals = map[payment.Action]struct {
 	code payment.ErrorCode
 	by   payment.Actor
@@ -77,10 +77,10 @@ var refusals = map[payment.Action]struct {
 	payment.PSUValidation: {payment.CancelledByUser, payment.ByPayer},
 }
 
-// atOnce is a wait that is over already, also for a clock that counts in milliseconds.
+// atOnce is a wait that has already ended, also for a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay is how soon to ask the bank after a failed call: at once, except when the call
+// retryDelay is the time until the bank is asked after a failed call: zero, except when the call
 // may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {
@@ -89,14 +89,13 @@ func (s bankSession) retryDelay(why error) time.Duration {
 	return atOnce
 }
 
-// backoff is how long to wait before the next question about an attempt. It doubles each
-// time.
+// backoff is the wait before the next question about an attempt. It doubles with each question.
 func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// postponeAttempt plans the next question about an attempt whose outcome is unknown, and
-// keeps what the connector knows of it.
+// postponeAttempt plans the next question about an attempt whose outcome is unknown, and stores
+// the connector's memory of it.
 func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report payment.Report, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
@@ -104,8 +103,9 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report 
 	})
 }
 
-// dismiss closes an attempt that the payment no longer waits for. The bank is not asked about
-// it again. It logs a warning when the attempt was an order, because the bank may have it.
+// dismiss closes an attempt whose outcome the payment no longer waits for. The bank is not asked
+// about it again. It logs a warning when the attempt was an order, because the bank may have the
+// order.
 func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Kind == store.AttemptInitiation {
 		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", s.payment.ID, "state", s.payment.State)

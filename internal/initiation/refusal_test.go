@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantRefusal wants an error of a kind, on a field, with all the words, and no row written
-// since the count.
+// wantRefusal expects an error of a kind, on a field, that contains all words, and no row
+// written since the count.
 func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error
@@ -32,8 +32,8 @@ func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, ki
 	w.wantRows(t, rows)
 }
 
-// particular makes the test connector one for live domains, with strict rules about lines, payer
-// accounts and fields.
+// particular makes the test connector usable in live domains, with strict rules about lines,
+// payer accounts and fields.
 func particular(p *connector.Profile) {
 	p.Sandbox = false
 	p.Payments.MaxInstructions = 1
@@ -169,8 +169,7 @@ func TestWrongPayment(t *testing.T) {
 	})
 }
 
-// TestOtherDomainsAreLeftAlone has work to do in one domain and a loop in
-// another.
+// TestOtherDomainsAreLeftAlone: a loop for one domain does no work of another domain.
 func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -186,7 +185,8 @@ func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestLiveDomain accepts no simulated bank and, by default, no field in plain text.
+// TestLiveDomain: a live domain accepts no simulated bank and, by default, no field in plain
+// text.
 func TestLiveDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		live, client := w.createDomain("live", passerelle.Live, shop)
@@ -211,7 +211,7 @@ func TestLiveDomain(t *testing.T) {
 	})
 }
 
-// TestRedirects compares URIs with those registered with the client.
+// TestRedirects compares URIs with the registered URIs of the client.
 func TestRedirects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		live, none := w.createDomain("live", passerelle.Live)
@@ -277,8 +277,8 @@ func TestWhatIsOffered(t *testing.T) {
 	})
 }
 
-// TestNothingSensitiveLeaves puts marked words into private fields, causes everything, and
-// searches for the words.
+// TestNothingSensitiveLeaves puts marked words into private fields, causes every kind of output,
+// and searches for the words.
 func TestNothingSensitiveLeaves(t *testing.T) {
 	const canary = "CANARY"
 	person := func() *passerelle.Identity {
@@ -330,8 +330,8 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 	})
 }
 
-// TestReturnIsOnAKnownSite keeps the domain's callback from redirecting payers
-// to wherever the holder of a payment token likes.
+// TestReturnIsOnAKnownSite: the holder of a payment token cannot make the domain's callback
+// redirect payers to any address.
 func TestReturnIsOnAKnownSite(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, c := w.createDomain("registered", passerelle.Sandbox, shop)
@@ -353,7 +353,7 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 }
 
 // TestNothingTypedIsKept puts a marked word into the payer's input while the bank waits, right
-// or wrong, encrypted or plain, and searches for it everywhere.
+// or wrong, encrypted or plain, and searches for the word in all outputs and tables.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *fixture) {

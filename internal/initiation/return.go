@@ -14,19 +14,19 @@ import (
 	"passerelle/payment"
 )
 
-// returnPurpose keeps the MACs of return links apart from other MACs.
+// returnPurpose separates the MACs of return links from other MACs.
 const returnPurpose = "return from a bank"
 
-// A state has the payment's number, a mark if the payer was sent to approve a cancellation,
-// and a MAC over both and the domain's number.
+// A state parameter contains the payment's number, a mark if the payer was sent to approve a
+// cancellation, and a MAC over both and the domain's number.
 const (
 	stateNumber = 8
 	stateMAC    = 16
 	cancelMark  = "c"
 )
 
-// returnURL is where a bank sends the payer's browser. It names the payment, and its MAC
-// makes it valid for this step only.
+// returnURL is the address to which a bank sends the payer's browser. It identifies the payment,
+// and its MAC makes it valid only for this step.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
@@ -41,8 +41,8 @@ func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, m
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// returning reads the payment from a state. It compares the whole text with the issued state,
-// because base64 decoding ignores line breaks.
+// returning reads the payment of a state parameter. It compares the complete text with the
+// issued one, because base64 decoding ignores line breaks.
 func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) < stateNumber+stateMAC {
@@ -52,17 +52,18 @@ func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.Pa
 	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id, mark))) == 1
 }
 
-// FromCancellation reports whether the payer of a valid state was sent to approve a
-// cancellation. They then go on to the payment's CancelRedirectURI, if it has one.
+// FromCancellation reports whether the payer with a valid state parameter was sent to approve a
+// cancellation. Such a payer is redirected to the payment's CancelRedirectURI, if it has one.
 func FromCancellation(state string) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
-// Return handles a payer who returns from a bank, with the state of the return link and the
-// bank's query. It asks the bank at once and returns the payment, which says where the payer
-// goes next. It fails with Missing when the state was altered. When the bank cannot be asked,
-// or too many callers wait for it, the payment is returned as stored.
+// Return handles a payer who returns from a bank, with the state parameter of the return link
+// and the bank's query. It asks the bank at once and returns the payment, whose state decides
+// where the payer is redirected next. It fails with Missing when the state parameter was
+// altered. When the bank cannot be asked, or too many callers wait for it, the payment is
+// returned as stored.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
@@ -78,8 +79,8 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 	return i.load(ctx, d, id)
 }
 
-// returned asks the bank and returns the resulting payment. It returns nil when too many
-// callers wait for the bank's answer about this payment.
+// returned asks the bank and returns the resulting payment. It returns nil when too many callers
+// wait for the bank's answer about this payment.
 func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {

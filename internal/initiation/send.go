@@ -21,7 +21,7 @@ func (i *Initiation) openFirst(ctx context.Context, d passerelle.Domain, p *paym
 	if _, err := io.ReadFull(i.Random, key); err != nil {
 		return store.Attempt{}, fmt.Errorf("make an attempt key: %w", err)
 	}
-	key[6], key[8] = key[6]&0x0f|0x40, key[8]&0x3f|0x80 // a UUID without its hyphens, as banks want one
+	key[6], key[8] = key[6]&0x0f|0x40, key[8]&0x3f|0x80 // a UUID without its hyphens, as banks require
 	var err error
 	if o.Device, err = encodeDevice(ctx); err != nil {
 		return store.Attempt{}, err
@@ -52,7 +52,7 @@ func encodeDevice(ctx context.Context) ([]byte, error) {
 	return json.Marshal(device)
 }
 
-// decodeDevice reads what encodeDevice has made.
+// decodeDevice decodes the result of encodeDevice.
 func decodeDevice(encoded []byte) (connector.Device, error) {
 	var device connector.Device
 	if encoded == nil {
@@ -64,7 +64,7 @@ func decodeDevice(encoded []byte) (connector.Device, error) {
 	return device, nil
 }
 
-// begin commits an attempt, with the payment as it goes to the bank.
+// begin commits an attempt, with the payment in the form that is sent to the bank.
 func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time, record addition) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
@@ -79,7 +79,7 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 	return raced(err)
 }
 
-// raced turns a lost race for the payment into an error that tells the client to try again.
+// raced turns a lost race for the payment into an error that asks the client to try again.
 func raced(err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrDuplicate) {
 		return underWay()
@@ -91,8 +91,8 @@ func raced(err error) error {
 }
 
 // send calls the bank and stores its answer. It continues when the caller leaves, because the
-// order may be on its way. Without an answer that can be stored, it returns the payment as
-// stored, and a loop finds the outcome.
+// order may have been sent. When it cannot store an answer, it returns the payment as stored,
+// and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
 	ctx = i.Tracer.Continue(context.WithoutCancel(ctx), s.attempt.Trace)
 	report, err := i.callBank(ctx, s, call)
@@ -109,8 +109,8 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 	return i.undecided(ctx, s, report, err)
 }
 
-// undecided leaves the outcome to a loop, unless another caller has stored one. The loop may
-// start before the lease lapses, except when the call may still be running.
+// undecided leaves the outcome to a loop, unless another caller has stored an outcome. The loop
+// may start before the lease lapses, except when the call may still be running.
 func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
@@ -122,8 +122,8 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 	return i.load(ctx, s.domain, s.payment.ID)
 }
 
-// unsent concludes an attempt that sent nothing. When a loop has taken the attempt over, it
-// concludes nothing: the loop may have sent the order.
+// unsent concludes an attempt whose call sent nothing. When a loop has taken over the attempt,
+// it concludes nothing, because the loop may have sent the order.
 func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
@@ -138,8 +138,8 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Rep
 	return p, nil
 }
 
-// outcomeIfNotSent returns the outcome of an attempt that the bank never got, and whether that
-// outcome ends the order. It does for the order itself and for the answer no.
+// outcomeIfNotSent returns the outcome of an attempt that the bank never got, and whether this
+// outcome ends the order. It ends the order for the order itself and for the answer no.
 func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
@@ -147,7 +147,7 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// keepUnchanged keeps the payment as it was, so that the caller can try again.
+// keepUnchanged stores the payment unchanged, so that the caller can try again.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))

@@ -14,7 +14,7 @@ import (
 type SimulatedChange struct {
 	// State is the payment's next state. With Instruction, it is the state of that line.
 	State payment.State
-	// Code is why a payment or a line is rejected. Empty means noSpecifiedReason.
+	// Code is the reason why a payment or a line is rejected. Empty means noSpecifiedReason.
 	Code payment.ErrorCode
 	// Instruction is the line, counted from 0. Nil means the whole payment.
 	Instruction *int
@@ -23,8 +23,8 @@ type SimulatedChange struct {
 // simulated is the bank's status word in the timeline.
 const simulated = "simulated"
 
-// Simulate moves a payment of a sandbox domain along one edge of the state table. It fails with
-// Missing in a live domain, and with Conflict when the edge does not leave the present state or
+// Simulate changes a payment of a sandbox domain along one edge of the state table. It fails
+// with Missing in a live domain, and with Conflict when the present state has no such edge or
 // another act on the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
@@ -41,7 +41,7 @@ func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passe
 	}
 	check := i.nextCheck(d, p, payment.Report{})
 	if bank.attempt.Number == 0 {
-		check = nil // no bank has an order to be asked about
+		check = nil // no bank has an order, so no check is planned
 	}
 	return p, raced(i.commit(ctx, d, p, steps, check, i.onRecord(d, nil, acts)))
 }
@@ -65,7 +65,7 @@ func (s SimulatedChange) illegal(from payment.State) error {
 	return passerelle.Conflicting("Nothing leads from %s to %s here.", from, s.State)
 }
 
-// check refuses changes that no bank could report or that are not one edge.
+// check refuses changes that no bank could report or that are more than one edge.
 func (s SimulatedChange) check(p *payment.Payment) error {
 	rejects := s.State == payment.Rejected || s.State == payment.Partial
 	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }

@@ -30,8 +30,8 @@ func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	return id
 }
 
-// TestEveryEdge simulates every state from every state: edges of the table succeed with their
-// event, and all others are conflicts.
+// TestEveryEdge simulates every state from every state: edges of the state table succeed with
+// their event, and all other changes are conflicts.
 func TestEveryEdge(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for _, from := range payment.States() {
@@ -74,7 +74,7 @@ func TestSimulatedCodes(t *testing.T) {
 	})
 }
 
-// TestSimulatedLines ends the lines of a bulk one by one.
+// TestSimulatedLines ends the lines of a bulk payment one by one.
 func TestSimulatedLines(t *testing.T) {
 	line := func(n int, state payment.State) initiation.SimulatedChange {
 		return initiation.SimulatedChange{State: state, Instruction: &n}
@@ -125,7 +125,7 @@ func TestSimulationRefusals(t *testing.T) {
 	})
 }
 
-// TestNoBankBehindASimulation has no order to answer or to cancel.
+// TestNoBankBehindASimulation: a simulated payment has no order to answer or to cancel.
 func TestNoBankBehindASimulation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Validating)

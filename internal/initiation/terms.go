@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// fallbackLanguage is the language of terms that do not exist in the requested one.
+// fallbackLanguage is the language of terms when they do not exist in the requested language.
 const fallbackLanguage = "en"
 
 // LocalizedTerms are the terms of service that payers of a domain accept, in one language.
@@ -61,7 +61,7 @@ func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (sto
 	return current, nil
 }
 
-// in selects a language of terms.
+// in returns the terms in one language.
 func in(language string, t store.Terms) LocalizedTerms {
 	shown := LocalizedTerms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
 	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
@@ -75,7 +75,7 @@ func in(language string, t store.Terms) LocalizedTerms {
 
 func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Content)) }
 
-// AcceptedTerms returns the terms that the payer of a payment accepted, and false when they
+// AcceptedTerms returns the terms that the payer of a payment accepted, and false when the payer
 // accepted none.
 func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (LocalizedTerms, bool, error) {
 	if p.TermsVersion == "" {
@@ -92,8 +92,8 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 }
 
 // AcceptTerms records that the payer of a created payment accepted the terms in force. It fails
-// with Invalid for other terms, and with Conflict for a payment in a later state that has not
-// accepted them.
+// with Invalid for other terms, and with Conflict for a payment in a later state whose payer has
+// not accepted them.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {

@@ -47,7 +47,8 @@ func TestTerms(t *testing.T) {
 	})
 }
 
-// termsRefused tries terms that are not in force, and a payment that can no longer accept any.
+// termsRefused tries terms that are not in force, and a payment whose terms can no longer be
+// accepted.
 func (w *fixture) termsRefused(t *testing.T, id passerelle.PaymentID, old int64) {
 	t.Helper()
 	rows := w.rows()
@@ -98,7 +99,7 @@ func TestCompatibility(t *testing.T) {
 		}
 		all, err := w.Initiators(t.Context(), w.domain)
 		must(t, err)
-		if n := len(all); n != len(w.bank.Connectors())-3 { // three read and do nothing else
+		if n := len(all); n != len(w.bank.Connectors())-3 { // three connectors only read accounts
 			t.Errorf("the domain has %d connectors", n)
 		}
 		if uuids := w.ConnectorUUIDs([]string{"XX"}); uuids == nil || len(uuids) != 0 {

@@ -19,21 +19,21 @@ const websiteField = "website"
 // DefaultMechanism is the mechanism when validate_mechanism is missing.
 const DefaultMechanism = "webauth"
 
-// Choice is the decision of the payer, or of a client for them.
+// Choice is the decision of the payer, or of a client on the payer's behalf.
 type Choice struct {
-	// Connector is a UUID or numeric id; empty keeps the one already chosen.
+	// Connector is a UUID or numeric id; empty keeps the connector that was chosen before.
 	Connector string
 	Mechanism string
-	// Fields has values of the connector's payment fields, encrypted or in plain text. Nil
+	// Fields contains values of the connector's payment fields, encrypted or in plain text. Nil
 	// keeps the stored values.
 	Fields map[string]string
 	Payer  *passerelle.Account
-	// WebviewURL is where the payer returns after an action.
+	// WebviewURL is the address to which the payer returns after an action.
 	WebviewURL string
-	// Validated sends the order. Otherwise the choice is only stored.
+	// When Validated is set, the order is sent. Otherwise the choice is only stored.
 	Validated bool
-	// Evidence is what a payer saw who orders on our page, nil for others. The domain and the
-	// instant are filled in.
+	// Evidence is the page that a payer saw who orders in the webview, nil for other callers.
+	// This package fills in the domain and the instant.
 	Evidence *payment.Evidence
 }
 
@@ -72,9 +72,9 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	return i.send(ctx, bankSession{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
 }
 
-// waits reports whether the bank has to wait for the client's confirmation. It fails with
-// Invalid for a connector that takes no answers, where the order would wait for ever, and for
-// one that executes at once.
+// waits reports whether the bank must wait for the client's confirmation. It fails with Invalid
+// for a connector that accepts no answers, because the order would wait for ever, and for a
+// connector that executes orders at once.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
@@ -86,18 +86,18 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 	return true, nil
 }
 
-// unvalidated is a payment with what its validation depends on. An error of the other
-// reads is kept, and matters only where the value is used.
+// unvalidated is a payment with the data that its validation depends on. Errors of the other
+// reads are stored, and reported only when the value is used.
 type unvalidated struct {
 	payment *payment.Payment
 	client  store.Client
-	// stored has the field values of an earlier call, when withFields loaded them.
+	// stored contains the field values of an earlier call, if withFields loaded them.
 	stored map[string]string
 	// attemptErr is ErrNotFound while no attempt was made.
 	attemptErr, clientErr, storedErr error
 }
 
-// unvalidated loads the payment, its client, and its stored field values if wanted.
+// unvalidated loads the payment, its client and, on request, its stored field values.
 func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, withFields bool) (unvalidated, error) {
 	var u unvalidated
 	err := i.DB.Together(ctx, func(r *store.Reader) error {
@@ -118,8 +118,8 @@ func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id pa
 	return u, err
 }
 
-// mayValidate refuses a payment that is past validation, or whose validation is under way.
-// The schema refuses a second attempt that is made after the payment was loaded.
+// mayValidate refuses a payment that was validated before, or whose validation is under way. The
+// schema refuses a second attempt when another one was made after the payment was loaded.
 func (u unvalidated) mayValidate() error {
 	if err := u.payment.Expects(""); err != nil {
 		return err
@@ -202,7 +202,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 
 // keep stores a choice without sending the order.
 func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[string]string) (*payment.Payment, error) {
-	p.Source = 0 // nothing has gone through it
+	p.Source = 0 // the payment has not used a source yet
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
 		if err := tx.UpdatePayment(p, nil, nil); err != nil {
