@@ -29,8 +29,8 @@ const (
 // Kind.
 type NewAsset struct {
 	Kind AssetKind
-	// Key is the institution's name of the asset, unique among its kind. Investment is the
-	// key of the position that the asset is a part of, or empty.
+	// Key is the institution's key of the asset, unique among assets of its kind. Investment is
+	// the key of the position that the asset belongs to, or empty.
 	Key, Investment string
 	// Date is the day of the details, or zero.
 	Date    passerelle.Date
@@ -49,7 +49,7 @@ func (a NewAsset) parent() *string {
 	return database.OptionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
 }
 
-// CreateAsset stores an asset. reading is the number of the read that found it.
+// CreateAsset stores an asset. reading is the number of the read that found the asset.
 func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
 	id, err := tx.unit.NewID("asset")
 	if err != nil {
@@ -65,8 +65,8 @@ func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
-// UpdateAsset stores an asset's new details, and keeps those of the last earlier day. A deleted
-// asset exists again.
+// UpdateAsset stores an asset's new details, and keeps the details of the last earlier day. A
+// deleted asset exists again.
 func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
 	details, err := EncodeDetails(n.Details)
 	if err != nil {
@@ -78,7 +78,7 @@ func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passere
 	return tx.value(domain, a, id, n)
 }
 
-// value stores the value of a unit on its day.
+// value stores the value of one unit on its day.
 func (tx Tx) value(domain passerelle.DomainID, a StoredAccount, investment passerelle.AssetID, n NewAsset) error {
 	if n.Value == nil || n.Date.IsZero() {
 		return nil
@@ -98,19 +98,19 @@ func (tx Tx) value(domain passerelle.DomainID, a StoredAccount, investment passe
 	return nil
 }
 
-// LoseAsset marks an asset that the institution no longer shows as deleted.
+// LoseAsset marks an asset that the institution no longer lists as deleted.
 func (tx Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
-// KeepAccount undoes a unit with ErrConflict when the account's data was withdrawn
-// meanwhile.
+// KeepAccount undoes a unit with ErrConflict when the account's data was withdrawn since the
+// account was read.
 func (tx Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// SetAccountWorth stores the worth of an account's investments, nil when it has none.
+// SetAccountWorth stores the total value of an account's investments, nil when it has none.
 func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
 	var text *string
 	if w != nil {
@@ -124,18 +124,18 @@ func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pas
 	return nil
 }
 
-// AssetFilter selects assets of one kind of a user. The user is required: the zero value
-// selects none.
+// AssetFilter selects assets of one kind of a user. The user is required: the zero value selects
+// nothing.
 type AssetFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
 	Account    passerelle.AccountID    // zero for all
-	// Investment selects the parts of a position; zero for all.
+	// Investment selects the assets that belong to a position; zero for all.
 	Investment passerelle.AssetID
 	IDs        []passerelle.AssetID // nil for all
 	Kind       AssetKind
-	// Reading selects assets that this read changed, and positions with a pocket that it
+	// Reading selects assets that this read changed, and positions with a pocket that the read
 	// changed; zero for all.
 	Reading int64
 	// All includes assets of disabled and deleted accounts, and assets that the institution no
@@ -212,8 +212,8 @@ func (r Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.Args...)
 }
 
-// InvestmentValues lists the values of an investment's units, newest first. A position is
-// the day and the id.
+// InvestmentValues lists the values of an investment's units, newest first. A position in the
+// list is the day and the id.
 func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	order, sign := "DESC", "<"
 	if w.Backward {
@@ -229,9 +229,9 @@ func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID
 	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.Args...)
 }
 
-// InvestmentValuesOf lists what a unit of each investment of a user was worth, by investment,
-// oldest first. It includes investments of disabled and deleted accounts. Positions are the
-// investment, the day and the id.
+// InvestmentValuesOf lists the values of one unit of each investment of a user, by investment,
+// oldest first. It includes investments of disabled and deleted accounts. A position in the list
+// is the investment, the day and the id.
 func (r Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	from := w.From
 	if len(from) == 0 {
@@ -269,7 +269,7 @@ func scanInvestmentValue(row database.Row) (passerelle.InvestmentValue, error) {
 	return v, err
 }
 
-// CountInvestmentValues is how many days have a value of an investment.
+// CountInvestmentValues returns the number of days with a value of an investment.
 func (r Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
 }

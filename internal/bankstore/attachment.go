@@ -45,7 +45,7 @@ func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pas
 }
 
 // Attachments lists the attachments of transactions of a user, by transaction and id. The caller
-// must know that the transactions exist. It takes one query.
+// must have checked that the user may see the transactions. It needs one query.
 func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
 	var c database.Clauses
 	c.And("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
@@ -55,7 +55,7 @@ func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, use
 }
 
 // FoundAttachments lists the attachments that were found in an account since its last complete
-// read, by transaction and id, from a position on.
+// read, by transaction and id, after a position.
 func (r Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
 	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE x.account_id = $1 AND x.epoch = $2 AND x.changed = $3 AND (x.transaction_id, x.id) > ($4, $5) ORDER BY x.transaction_id, x.id LIMIT $6`,

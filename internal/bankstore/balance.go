@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// A sum is computed in two parts, neither of which can overflow.
+// A sum is calculated in two parts, neither of which can overflow.
 const halves = 1_000_000_000
 
 // partialSums are the sums of incoming and outgoing values.
@@ -20,8 +20,8 @@ const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 EL
 	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
 
 // Movements returns the sums of booked transactions of accounts in one currency, for each day
-// from first to last that has any. The days are booking days, which one index finds. Everything
-// after the last day counts as one more movement on the day after it.
+// from first to last that has transactions. The days are booking days, which an index contains.
+// All transactions after the last day are summed up as one more movement on the next day.
 func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c database.Clauses
 	later := c.Bind(last.AddDays(1).String())
@@ -60,7 +60,7 @@ func scanMovement(row database.Row) (passerelle.Movement, error) {
 	return m, readingDate
 }
 
-// whole joins the parts of a sum; nil when it has too many digits.
+// whole joins the parts of a sum; nil when the sum has too many digits.
 func whole(high, low int64, scale int) *decimal.Decimal {
 	sum := new(big.Int).Mul(big.NewInt(high), big.NewInt(halves))
 	if sum.Add(sum, big.NewInt(low)); !sum.IsInt64() {

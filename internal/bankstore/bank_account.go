@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredAccount is a bank account with its bookkeeping.
+// StoredAccount is a bank account with its counters and state in the store.
 type StoredAccount struct {
 	passerelle.BankAccount
 	// Digest is a digest of the details, to detect changes.
@@ -20,13 +20,13 @@ type StoredAccount struct {
 	Transactions, DeletedTransactions int64
 	// Changed is the sync that last changed the row.
 	Changed int64
-	// Readings is how often all transactions of the account were read. A changed transaction
-	// has the number of the next reading, so that after a sync that broke off, the next
-	// complete one reports it.
+	// Readings is how often all transactions of the account were read completely. A changed
+	// transaction has the number of the next reading. After an interrupted sync, the next
+	// complete sync therefore also reports the changes of the interrupted one.
 	Readings int64
 }
 
-// NextReading is the number that changed rows have until the account is read completely again.
+// NextReading is the number that changed rows get until the account is read completely again.
 func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
@@ -65,8 +65,8 @@ func scanAccount(row database.Row) (StoredAccount, error) {
 	return a, err
 }
 
-// AccountFilter selects accounts of a user. The zero value selects none: a user
-// is required.
+// AccountFilter selects accounts of a user. The user is required: the zero value selects
+// nothing.
 type AccountFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -105,7 +105,7 @@ func (r Reader) BankAccounts(ctx context.Context, f AccountFilter, w store.Windo
 	return database.Collect(ctx, r.rows, scanAccount, sql, s.Args...)
 }
 
-// CountBankAccounts is how many accounts a filter selects.
+// CountBankAccounts returns the number of accounts that a filter selects.
 func (r Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
@@ -128,7 +128,7 @@ func NewAccountID(ctx context.Context, db *store.DB) (passerelle.AccountID, erro
 	return id, err
 }
 
-// CreateAccount stores an account that was found, disabled, under its new id.
+// CreateAccount stores an account that was found, disabled, with its reserved id.
 func (tx Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	details, err := EncodeDetails(a.AccountDetails)
 	if err != nil {
@@ -156,13 +156,13 @@ func (tx Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	return nil
 }
 
-// TouchAccount notes that an account was read to its end.
+// TouchAccount records that an account was read completely.
 func (tx Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, at time.Time, coveredFrom passerelle.Date) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE +domain_id = $3 AND id = $4`,
 		database.Micros(at), database.OptionalDate(coveredFrom), int64(domain), int64(id))
 }
 
-// EditAccount stores what the person set: name, display, bookmark and usage.
+// EditAccount stores the values that the user set: name, display, bookmark and usage.
 func (tx Tx) EditAccount(domain passerelle.DomainID, a passerelle.BankAccount, usage *passerelle.Usage) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE +domain_id = $5 AND +user_id = $6 AND id = $7`,
 		database.OptionalText(a.CustomName), a.Display, a.Bookmarked, optionalUsage(usage), int64(domain), int64(a.User), int64(a.ID))
@@ -175,15 +175,16 @@ func optionalUsage(u *passerelle.Usage) *string {
 	return database.OptionalText(*u)
 }
 
-// EnableAccount records that the person shares an account. ErrConflict when it
-// was enabled already.
+// EnableAccount records that the user shares an account. Write fails with ErrConflict when it is
+// already enabled.
 func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, id passerelle.AccountID) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableAccount withdraws an account: its rows are hidden at once and erased in small steps,
-// first of all from undelivered events. ErrConflict when it was disabled already.
+// DisableAccount stops sharing an account: its rows are hidden at once and erased in small
+// steps, beginning with the bodies of undelivered events. Write fails with ErrConflict when it
+// is already disabled.
 func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))

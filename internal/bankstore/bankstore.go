@@ -2,11 +2,12 @@
 // accounts, balances, transactions, investments, subscriptions, documents, files, and consents.
 // It uses the same database and schema as package store.
 //
-// It owns the SQL about these tables. It does not own the schema, the migrations, users,
-// payments, webhooks and events, which are in package store, or any rule: use cases decide.
+// It owns the SQL for these tables. It does not own the schema, the migrations, users, payments,
+// webhooks and events, which are in package store, or any rule: use cases decide.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
-// store: a change here, its event and the event's deliveries commit together or not at all.
+// store: a change of this data, its event and the event's deliveries commit together or not at
+// all.
 //
 //	err := db.Write(ctx, func(tx *store.Tx) error {
 //		bankstore.In(tx).EditAccount(domain, account, nil)
@@ -29,7 +30,7 @@ type Reader struct {
 	rows   *database.Querier
 }
 
-// From reads bank data through an open store or a reader of one.
+// From returns a reader of bank data for an open store or a reader of one.
 func From(s store.RowSource) Reader { return Reader{source: s, rows: s.Rows()} }
 
 // Tx collects statements about bank data in a unit of the store.
@@ -38,10 +39,10 @@ type Tx struct {
 	unit  *database.Unit
 }
 
-// In has statements about bank data collected in a unit.
+// In returns a Tx that adds statements about bank data to a unit.
 func In(tx *store.Tx) Tx { return Tx{units: tx, unit: tx.Unit()} }
 
-// write executes what fn collects as one unit.
+// write executes the statements that fn collects as one unit.
 func write(ctx context.Context, db *store.DB, fn func(tx Tx) error) error {
 	return db.Write(ctx, func(tx *store.Tx) error { return fn(In(tx)) })
 }

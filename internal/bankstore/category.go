@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// OwnCategories lists the categories that a user created, by number. ids selects some of them,
-// nil all.
+// OwnCategories lists the categories that a user created, by number. ids selects some of them;
+// nil means all.
 func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.CategoryID) ([]passerelle.Category, error) {
 	s := database.Selection{From: "category"}.And("domain_id = $%d", int64(domain)).And("user_id = $%d", int64(user))
 	if ids != nil {
@@ -27,8 +27,9 @@ func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, u
 	}, `SELECT id, parent_id, name, income, refundable, color FROM category WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
 }
 
-// CreateCategory stores a category of a user and sets its number. The caller must hold the user in
-// the same unit. The unit is undone with the error beyond when the user would have more than most.
+// CreateCategory stores a category of a user and sets its number. The caller must hold the user
+// in the same unit. When the user would have more than most categories, the unit is undone with
+// the error beyond.
 func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
 	id, err := tx.unit.NewID("category")
 	if err != nil {
@@ -41,7 +42,7 @@ func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, 
 	return nil
 }
 
-// UpdateCategory stores what a user changed of a category of theirs.
+// UpdateCategory stores a user's changes of an own category.
 func (tx Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
 		database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color), int64(domain), int64(c.User), int64(c.ID))

@@ -40,7 +40,7 @@ func (f ClusterFilter) where() *database.Clauses {
 
 const clusterColumns = `s.id, s.account_id, s.key, s.wording, s.mean, s.increment, s.next_date, s.category, s.enabled, s.deleted IS NOT NULL`
 
-// StoredCluster is a cluster, possibly one that the person removed.
+// StoredCluster is a cluster, including clusters that the user removed.
 type StoredCluster struct {
 	passerelle.Cluster
 	Deleted bool
@@ -71,7 +71,7 @@ func (r Reader) Clusters(ctx context.Context, f ClusterFilter, w store.Window) (
 	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM `+clusterSource+c.String()+` ORDER BY s.id `+p.Order+` LIMIT `+c.Bind(w.Limit)+` OFFSET `+c.Bind(w.Offset), c.Args...)
 }
 
-// CountClusters is how many clusters a filter selects.
+// CountClusters returns the number of clusters that a filter selects.
 func (r Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, error) {
 	c := f.where()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.Args...)
@@ -83,8 +83,8 @@ func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]S
 		int64(a.ID), a.Epoch, limit)
 }
 
-// CreateCluster stores a cluster of an account and gives it its id. The unit is
-// undone with an error when the account would have more than most.
+// CreateCluster stores a cluster of an account and gives it its id. When the account would have
+// more than most clusters, the unit is undone with an error.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
@@ -98,15 +98,16 @@ func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passe
 	return nil
 }
 
-// UpdateCluster stores a changed cluster. ErrNotFound when it is not there for the user.
+// UpdateCluster stores a changed cluster. Write fails with ErrNotFound when the user has no such
+// cluster.
 func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
 		WHERE +domain_id = $7 AND +user_id = $8 AND id = $9 AND deleted IS NULL`,
 		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
-// DeleteCluster notes that a person does not want a cluster, so that it is not
-// found again, and takes its transactions out of it.
+// DeleteCluster marks a cluster that the user removed, so that it is not found again, and
+// removes its transactions from it.
 func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, database.Micros(at), int64(domain), int64(user), int64(id))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
@@ -114,7 +115,7 @@ func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, i
 
 // Cluster assigns transactions of an account to a cluster.
 func (tx Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
-	// The signs keep SQLite from reading the complete account.
+	// The signs prevent SQLite from reading the complete account.
 	s := database.Among(database.Selection{}.And("+account_id = $%d", int64(a.ID)).And("+epoch = $%d", a.Epoch), "id", transactions)
 	cluster := s.Bind(int64(c))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.Conditions(), s.Args...)

@@ -23,25 +23,25 @@ type Connection struct {
 	Connector string // its UUID
 	Created   time.Time
 	State     passerelle.ConnectionState
-	// Message is the institution's text, Fields what it asks for, as JSON, and URL the page for
-	// the person. They belong to the state.
+	// Message is the institution's text, Fields the fields that it asks for, as JSON, and URL
+	// the page for the user. They depend on the state.
 	Message string
 	Fields  string
 	URL     string
 	// Active connections are read in the background.
 	Active bool
-	// Established is when everything was read for the first time.
+	// Established is the time of the first complete read.
 	Established, LastUpdate, LastPush *time.Time
-	// Expire is when it is removed unless it is established before.
+	// Expire is the time at which the connection is removed unless it is established before.
 	Expire       *time.Time
 	NextTry      *time.Time
 	ConsentUntil *time.Time
-	// Failures counts those in a row.
+	// Failures counts failures in a row.
 	Failures int64
 	// Unattended reads were made since UnattendedFrom.
 	UnattendedFrom time.Time
 	Unattended     int64
-	// Soon is true when its person has shared something that is still to be read.
+	// Soon is true when the user has shared data that is not read yet.
 	Soon bool
 	// Version is the version of its last event, and Sync the number of its last read.
 	Version, Sync int64
@@ -83,21 +83,21 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 		int64(domain), int64(user), p.From, w.Limit, w.Offset)
 }
 
-// standing is the condition that a connection is not deleted. The connection is looked up by its
-// id: PostgreSQL may turn EXISTS into a hash of all connections, and an index of those that are not
-// deleted does not lead to one of them.
+// standing is the condition that a connection is not deleted. The condition looks up the
+// connection by its id: PostgreSQL may turn EXISTS into a hash of all connections, and an index
+// of connections that are not deleted cannot be searched by id.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
 
-// SomeConnections returns up to n connections of all users, of one connector or of all when uuid is
-// empty. They are in the order of their ids, from a random one on and then from the first. state
-// selects a state, success when it is empty, and all when it is nil.
+// SomeConnections returns up to n connections of all users, for one connector or for all when
+// uuid is empty. They are ordered by id, beginning at a random id and continuing with the first.
+// state selects a state: a healthy connection when it is empty, and any when it is nil.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
 	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain))
 	well := "state IS NULL"
 	if uuid != "" {
-		s, well = s.And("connector_uuid = $%d", uuid), database.Opaque("state IS NULL") // and not by the index of all that are well
+		s, well = s.And("connector_uuid = $%d", uuid), database.Opaque("state IS NULL") // so that the index of all healthy connections is not used
 	}
 	s.Where = append(s.Where, "deleted IS NULL")
 	switch {
@@ -115,7 +115,7 @@ func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID,
 	if err != nil || ends[0] == 0 {
 		return nil, err
 	}
-	from := ends[0] + rand.Int64N(ends[1]-ends[0]+1) //nolint:gosec // nobody gains by a guess
+	from := ends[0] + rand.Int64N(ends[1]-ends[0]+1) //nolint:gosec // a predictable number does no harm here
 	all, err := r.someConnections(ctx, s.And("id >= $%d", from), n)
 	if err != nil || len(all) == n {
 		return all, err
@@ -128,13 +128,13 @@ func (r Reader) someConnections(ctx context.Context, s database.Selection, n int
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.Conditions()+` ORDER BY id LIMIT `+s.Bind(n), s.Args...)
 }
 
-// CountConnections is how many connections a user has.
+// CountConnections returns the number of connections of a user.
 func (r Reader) CountConnections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
 }
 
-// ConnectionSecrets loads what a connector needs: the person's values, and the memory of the
-// last sync.
+// ConnectionSecrets loads the secrets that a connector needs: the user's values, and the memory
+// of the last sync.
 func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
 	sealed, err := database.One(ctx, r.rows, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
@@ -143,7 +143,7 @@ func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainI
 	return r.openSecrets(domain, id, sealed)
 }
 
-// sealedSecrets are the secrets of a connection as they are stored.
+// sealedSecrets are the secrets of a connection in stored form.
 type sealedSecrets struct{ credentials, memory []byte }
 
 func scanSecrets(row database.Row) (sealedSecrets, error) {
@@ -196,8 +196,8 @@ func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) 
 	return sealed, nil
 }
 
-// CreateConnection stores a connection with the person's values, and sets its id. Holder has its
-// lease from the start, for the duration lease.
+// CreateConnection stores a connection with the user's values, and sets its id. holder has the
+// lease of the connection from the start, for the duration lease.
 func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
@@ -216,20 +216,20 @@ func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder st
 }
 
 // LeaseConnection makes holder the only reader of a connection. Write fails with ErrConflict
-// while another process reads it, or when it is gone.
+// while another process reads the connection, or when it is deleted.
 func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
-// BrokenOff notes whether the last read of a connection has never ended, as one whose process
-// died. It comes before LeaseConnection in a unit.
+// BrokenOff reads whether the last read of a connection was interrupted, for example because its
+// process died. It must come before LeaseConnection in a unit.
 func (tx Tx) BrokenOff(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(&into.BrokenOff) },
 		`SELECT holder <> '' FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// Leased is a connection in its state when its lease was taken.
+// Leased is a connection in the state it had when its lease was taken.
 type Leased struct {
 	Connection
 	// BrokenOff is set by BrokenOff.
@@ -239,8 +239,8 @@ type Leased struct {
 	sealed  sealedSecrets
 }
 
-// Leased reads the connection that the unit leases, with sources and secrets, in the same round
-// trip.
+// Leased reads, in the same round trip, the connection that the unit leases, with sources and
+// secrets.
 func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.OnRetry(func() { *into = Leased{} })
 	tx.unit.Returning(func(row database.Row) error {
@@ -267,15 +267,15 @@ func (r Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
 
-// KeepConnection renews a lease. Write fails with ErrConflict when it has
-// lapsed or the connection is gone, so that a late reader writes nothing.
+// KeepConnection renews a lease. Write fails with ErrConflict when the lease has lapsed or the
+// connection is deleted, so that a late read writes nothing.
 func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
 // ReleaseConnection ends a lease. It does nothing when the lease has lapsed. With brokenOff, the
-// connection keeps its holder, which marks that an earlier read never ended.
+// connection keeps its holder, which marks the read as interrupted.
 func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, brokenOff bool) {
 	left := ""
 	if brokenOff {
@@ -284,8 +284,8 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4`, left, int64(domain), int64(id), holder)
 }
 
-// SaveConnection stores all but the secrets of a connection, whose version was
-// the former one. Write fails with ErrConflict when it has changed meanwhile.
+// SaveConnection stores all fields of a connection except its secrets, if the connection still
+// has the version former. Write fails with ErrConflict when it has changed since.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
@@ -306,7 +306,7 @@ func (tx Tx) SetUpdateError(c Connection) {
 	}
 }
 
-// SetConnectionValues replaces the person's values.
+// SetConnectionValues replaces the user's values.
 func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	sealed, err := tx.sealValues(c, values)
 	if err != nil {
@@ -316,7 +316,7 @@ func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	return nil
 }
 
-// SetConnectionMemory replaces what a sync left.
+// SetConnectionMemory replaces the memory of the last sync.
 func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	sealed, err := tx.sealFor(c, "memory", memory)
 	if err != nil {
@@ -326,14 +326,15 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	return nil
 }
 
-// keptForTermination are the assignments by which a deletion at $1 keeps what is needed to end the
+// keptForTermination are the assignments by which a deletion at $1 keeps the data for ending the
 // consent at the institution. Where terminate is NULL, it stays NULL, and the memory is removed.
-// Where terminate is zero, it becomes the instant of the deletion, and the memory is kept.
+// When terminate is zero, it becomes the instant of the deletion, and the memory stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
-// DeleteConnection hides a connection and everything below it, and removes its secrets, except
-// those that are needed to end the consent at the institution. EraseWithdrawn erases the rest. Its
-// consents are recorded as withdrawn. ErrNotFound when it is not there.
+// DeleteConnection hides a connection and everything that belongs to it, and removes its
+// secrets, except those for ending the consent at the institution. EraseWithdrawn erases the
+// rest. Its consents are recorded as withdrawn. Write fails with ErrNotFound when the user has
+// no such connection.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -346,25 +347,25 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the connections of a domain that are due at its instant now and that nobody
-// reads, the longest overdue first.
+// ConnectionsDue lists the connections of a domain that are due at its instant now and that no
+// process is reading, those overdue for the longest time first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsExpired lists the connections of a domain that were not established in time, at its
-// instant now.
+// ConnectionsExpired lists the connections of a domain that were not established before they
+// expired, at its instant now.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsLapsing lists the connections of a domain whose consent has ended at its instant now,
-// that nobody reads, and that do not yet ask their person for a new consent. The longest overdue
-// are first. The list begins after a connection.
+// ConnectionsLapsing lists the connections of a domain whose consent has ended at its instant
+// now, that no process is reading, and whose state does not ask for a new consent yet. Those
+// overdue for the longest time are first. The list begins after a connection.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -377,16 +378,16 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), since, id, limit)
 }
 
-// HoldUserAs makes Write fail with ErrConflict unless the user is still temporary or permanent
-// as it was read. Events of a temporary user are held, and would never be sent if the user had
-// become permanent meanwhile.
+// HoldUserAs makes Write fail with ErrConflict when the user has become permanent or temporary
+// since it was read. Events of a temporary user are held, and would never be sent if the user
+// had become permanent in between.
 func (tx Tx) HoldUserAs(u passerelle.User) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
 }
 
-// VersionConnection moves the version of a connection past its events. Write
-// fails with ErrConflict when it is no longer the former one.
+// VersionConnection advances the version of a connection past its events. Write fails with
+// ErrConflict when the connection no longer has the version former.
 func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
@@ -426,15 +427,15 @@ type ConnectionLogFilter struct {
 	Connection passerelle.ConnectionID
 	// Source is zero for all.
 	Source passerelle.SourceID
-	// From is inclusive and Until exclusive; zero means no bound.
+	// From is inclusive and Until exclusive; zero means no limit.
 	From, Until time.Time
 }
 
 func (f ConnectionLogFilter) selection() database.Selection {
 	s := database.Selection{From: "connection_log"}
-	if f.Connection != 0 { // has few; + keeps SQLite from all of the user's
+	if f.Connection != 0 { // a connection has few; the + prevents SQLite from reading all of the user's
 		s = s.And("connection_id = $%d", int64(f.Connection)).And("+domain_id = $%d", int64(f.Domain)).And("+user_id = $%d", int64(f.User))
-	} else { // those of a deleted one wait for their erasure
+	} else { // those of a deleted connection are excluded until they are erased
 		s = s.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
 		s.Where = append(s.Where, standing("connection_id"))
 	}
@@ -444,8 +445,8 @@ func (f ConnectionLogFilter) selection() database.Selection {
 	return s.During("at", f.From, f.Until)
 }
 
-// ConnectionLogs reads a window of the syncs of a connection, the newest first.
-// Positions are the instant and the id.
+// ConnectionLogs reads a window of the syncs of a connection, the newest first. A position is
+// the instant and the id.
 func (r Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w store.Window) ([]ConnectionLog, error) {
 	sql, args := f.selection().Newest(connectionLogColumns, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanConnectionLog, sql, args...)
@@ -453,16 +454,15 @@ func (r Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w sto
 
 const connectionLogColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
 
-// ConnectionLogsOf lists the syncs of all connections of a user, connection by
-// connection, the oldest first. Positions are the connection, the instant and the
-// id.
+// ConnectionLogsOf lists the syncs of all connections of a user, connection by connection, the
+// oldest first. A position is the connection, the instant and the id.
 func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]ConnectionLog, error) {
 	from := w.From
 	if len(from) == 0 {
 		from = []any{int64(0), int64(0), int64(0)}
 	}
-	// An instant limits the part of the index that is read for each connection: the instant of the
-	// position for the connection at which the page begins, and zero for the others.
+	// An instant limits the range of the index for each connection: it is the position's instant
+	// for the connection at which the page begins, and zero for the others.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))

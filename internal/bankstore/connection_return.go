@@ -8,13 +8,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// ConnectionReturn is the expected return to a connection: a person was sent to an institution and
-// comes back. It says who comes back, and where they go from there.
+// ConnectionReturn is the expected return of a user who was sent to an institution, for a
+// connection. It contains who returns, and the address to which they are redirected.
 type ConnectionReturn struct {
 	User passerelle.UserID
-	// Nonce is good for one return.
+	// Nonce is valid for one return.
 	Nonce []byte
-	// RedirectURI is empty when no client waits for the person.
+	// RedirectURI is empty when no client waits for the user.
 	RedirectURI, State string
 }
 
@@ -32,15 +32,15 @@ func (r Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID
 	}, `SELECT user_id, nonce, redirect_uri, client_state FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }
 
-// ExpectReturn stores the expected return to a connection, and replaces an earlier one.
+// ExpectReturn stores the expected return for a connection in place of an earlier one.
 func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
 	tx.unit.Exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (connection_id) DO UPDATE SET nonce = excluded.nonce, redirect_uri = excluded.redirect_uri, client_state = excluded.client_state`,
 		int64(id), int64(domain), int64(back.User), back.Nonce, database.OptionalText(back.RedirectURI), database.OptionalText(back.State))
 }
 
-// SpendReturn marks the expected return with a nonce as used. ErrNotFound when it was used, or is
-// another one by now.
+// SpendReturn marks the expected return with a nonce as used. Write fails with ErrNotFound when
+// it was already used, or replaced by another one.
 func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }

@@ -11,8 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TroubleFilter selects connections of a domain that could not be read when they
-// were last tried.
+// TroubleFilter selects connections of a domain whose last read failed.
 type TroubleFilter struct {
 	Domain passerelle.DomainID
 	// State is their state, and Connector the UUID of their connector; empty for all.
@@ -20,8 +19,8 @@ type TroubleFilter struct {
 	Connector string
 }
 
-// ConnectionsInTrouble lists connections by id. The page is merged from the lists of each
-// state, which an index has in order.
+// ConnectionsInTrouble lists connections by id. The page is merged from the lists of each state,
+// which an index contains in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := passerelle.ConnectionStates()
 	if f.State != "" {
@@ -44,14 +43,14 @@ func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w sto
 		strings.Join(lists, " UNION ALL "), p.Order, limit), s.Args...)
 }
 
-// Trouble is how many connections are in a state that keeps them from being read.
+// Trouble is the number of connections in a state that prevents reading.
 type Trouble struct {
 	State string
 	Count int64
 }
 
-// Troubles counts the connections of a domain that are in trouble by state, among
-// MaxOverviewRows at most, the most frequent first.
+// Troubles counts the connections of a domain that cannot be read, by state, among at most
+// MaxOverviewRows, the most frequent state first.
 func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
 		var one Trouble

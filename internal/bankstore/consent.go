@@ -9,7 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Consent is what a person agreed to share, with the version of the text and where they agreed.
+// Consent is a consent of a user, with the version of the text and the place where the user
+// agreed.
 type Consent struct {
 	ID           int64
 	User         passerelle.UserID
@@ -52,8 +53,7 @@ func scanConsent(row database.Row) (Consent, error) {
 	return c, err
 }
 
-// ConsentFilter selects what a user agreed to, withdrawn or not. A user is
-// required.
+// ConsentFilter selects the consents of a user, including withdrawn ones. The user is required.
 type ConsentFilter struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
@@ -63,8 +63,8 @@ func (f ConsentFilter) selection() database.Selection {
 	return database.Selection{From: "consent"}.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
 }
 
-// Consents reads a window of what a user agreed to, the newest first. Positions
-// are the instant and the id.
+// Consents reads a window of a user's consents, the newest first. A position is the instant and
+// the id.
 func (r Reader) Consents(ctx context.Context, f ConsentFilter, w store.Window) ([]Consent, error) {
 	sql, args := f.selection().Newest(`id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn`, "given", "id", w)
 	return database.Collect(ctx, r.rows, scanConsent, sql, args...)
@@ -78,8 +78,8 @@ func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, erro
 // Place is the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead makes a connection due at the instant now, unless it is due already. A connection
-// whose person is at the institution becomes due at the instant later. A connection that waits for
+// HastenRead makes a connection due at the instant now, unless it is due earlier. A connection
+// whose user is at the institution becomes due at the instant later. A connection that waits for
 // something else does not change.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
@@ -87,8 +87,8 @@ func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, 
 	}
 }
 
-// ReadSoon makes the service read a connection in the background soon, on behalf of its person,
-// unless it waits for them.
+// ReadSoon makes the service read a connection in the background soon, on behalf of its user,
+// unless the connection waits for the user.
 func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
 }

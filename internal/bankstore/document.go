@@ -13,14 +13,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredDocument is a document with the day it is listed at: its own, or that
-// of its discovery.
+// StoredDocument is a document with the day by which it is listed: its own day, or the day on
+// which it was found.
 type StoredDocument struct {
 	passerelle.Document
 	Day string
 }
 
-// Place is where the document is in the list.
+// Place is the position of the document in the list.
 func (d StoredDocument) Place() []any { return []any{d.Day, int64(d.ID)} }
 
 const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted, d.date, d.readonly, ` + ownColumns
@@ -46,7 +46,7 @@ func scanDocument(row database.Row) (StoredDocument, error) {
 	return d, err
 }
 
-// documentTotal is a total as it is stored.
+// documentTotal returns a total in stored form.
 func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	if d.Total == nil {
 		return nil, nil, nil
@@ -55,12 +55,13 @@ func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	return value, d.Total.Scale(), err
 }
 
-// documentType is the type of the interface that a document is listed under.
+// documentType is the document type of the API by which a document is listed.
 func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay is the day that a document is listed at: its own, or the day of its discovery.
+// documentDay is the day by which a document is listed: its own day, or the day on which it was
+// found.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -111,9 +112,9 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 	return nil
 }
 
-// UpdateDocument stores a provider's new details of a document. The person's values stay, and
-// so does the day when the details have none. A deleted document exists again. Its file is
-// fetched again.
+// UpdateDocument stores a provider's new details of a document. The user's values stay, and so
+// does the day when the details have none. A deleted document exists again. Its file is fetched
+// again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -137,8 +138,8 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 	return nil
 }
 
-// expectAgain makes the file of a document due again, unless it is the person's own, and
-// creates one for a document without a file.
+// expectAgain makes the file of a document due again, unless the user uploaded it, and creates
+// one for a document without a file.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	file, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -146,8 +147,9 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	}
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
-	// A process that is fetching the file may have the old content. It loses its lease, so that it
-	// cannot store that content. The lease still keeps other processes away until its end.
+	// A process that is fetching the file may have the old content. It loses its lease, so that
+	// it cannot store the old content. The lease still prevents other processes from fetching
+	// until it ends.
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
 	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
@@ -162,8 +164,8 @@ func (tx Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id p
 		database.Micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 }
 
-// CountDocuments moves the counter of a subscription. ErrConflict when it was
-// emptied meanwhile.
+// CountDocuments changes the counter of a subscription. Write fails with ErrConflict when the
+// subscription was emptied since it was read.
 func (tx Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
@@ -183,7 +185,8 @@ type DocumentFilter struct {
 	// From and Until are the first and the last day, both inclusive.
 	From, Until passerelle.Date
 	// Since and Before limit the timestamp: the first instant of the document's day in Zone, or
-	// its discovery without a day. Before is exclusive; zero means no limit.
+	// the time at which it was found when it has no day. Before is exclusive; zero means no
+	// limit.
 	Since, Before time.Time
 	Zone          *time.Location
 	// Least and Most limit the total, inclusively. A document without a total matches no limit.
@@ -204,7 +207,8 @@ func (f DocumentFilter) subscriptions() SubscriptionFilter {
 	return of
 }
 
-// plain reports whether counters know how many the filter selects.
+// plain reports whether the filter selects only by subscription, so that counters contain the
+// number of its documents.
 func (f DocumentFilter) plain() bool {
 	return !f.All && f.ID == 0 && f.Transaction == 0 && f.Types == nil && f.Since.IsZero() && f.Before.IsZero() && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
@@ -238,10 +242,10 @@ func (f DocumentFilter) where(c *database.Clauses) {
 	f.bounds(c)
 }
 
-// stamped compares the timestamp of a document with an instant: its discovery when it has no day,
-// and its day otherwise. The pattern finds only the key Date in the details, because quotes inside
-// their texts are escaped. In the details of a document without a day, the key is absent or has an
-// empty text.
+// stamped compares the timestamp of a document with an instant: the time at which it was found
+// when it has no day, and its day otherwise. The pattern finds only the key Date in the details,
+// because quotes inside their texts are escaped. In the details of a document without a day, the
+// key is absent or has an empty text.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {
@@ -287,8 +291,8 @@ func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window)
 		documentColumns, documentSource, c.String(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
-// CountDocuments is exactly how many a filter selects: from counters when it
-// only narrows to subscriptions, counted otherwise.
+// CountDocuments returns the exact number of documents that a filter selects: from counters when
+// it selects only by subscription, and by counting otherwise.
 func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
 	var c database.Clauses
 	if f.plain() {
@@ -299,8 +303,8 @@ func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, er
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+documentSource+c.String(), c.Args...)
 }
 
-// ChangedDocuments lists what changed in a subscription since it was last read
-// to its end, by id.
+// ChangedDocuments lists the documents of a subscription that changed since it was last read
+// completely, by id.
 func (r Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,

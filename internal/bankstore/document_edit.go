@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ownColumns are the person's values of a document, which have precedence over the provider's.
+// ownColumns are the user's values of a document, which take precedence over the provider's.
 const ownColumns = `d.category, d.custom_type, d.custom_name, d.custom_date, d.custom_due, d.custom_total, d.custom_untaxed, d.custom_vat, d.custom_income`
 
 // ownOfDocument is a row of ownColumns.
@@ -26,7 +26,7 @@ func (o *ownOfDocument) into() []any {
 	return []any{&o.category, &o.kind, &o.name, &o.date, &o.due, &o.total, &o.untaxed, &o.vat, &o.income}
 }
 
-// over applies the person's values to the details.
+// over applies the user's values to the details.
 func (o *ownOfDocument) over(d *passerelle.Document) error {
 	d.Category = database.ID[int64](o.category)
 	for _, own := range []struct {
@@ -54,7 +54,8 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 	return nil
 }
 
-// A cleared day or amount is an empty text, so the provider's value does not come back.
+// A cleared day or amount is stored as an empty text, so that the provider's value is not used
+// again.
 
 func ownDay(into *passerelle.Date) func(string) error {
 	return func(s string) error {
@@ -76,14 +77,14 @@ func ownAmount(into **decimal.Decimal) func(string) error {
 	}
 }
 
-// Own is the person's setting of one value: unchanged, a value, or none.
+// Own is the user's setting of one value: unchanged, a value, or cleared.
 type Own[T any] struct {
 	Set   bool
 	Value *T
 }
 
-// DocumentEdit is what a person may change in a document. A name that is set to none gives way to
-// the provider's name. Any other value that is set to none stays empty.
+// DocumentEdit contains the values of a document that a user may change. When the name is
+// cleared, the provider's name is used again. Any other cleared value stays empty.
 type DocumentEdit struct {
 	Type                *string
 	Name                Own[string]
@@ -98,8 +99,8 @@ type DocumentEdit struct {
 // None reports whether the edit changes nothing.
 func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 
-// EditDocument stores what the person set. It fails with ErrNotFound when the document does not
-// exist for them, or is read-only and stays so, and with ErrConflict when the upload has
+// EditDocument stores a user's changes. It fails with ErrNotFound when the user has no such
+// document, or when it is read-only and stays so, and with ErrConflict when the upload has
 // expired.
 func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64

@@ -12,18 +12,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredFile is a file whose bytes are kept elsewhere, under its id.
+// StoredFile is a file whose bytes are stored in the blob store, under its id.
 type StoredFile struct {
 	ID   passerelle.FileID
 	User passerelle.UserID
 	// Connector is the connector that fetches it; empty for an uploaded file.
 	Connector string
 	MediaType string
-	// Size is zero until the content is stored, which happened at Stored.
+	// Size is zero until the content is stored. Stored is the time of that.
 	Size    int64
 	Created time.Time
 	Stored  *time.Time
-	// due is when an unused upload expires.
+	// due is the time at which an unused upload expires.
 	due int64
 }
 
@@ -41,18 +41,19 @@ func scanFile(row database.Row) (StoredFile, error) {
 	return f, err
 }
 
-// held matches files of present documents and transactions. Withdrawn ones are erased later.
+// held matches files of documents and transactions that are not withdrawn. Files of withdrawn
+// ones are erased later.
 const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
-// File loads a user's file. It fails with ErrNotFound when there is none. A file that nothing
-// refers to does not exist.
+// File loads a user's file. It fails with ErrNotFound when there is none. A file that no row
+// refers to counts as missing.
 func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists a user's files whose content is stored, by id and after one of them.
+// Files lists a user's files whose content is stored, by id, after a given file.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
@@ -80,9 +81,9 @@ func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	return sealed, nil
 }
 
-// FileKey is the key under which the bytes of a file are sealed, nil for one from
-// before there were keys. ErrNotFound when there is no such file, ErrSealed when its key
-// does not open.
+// FileKey returns the key under which the bytes of a file are sealed, nil for a file from before
+// keys were introduced. It fails with ErrNotFound for an unknown file, and with ErrSealed when
+// its key cannot be decrypted.
 func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
 	var domain passerelle.DomainID
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
@@ -100,8 +101,7 @@ func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, erro
 	return key, nil
 }
 
-// expectFile stores that there is a file of a connection to be fetched, soon,
-// and gives it its id.
+// expectFile stores that a file of a connection must be fetched soon, and gives it its id.
 func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -117,8 +117,8 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 	return passerelle.FileID(id), nil
 }
 
-// BeginUpload stores that the bytes of a file are about to come. The file is removed unless a
-// document gets it in time.
+// BeginUpload stores that the bytes of a file are about to be uploaded. The file is removed
+// unless it is assigned to a document in time.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -137,7 +137,7 @@ func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time
 
 // replaceFile replaces the file of a document with an uploaded one, in the unit in which the
 // document gets its id. It fails with ErrConflict when the upload has expired, or when a process
-// that removes the upload has changed its end.
+// that removes it has already changed its expiry.
 func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, database.OptionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
@@ -174,7 +174,7 @@ func (tx Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time
 		RETURNING id, failures, lease_until`, connector, int64(domain), lease.Microseconds())
 }
 
-// ClaimFile leases a file that was never fetched, even before it is due. It leases none when
+// ClaimFile leases a file that was never fetched, even before it is due. It leases none while
 // another process has it.
 func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
 	tx.leaseFiles(into, `UPDATE stored_file SET lease_until = {now} + $1
@@ -182,34 +182,34 @@ func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease t
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
-// KeepFile ends a lease: the content is stored. It fails with ErrConflict when the lease lapsed,
-// when the file has changed, or when nothing refers to it any more. A file that nothing refers to
-// is removed later.
+// KeepFile ends a lease after the content was stored. It fails with ErrConflict when the lease
+// has lapsed, when the file has changed, or when no row refers to it any more. A file that no
+// row refers to is removed later.
 func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, database.Micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
 }
 
-// ReleaseFile ends a lease as if it had not been.
+// ReleaseFile ends a lease without any other change.
 func (tx Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
-// PostponeFile ends a lease without content. The file is fetched after a while or, when wait is
-// zero, on request.
+// PostponeFile ends a lease without content. The file is fetched after the time wait or, when
+// wait is zero, on request.
 func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
 // waiting plus the id of a connection is the next_fetch of a file that waits for a read of that
-// connection. It is later than any instant, and one index lookup finds the files of a
+// connection. The value is later than any instant, and one index lookup finds the files of a
 // connection.
 const waiting = 1 << 62
 
-// AwaitSync ends a lease without the bytes and without a failure: the file is fetched after
-// the next complete sync of the connection. When a sync has ended since the caller read
-// where the file comes from, the file is due as before.
+// AwaitSync ends a lease without content and without a failure: the file is fetched after the
+// next complete sync of the connection. When a sync has ended since the caller loaded the file's
+// origin, the file is due as before.
 func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
@@ -218,19 +218,20 @@ func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
-// ResumeFiles makes the service fetch the files that wait for a connection to be read.
+// ResumeFiles makes the service fetch the files that waited for a connection to be read.
 func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
 
-// FileOrigin is where a file comes from, with the keys of the institution: a document of a
+// FileOrigin is the origin of a file, with the keys of the institution: a document of a
 // subscription, or an attachment of a transaction.
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
 	// Sync is the number of the connection's last read when the origin was loaded.
 	Sync int64
-	// Gone means that the last read did not list it; a later one may.
+	// Gone means that the last read did not list the document or transaction. A later read may
+	// list it again.
 	Gone bool
 	Name struct{ Subscription, Document, Account, Transaction, Attachment string }
 }
@@ -241,7 +242,8 @@ func scanOrigin(row database.Row) (FileOrigin, error) {
 	return o, err
 }
 
-// FileOrigin returns where a file comes from. It fails with ErrNotFound when it is withheld.
+// FileOrigin returns the origin of a file. It fails with ErrNotFound when the user no longer
+// shares it.
 func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
 	return database.One(ctx, r.rows, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
@@ -252,7 +254,7 @@ func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id p
 		int64(domain), int64(id))
 }
 
-// ClaimForgotten leases up to limit files that nothing refers to, so that their content is
+// ClaimForgotten leases up to limit files that no row refers to, so that their content is
 // removed.
 func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH over AS MATERIALIZED (
@@ -268,15 +270,15 @@ func (tx Tx) ForgetFiles(ids []int64) {
 	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.Args...)
 }
 
-// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows: an
-// order by id would search the whole table.
+// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows,
+// because an order by id would search the whole table.
 func (tx Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		store.ForgottenFile, table, condition, database.UpTo(limit)), args...)
 }
 
-// noFile matches rows whose file nothing refers to. Erasing other rows would leave content
-// behind.
+// noFile matches rows without a file. A file that no other row refers to does not count. Erasing
+// other rows would leave their file's content in the blob store.
 func noFile(table string) string {
 	return fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM stored_file f WHERE f.id = %s.file_id AND f.due IS NULL)`, table)
 }

@@ -9,14 +9,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// Information is a value that a client noted about a transaction.
+// Information is a value that a client stored for a transaction.
 type Information struct {
 	ID          int64
 	Transaction passerelle.TransactionID
 	Key, Value  string
 }
 
-// Informations lists the notes about transactions, by transaction and id.
+// Informations lists the values stored for transactions, by transaction and id.
 func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
 	s := database.Among(database.Selection{From: "transaction_information"}.And("domain_id = $%d", int64(domain)), "transaction_id", transactions)
 	return database.Collect(ctx, r.rows, func(row database.Row) (Information, error) {
@@ -26,12 +26,12 @@ func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, tr
 	}, `SELECT id, transaction_id, key, value FROM transaction_information WHERE `+s.Conditions()+` ORDER BY transaction_id, id`, s.Args...)
 }
 
-// presentTransaction selects a transaction of a user, unless its account was emptied since.
+// presentTransaction selects a transaction of a user, unless its account has been emptied.
 const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3
 	AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = t.account_id AND a.epoch = t.epoch)`
 
-// SetInformation notes a value about a transaction of a user. ErrNotFound when
-// the transaction is not there for them.
+// SetInformation stores a value for a transaction of a user. Write fails with ErrNotFound when
+// the user has no such transaction.
 func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, i Information) error {
 	id, err := tx.unit.NewID("transaction_information")
 	if err != nil {
@@ -43,15 +43,15 @@ func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// LimitInformations records the time of a change of a transaction's notes, and fails the unit
+// LimitInformations records the time of a change of a transaction's values, and fails the unit
 // when there are more than most.
 func (tx Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, database.Micros(at), int64(domain), int64(transaction), most)
 }
 
-// DeleteInformations removes one note about a transaction of a user, or all when id is zero.
-// Write fails with ErrNotFound when the note does not exist.
+// DeleteInformations removes one value of a transaction of a user, or all values when id is
+// zero. Write fails with ErrNotFound when the value does not exist.
 func (tx Tx) DeleteInformations(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, id int64) {
 	const of = `DELETE FROM transaction_information WHERE transaction_id IN (SELECT t.id ` + presentTransaction + `)`
 	args := []any{int64(domain), int64(user), int64(transaction)}

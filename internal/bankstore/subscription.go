@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredSubscription is a subscription with its bookkeeping.
+// StoredSubscription is a subscription with its counters and state in the store.
 type StoredSubscription struct {
 	passerelle.Subscription
 	Digest    int64
@@ -21,7 +21,8 @@ type StoredSubscription struct {
 	Readings int64
 }
 
-// NextReading is the number that changed rows have until the subscription is read completely again.
+// NextReading is the number that changed rows get until the subscription is read completely
+// again.
 func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
 
 const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`
@@ -97,7 +98,7 @@ func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID,
 	return found, err
 }
 
-// CountSubscriptions is how many a filter selects.
+// CountSubscriptions returns the number of subscriptions that a filter selects.
 func (r Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (int64, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -111,7 +112,7 @@ func (r Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID,
 		int64(domain), int64(connection))
 }
 
-// NewSubscriptionID is the id of a subscription to be stored.
+// NewSubscriptionID reserves the id of a new subscription.
 func NewSubscriptionID(ctx context.Context, db *store.DB) (passerelle.SubscriptionID, error) {
 	var id passerelle.SubscriptionID
 	err := db.Write(ctx, func(tx *store.Tx) error {
@@ -122,7 +123,7 @@ func NewSubscriptionID(ctx context.Context, db *store.DB) (passerelle.Subscripti
 	return id, err
 }
 
-// CreateSubscription stores a subscription that was found under its new id.
+// CreateSubscription stores a subscription that was found, with its reserved id.
 func (tx Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
 	details, err := EncodeDetails(s.SubscriptionDetails)
 	if err != nil {
@@ -147,21 +148,20 @@ func (tx Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscriptio
 	return nil
 }
 
-// TouchSubscription notes that a subscription was read to its end.
+// TouchSubscription records that a subscription was read completely.
 func (tx Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE +domain_id = $2 AND id = $3`, database.Micros(at), int64(domain), int64(id))
 }
 
-// EnableSubscription records that the person shares a subscription. ErrConflict
-// when it was enabled already.
+// EnableSubscription records that the user shares a subscription. Write fails with ErrConflict
+// when it is already enabled.
 func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.UserID, id passerelle.SubscriptionID) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableSubscription withdraws a subscription: its documents are out of sight
-// at once and erased in small steps, with their files. ErrConflict when it was
-// disabled already.
+// DisableSubscription stops sharing a subscription: its documents are hidden at once and erased
+// in small steps, with their files. Write fails with ErrConflict when it is already disabled.
 func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
 		database.Micros(now), int64(domain), int64(user), int64(s.ID))

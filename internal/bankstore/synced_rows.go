@@ -22,7 +22,7 @@ import (
 type SyncedRows struct {
 	table, owner string
 	id, epoch    int64
-	// manual means that the table also has rows that clients created.
+	// manual means that the table also contains rows that clients created.
 	manual bool
 }
 
@@ -31,7 +31,7 @@ func SyncedTransactions(a StoredAccount) SyncedRows {
 	return SyncedRows{"bank_transaction", "account_id", int64(a.ID), a.Epoch, true}
 }
 
-// SyncedAssets selects the assets of an account. Their keys are stored keys.
+// SyncedAssets selects the assets of an account. Their keys are in stored form.
 func SyncedAssets(a StoredAccount) SyncedRows {
 	return SyncedRows{"asset", "account_id", int64(a.ID), a.Epoch, false}
 }
@@ -47,7 +47,7 @@ func (s SyncedRows) where() database.Clauses {
 	return c
 }
 
-// Known is what a sync needs of a stored row with an institution's key.
+// Known is the data of a stored row with an institution's key that a sync needs.
 type Known struct {
 	ID      int64
 	Key     string
@@ -61,7 +61,7 @@ func scanKnown(row database.Row) (Known, error) {
 	return k, err
 }
 
-// KnownByKey returns the rows with one of the keys, with one query.
+// KnownByKey returns the rows that have one of the keys, with one query.
 func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string
@@ -76,20 +76,20 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// NoRows reports whether there is no row, not even a deleted one.
+// NoRows reports whether there is no row, including deleted rows.
 func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.Args...)
 	return len(first) == 0, err
 }
 
-// manualKey is the key of a row that a client created. No institution's key has a control
-// character.
+// manualKey is the key of a row that a client created. No key of an institution contains a
+// control character.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
-// EachKey calls do for each row of the institution that is not deleted and not older
-// than from, in no order. A zero from selects all. It makes one query and not one for
-// each page: on PostgreSQL with outdated statistics, every page would read all rows.
+// EachKey calls do for each row of the institution that is not deleted and not older than from,
+// in any order. A zero from selects all. It makes one query for all rows: with one query per
+// page, PostgreSQL with outdated statistics would read all rows for every page.
 func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
 	c.All = append(c.All, "deleted IS NULL")
@@ -126,19 +126,19 @@ func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	return strings.Join(first, ""), err
 }
 
-// Details are an institution's details of an object as they are stored, with a digest to detect
+// Details are an institution's details of an object in stored form, with a digest to detect
 // changes.
 type Details struct {
 	text   string
 	Digest int64
 }
 
-// maxDetails limits the details of one object, in bytes. No account, transaction or document has
-// longer ones.
+// maxDetails limits the details of one object, in bytes. No account, transaction or document
+// needs more.
 const maxDetails = 64 << 10
 
-// EncodeDetails encodes an institution's details. A transaction that comes again in another file
-// has the same digest.
+// EncodeDetails encodes an institution's details. A transaction that is imported again from
+// another file has the same digest.
 func EncodeDetails(details any) (Details, error) {
 	encoded, err := json.Marshal(details)
 	if err != nil {
@@ -156,15 +156,15 @@ func EncodeDetails(details any) (Details, error) {
 	}
 	sum := sha256.Sum256(same)
 	text, err := compact(encoded)
-	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits do
+	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits are good enough
 }
 
 // decodeDetails decodes an institution's details. It uses the second version of encoding/json,
-// which is three times as fast, because lists do little else.
+// which is three times as fast, because decoding is most of the work of lists.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
-// compact removes the null and empty members of an object: half of what institutions send,
-// which every list would read. The result decodes to the same value.
+// compact removes the null and empty members of an object, which are half of the data that
+// institutions send and would be read for every list. The result decodes to the same value.
 func compact(object []byte) (string, error) {
 	from := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := from.ReadToken(); err != nil {

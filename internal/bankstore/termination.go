@@ -10,13 +10,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// Termination is a deleted connection whose consent the institution still has.
+// Termination is a deleted connection whose consent must still be ended at the institution.
 type Termination struct {
 	Domain     passerelle.DomainID
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
 	Connector  string // its UUID
-	// Memory is what the last read left.
+	// Memory is the memory of the last read.
 	Memory []byte
 	// Tries counts failed attempts.
 	Tries int64
@@ -24,15 +24,15 @@ type Termination struct {
 	due int64
 }
 
-// TerminableMemory replaces the memory of a sync, and marks the connection: when it is deleted,
+// TerminableMemory replaces the memory of a sync, and marks the connection: after its deletion,
 // its consent must be ended at the institution.
 func (tx Tx) TerminableMemory(c Connection, memory []byte) error {
 	tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
 	return tx.SetConnectionMemory(c, memory)
 }
 
-// TerminationsDue lists the consents of a domain that must be ended at its instant now, the longest
-// overdue first.
+// TerminationsDue lists the consents of a domain that must be ended at its instant now, those
+// overdue for the longest time first.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -51,15 +51,16 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 	return all, err
 }
 
-// TryTermination records an attempt to end the consent at the institution, and when to try again
-// unless EndTermination records success. Write fails with ErrConflict when another process is
-// trying.
+// TryTermination records an attempt to end the consent at the institution, and the time of the
+// next attempt if EndTermination does not follow. Write fails with ErrConflict when another
+// process is trying.
 func (tx Tx) TryTermination(t Termination, next time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
-// EndTermination leaves the rest of the connection to EraseWithdrawn.
+// EndTermination records that the consent was ended, and leaves the remaining data of the
+// connection to EraseWithdrawn.
 func (tx Tx) EndTermination(t Termination, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
 	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: database.Micros(now)})

@@ -15,7 +15,7 @@ import (
 
 const (
 	transactionColumns = undocumentedColumns + attachedCount
-	// undocumentedColumns are followed by how many documents there are.
+	// undocumentedColumns must be followed by the number of documents.
 	undocumentedColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
 	t.details, t.scraped, t.last_update, t.deleted, `
 )
@@ -55,18 +55,18 @@ func coefficient(d decimal.Decimal) (int64, error) {
 	return value, nil
 }
 
-// NewTransaction is a transaction to be stored. Its details are encoded again unless they are
-// given.
+// NewTransaction is a transaction to be stored. Its details are encoded unless their encoded
+// form is given.
 type NewTransaction struct {
 	*passerelle.Transaction
 	Details Details
-	// Manual marks a transaction that a client created: it gets a key of its own, and no sync
-	// changes it.
+	// Manual marks a transaction that a client created: it gets a key that no institution uses,
+	// and no sync changes it.
 	Manual bool
 }
 
-// CreateTransactions stores transactions that were found in an account and gives them their
-// ids. Reading is the number of the read that found them.
+// CreateTransactions stores transactions that were found in an account and gives them their ids.
+// reading is the number of the read that found them.
 func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
@@ -103,7 +103,7 @@ func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, rea
 var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
-// UpdateTransaction stores an institution's new details of a transaction. The person's values
+// UpdateTransaction stores an institution's new details of a transaction. The user's values
 // stay. A deleted transaction is restored.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
@@ -122,8 +122,9 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
-// DeleteManualTransactions marks the transactions of an account that programs created, and
-// updates the account's counters. ErrConflict when it was emptied meanwhile.
+// DeleteManualTransactions marks the transactions of an account that programs created as
+// deleted, and updates the account's counters. Write fails with ErrConflict when the account was
+// emptied since it was read.
 func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
@@ -132,20 +133,20 @@ func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccoun
 	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), a.NextReading())
 }
 
-// LoseTransaction marks a transaction that the institution no longer lists.
+// LoseTransaction marks a transaction that the institution no longer lists as deleted.
 func (tx Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
-// CountTransactions moves the counters of an account, in the unit of the change.
-// ErrConflict when the account was emptied meanwhile.
+// CountTransactions changes the counters of an account, in the unit of the change. Write fails
+// with ErrConflict when the account was emptied since it was read.
 func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// TransactionEdit is a person's change of a transaction. Nil leaves a field as it is. An empty
+// TransactionEdit is a user's change of a transaction. A nil field does not change. An empty
 // text or list removes the value.
 type TransactionEdit struct {
 	Wording, Comment *string
@@ -159,8 +160,8 @@ func (e TransactionEdit) None() bool {
 	return e.Wording == nil && e.Comment == nil && e.ApplicationDate == nil && e.Active == nil && e.Categories == nil
 }
 
-// EditTransaction stores what the person set. ErrNotFound when the transaction
-// is not there for them.
+// EditTransaction stores a user's changes. Write fails with ErrNotFound when the user has no
+// such transaction.
 func (tx Tx) EditTransaction(domain passerelle.DomainID, user passerelle.UserID, id passerelle.TransactionID, e TransactionEdit, at time.Time) {
 	var day *string
 	if e.ApplicationDate != nil {

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// attachedCount counts the documents of a transaction t that its user can see. For a
-// transaction without any, as nearly all are, it costs one index lookup.
+// attachedCount counts the documents of a transaction t that its user may see. For a transaction
+// without documents, which most are, it costs one index lookup.
 const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`
@@ -21,7 +21,7 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after scans some columns before the ones that a function scans.
+// after scans some columns and then calls a function that scans the others.
 type after struct {
 	database.Row
 	first []any
@@ -30,8 +30,8 @@ type after struct {
 func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
 // DocumentsOf lists the documents of a filter that are attached to transactions, by transaction,
-// newest first. The caller must know that the user of the filter has the transactions. It takes one
-// query.
+// newest first. The caller must have checked that the user of the filter has the transactions.
+// It needs one query.
 func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -46,12 +46,12 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.Args...)
 }
 
-// AttachDocument attaches a document to a transaction of the same user. The unit is undone with the
-// error beyond when the transaction would have more than most documents. It fails with ErrNotFound
-// when the user does not have the document or the transaction. A document that is attached already
-// stays attached.
+// AttachDocument attaches a document to a transaction of the same user. When the transaction
+// would have more than most documents, the unit is undone with the error beyond. It fails with
+// ErrNotFound when the user does not have the document or the transaction. A document that is
+// already attached stays attached.
 //
-// Both rows are locked until the end of the unit: an eraser waits, and then finds the
+// Both rows are locked until the end of the unit, so that an eraser waits, and then finds the
 // attachment.
 func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_document")
@@ -71,8 +71,8 @@ func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, 
 }
 
 // DetachDocuments detaches a document from a transaction of a user, or all when it is zero. The
-// documents are kept. ErrNotFound when the transaction is not there for them, or does not have
-// the document.
+// documents stay. Write fails with ErrNotFound when the user has no such transaction, or when
+// the document is not attached to it.
 func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time) {
 	tx.touchTransaction(domain, user, transaction, at)
 	const of = `DELETE FROM transaction_document WHERE domain_id = $1 AND user_id = $2 AND transaction_id = $3`
@@ -84,8 +84,8 @@ func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID,
 	tx.unit.ExecOne(store.ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
-// touchTransaction records the time of a change to what belongs to a transaction of a user, such as
-// its documents.
+// touchTransaction records the time of a change of data that belongs to a user's transaction,
+// such as its documents.
 func (tx Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), database.Micros(at))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TransactionFilter selects transactions of a user, who is required: the zero value selects
-// none.
+// nothing.
 type TransactionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -26,9 +26,10 @@ type TransactionFilter struct {
 	// All includes transactions of disabled and deleted accounts. Deleted includes transactions
 	// that the institution no longer lists.
 	All, Deleted bool
-	// ByDate orders and bounds by the field date instead of application_date.
+	// ByDate makes the filter use the field date instead of application_date for the order and
+	// for limits.
 	ByDate bool
-	// From and Until are the first and the last day; a zero date is no bound.
+	// From and Until are the first and the last day; a zero date means no limit.
 	From, Until passerelle.Date
 	// Since selects transactions that changed after an instant.
 	Since *time.Time
@@ -39,13 +40,13 @@ type TransactionFilter struct {
 	// Least and Most limit the value. Values, when set, are the only values.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
-	// within are the selected accounts as a span has recorded them, or nil. undocumented means that
-	// nothing in the selected accounts has a document.
+	// within lists the selected accounts as a span has recorded them, or is nil. undocumented
+	// means that no transaction in the selected accounts has a document.
 	within       []accountEpoch
 	undocumented bool
 }
 
-// accountEpoch is an account since it was last emptied, and what its amounts are in.
+// accountEpoch is an account with its present epoch and the currency of its amounts.
 type accountEpoch struct {
 	account, epoch int64
 	currency       passerelle.Currency
@@ -55,10 +56,10 @@ type accountEpoch struct {
 // all of them.
 const MaxWithin = 16
 
-// Within limits the filter to the accounts of its span, where the span has recorded them. That
-// saves looking up the account of each transaction. Where nothing in the accounts has a document,
-// it also saves looking up the documents of each transaction. An account that is withdrawn after
-// the span was read is shown once more.
+// Within limits the filter to the accounts in its span, if the span has recorded them. The query
+// then does not have to look up the account of each transaction. When no transaction in the
+// accounts has a document, it does not have to look up documents either. An account that the
+// user stops sharing after the span was read is shown once more.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -67,9 +68,9 @@ func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	return f
 }
 
-// among is the condition that a transaction belongs to one of the accounts. It is a CASE, which
-// uses no index and does not let the database estimate the number of transactions. Otherwise both
-// databases would look up the accounts, and sort all their transactions.
+// among adds the condition that a transaction belongs to one of the accounts. It is a CASE, for
+// which no index is used and whose number of transactions the database cannot estimate.
+// Otherwise both databases would look up the accounts, and sort all their transactions.
 func (f TransactionFilter) among(c *database.Clauses) {
 	var each []string
 	for _, r := range database.Padded(f.within) {
@@ -85,7 +86,7 @@ func (f TransactionFilter) day() string {
 	return "t.application_date"
 }
 
-// DayOf is the day by which the filter orders and bounds.
+// DayOf is the day by which the filter orders and limits transactions.
 func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	if f.ByDate {
 		return t.Date
@@ -93,7 +94,7 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	return t.ApplicationDate
 }
 
-// Plain reports whether the filter only selects accounts, so that TransactionSpan has the
+// Plain reports whether the filter selects only by account, so that TransactionSpan contains the
 // count.
 func (f TransactionFilter) Plain() bool {
 	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
@@ -115,19 +116,20 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 	}
 }
 
-// exact is a stored decimal in two parts, ones and ten-billionths, both with its sign. In one
-// number they would be beyond 64 bits, which SQLite takes for a float.
+// exact is a stored decimal as two integers, ones and ten-billionths, both with its sign. A
+// single integer could exceed 64 bits, and SQLite would turn it into a float.
 type exact struct{ whole, rest string }
 
-// exactly is a column that has its scale in another, of the same name with _scale.
+// exactly returns the parts of a column whose scale is in another column, of the same name with
+// the suffix _scale.
 func exactly(column string) exact {
 	one := "CASE " + column + "_scale WHEN 0 THEN 1 WHEN 1 THEN 10 WHEN 2 THEN 100 WHEN 3 THEN 1000 WHEN 4 THEN 10000 WHEN 5 THEN 100000 WHEN 6 THEN 1000000" +
 		" WHEN 7 THEN 10000000 WHEN 8 THEN 100000000 WHEN 9 THEN 1000000000 ELSE 10000000000 END"
 	return exact{whole: "(" + column + " / " + one + ")", rest: fmt.Sprintf("(%s %% %s * (10000000000 / %s))", column, one, one)}
 }
 
-// compare is the condition that a stored decimal compares so with another one, of at
-// most ValueDigits.
+// compare is the condition that compares a stored decimal by sign with another one of at most
+// ValueDigits.
 func compare(c *database.Clauses, stored exact, sign string, with decimal.Decimal) string {
 	whole, rest, ok := with.Int64(ValueDigits)
 	if !ok {
@@ -136,7 +138,7 @@ func compare(c *database.Clauses, stored exact, sign string, with decimal.Decima
 	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.Bind(whole), c.Bind(rest))
 }
 
-// ValueDigits is how many digits after the point values are compared with.
+// ValueDigits is the number of digits after the point that comparisons of values use.
 const ValueDigits = 10
 
 var valueAt = exactly("t.value")
@@ -187,7 +189,7 @@ func (f TransactionFilter) bounds(c *database.Clauses) {
 	}
 }
 
-// label holds a text in any case.
+// label is the condition that the label contains a text in any case.
 const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
 // search is the condition that a text is part of a label, a day or a category, or is the value.
@@ -225,13 +227,13 @@ func (f TransactionFilter) words(c *database.Clauses) {
 	}
 }
 
-// contains is the pattern of texts that hold another one.
+// contains is the LIKE pattern for texts that contain the given text.
 func contains(part string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
-// source makes both databases read the index of transactions, which is in the order of the
-// list, and look up each account: a CROSS JOIN keeps SQLite from starting with the accounts and
+// source makes both databases read the index of transactions, which is in the order of the list,
+// and look up each account: a CROSS JOIN prevents SQLite from starting with the accounts and
 // sorting all their transactions.
 func (f TransactionFilter) source() string {
 	if f.within != nil {
@@ -264,7 +266,7 @@ func (f TransactionFilter) page(w store.Window) (string, []any) {
 		columns, f.source(), c.String(), f.day(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args
 }
 
-// CountTransactions is exactly how many a filter selects.
+// CountTransactions returns the exact number of transactions that a filter selects.
 func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int64, error) {
 	if f.Plain() {
 		span, err := r.TransactionSpan(ctx, f)
@@ -276,17 +278,17 @@ func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int
 }
 
 // TransactionSpan has the number of transactions, and their first and last day, in the accounts
-// of a filter, whatever else the filter selects.
+// of a filter. It ignores the filter's other conditions.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
-	// documented is in how many accounts something has a document.
+	// documented is the number of accounts with at least one document.
 	documented int64
-	// noted are the accounts, unless they are more than MaxWithin.
+	// noted lists the accounts, unless there are more than MaxWithin.
 	noted []accountEpoch
 }
 
-// Currency is the currency of an account, where the span has recorded it.
+// Currency is the currency of an account, if the span has recorded it.
 func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency, bool) {
 	for _, a := range s.noted {
 		if a.account == int64(id) {
@@ -350,16 +352,16 @@ func (s *TransactionSpan) add(row database.Row) error {
 	return err
 }
 
-// ChangedTransactions lists what changed in an account since it was last read to
-// its end, by id.
+// ChangedTransactions lists the transactions of an account that changed since it was last read
+// completely, by id.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }
 
-// NewTransactions lists what changed in the shared accounts of some connections of
-// a user when each was last read to its end, the newest first.
+// NewTransactions lists the transactions that changed in the shared accounts of some connections
+// of a user when each was last read completely, the newest first.
 func (r Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
 	var c database.Clauses
 	c.And("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))

@@ -11,13 +11,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// withdrawal is a withdrawn object that is still to be erased.
+// withdrawal is a withdrawn object that is not completely erased.
 type withdrawal struct {
 	id, domain, subject int64
 	user                int64
 	kind                string
 	epoch               *int64
-	// at is when, in the domain's time.
+	// at is the time of the withdrawal, in the domain's time.
 	at int64
 }
 
@@ -31,27 +31,27 @@ func scanWithdrawal(row database.Row) (withdrawal, error) {
 	return e, err
 }
 
-// Holding is the account with what was read since it was last shared.
+// Holding identifies the account with the data that was read since it was last shared.
 func (a StoredAccount) Holding() store.Holding {
 	return store.HoldingOf("account", int64(a.ID), &a.Epoch)
 }
 
-// Holding is the subscription with what was read since it was last shared.
+// Holding identifies the subscription with the data that was read since it was last shared.
 func (s StoredSubscription) Holding() store.Holding {
 	return store.HoldingOf("subscription", int64(s.ID), &s.Epoch)
 }
 
-// Holding is the connection with everything below it.
+// Holding identifies the connection with everything that belongs to it.
 func (c Connection) Holding() store.Holding { return store.HoldingOf("connection", int64(c.ID), nil) }
 
-// A withdrawn object is hidden at once, and its rows are erased soon after, in steps. Bodies
-// that hold it go first.
+// A withdrawn object is hidden at once, and its rows are erased soon after, in steps. Event
+// bodies that contain it are erased first.
 
-// maxVoided is how many bodies are removed in the unit of the withdrawal. A receiver that was away
-// for long may have more bodies to come, which EraseWithdrawn removes.
+// maxVoided is how many bodies are erased in the unit of the withdrawal. A receiver that was
+// unreachable for long may have more undelivered bodies, which EraseWithdrawn erases.
 const maxVoided = 500
 
-// withdraw records a withdrawal, removes bodies of events that contain the object, and leaves the
+// withdraw records a withdrawal, erases bodies of events that contain the object, and leaves the
 // rest to EraseWithdrawn.
 func (tx Tx) withdraw(e withdrawal) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -59,16 +59,17 @@ func (tx Tx) withdraw(e withdrawal) {
 	tx.void(e, maxVoided, func() {})
 }
 
-// holding is what identifies bodies that contain the object.
+// holding identifies bodies that contain the object.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
-// void removes the bodies of events that contain the object, at most limit.
+// void erases the bodies of events that contain the object, at most limit.
 func (tx Tx) void(e withdrawal, limit int, voided func()) {
 	tx.units.VoidBodiesWith(passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding(), database.Instant(e.at), limit, voided)
 }
 
-// erasable are the tables below each kind of object, in the order in which they are emptied. The
-// condition has the object as $1 and, for accounts and subscriptions, the last epoch as $2.
+// erasable lists the tables with rows that belong to each kind of object, in the order in which
+// they are emptied. The condition has the object as $1 and, for accounts and subscriptions, the
+// last epoch as $2.
 var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
@@ -101,9 +102,9 @@ var erasable = map[string][]struct{ table, condition string }{
 	},
 }
 
-// EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in one
-// short unit, and reports whether there are more rows. One loop calls it repeatedly. Several at
-// once only waste work.
+// EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in
+// one short unit, and reports whether there are more rows. One loop should call it repeatedly.
+// Several concurrent calls do the same work twice.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, store.ErrNotFound) {
@@ -114,12 +115,12 @@ func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) 
 	}
 	err = e.eraseStep(ctx, db, limit)
 	if errors.Is(err, store.ErrConflict) {
-		err = nil // somebody else has ended it
+		err = nil // another process has ended the withdrawal
 	}
 	return true, err
 }
 
-// eraseStep erases some rows of a withdrawal, and ends it when nothing is left.
+// eraseStep erases some rows of a withdrawal, and ends the withdrawal when nothing is left.
 func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) error {
 	if voided, err := e.voidSome(ctx, db, maxVoided); err != nil || voided > 0 {
 		return err
@@ -136,9 +137,9 @@ func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) erro
 }
 
 // holdWithdrawal makes other erasers of the same object wait for the end of the unit. Otherwise
-// an eraser that finds no more rows in a table, because another has not committed yet, would go
-// on to the next table, and rows below an account could not be found any more. Write fails with
-// ErrConflict for a withdrawal that has ended.
+// an eraser that finds no more rows in a table, because another eraser has not committed yet,
+// would continue with the next table, and rows that belong to an account could not be found any
+// more. Write fails with ErrConflict for a withdrawal that has ended.
 func (tx Tx) holdWithdrawal(e withdrawal) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
@@ -194,8 +195,8 @@ func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, conditio
 	return gone, nil
 }
 
-// HoldAccount keeps an account as shared as it was read, until the unit is written. Write fails
-// with ErrConflict when the account was withdrawn since.
+// HoldAccount makes sure that an account is still shared as it was read, until the unit is
+// written. Write fails with ErrConflict when the user has stopped sharing the account since.
 func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
@@ -205,16 +206,16 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DeleteUser removes a user as it was read, which hides everything of the user, drops held
-// events, and leaves the rest to Erase and EraseWithdrawn. Write fails with ErrConflict when
-// the user has changed meanwhile, by an event or by becoming permanent.
+// DeleteUser removes a user as it was read, which hides all of the user's data, drops held
+// events, and leaves the other data to Erase and EraseWithdrawn. Write fails with ErrConflict
+// when the user has changed since, by an event or by becoming permanent.
 func (tx Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, realNow)
 }
 
-// withdrawUser hides all connections of a deleted user, and leaves what is below them to
-// EraseWithdrawn.
+// withdrawUser hides all connections of a deleted user, and leaves the data that belongs to them
+// to EraseWithdrawn.
 func (tx Tx) withdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
 		database.Micros(now), int64(domain), int64(user))

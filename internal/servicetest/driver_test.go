@@ -350,14 +350,14 @@ func (d *driver) checkAnswers() {
 	d.t.Logf("answers by status, 0 for none: %v; the longest took %v", d.answers, d.longest.Round(time.Millisecond))
 }
 
-// paid returns the payments whose final state clients have read.
+// paid returns the payments that were acknowledged to clients.
 func (d *driver) paid() map[int64]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.payments)
 }
 
-// until returns when clients have read the final state of a number of payments.
+// until returns when a number of payments were acknowledged to clients.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -285,7 +285,7 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 }
 
 // compareStates checks that an endpoint got the states validating, pending and done, in this
-// order, for each payment whose final state clients have read.
+// order, for each payment that was acknowledged to clients.
 func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	states := map[int64][]string{}
