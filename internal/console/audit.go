@@ -23,21 +23,21 @@ func (c *Console) auditRoutes() []page.Route {
 	}
 }
 
-// auditTimeout limits how long a page reads the chain of a domain. The command audit verify reads a
-// chain that takes longer.
+// auditTimeout limits the time in which a page reads the chain of a domain. The command audit
+// verify can read a chain that needs more time.
 const auditTimeout = 20 * time.Second
 
-// maxOperators is how many operators are named and offered.
+// maxOperators is how many operators the page lists.
 const maxOperators = 1000
 
-// auditData is a page of the audit log of a domain, and the state of its chain.
+// auditData is the content of a page of a domain's audit log, with the state of its chain.
 type auditData struct {
 	Operators                      []operatorOption
 	Operator                       store.OperatorID
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
-	// Deployment is set when the acts are those of no domain: sign-ins, and changes of
-	// operators and domains.
+	// Deployment is set when the acts belong to no domain: sign-ins, and changes of operators
+	// and domains.
 	Deployment  bool
 	Chain       []page.DetailRow
 	Result, Why string
@@ -57,11 +57,11 @@ type actRow struct {
 	At                                 page.When
 	By, Act, Subject, Address, Request string
 	Refused                            bool
-	// Number is its place in the chain, zero while it has none.
+	// Number is its position in the chain, zero while it has none.
 	Number int64
 }
 
-// audit lists what operators did in a domain, the newest first.
+// audit lists the acts of operators in a domain, the newest first.
 func (c *Console) audit(pc *page.Context) error { return c.showAudit(pc, auditData{}) }
 
 func (c *Console) showAudit(pc *page.Context, data auditData) error {
@@ -88,10 +88,11 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 	return pages.Send(pc, "audit", "Audit log", data)
 }
 
-// ofDeployment reports whether the address asks for acts of no domain.
+// ofDeployment reports whether the address requests acts that belong to no domain.
 func ofDeployment(pc *page.Context) bool { return pc.Request.URL.Query().Get("of") == "deployment" }
 
-// chainOf is the domain whose chain the page is about; the acts of no domain have one, too.
+// chainOf is the domain whose chain the page shows. Acts that belong to no domain have a chain,
+// too.
 func chainOf(pc *page.Context) passerelle.DomainID {
 	if ofDeployment(pc) {
 		return 0
@@ -99,7 +100,7 @@ func chainOf(pc *page.Context) passerelle.DomainID {
 	return pc.Domain.ID
 }
 
-// auditFilter reads what is looked for from the address.
+// auditFilter reads the filter in the address.
 func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.AuditFilter, error) {
 	f := operatorstore.AuditFilter{Domain: pc.Domain.ID}
 	all, err := operatorstore.From(c.DB).Operators(pc, maxOperators)
@@ -180,7 +181,7 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 	return c.showAudit(pc, data)
 }
 
-// subjectPaths are the pages of subjects of acts.
+// subjectPaths are the paths of pages about subjects of acts.
 var subjectPaths = map[string]string{
 	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d",
 }

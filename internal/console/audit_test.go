@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The page lists the acts in its domain with a filter and the state of the chain, and says
-// where the chain is broken.
+// The page lists the acts in its domain with a filter and the state of the chain, and names the
+// place where the chain is broken.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))
@@ -27,7 +27,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 		}
 		elsewhere := store.Audit{Domain: d.Domain.ID + 1, At: d.Domain.Created, Act: "not from here"}
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.Audit(elsewhere) }))
-		for waiting := int64(1); waiting > 0; { // the service does it too
+		for waiting := int64(1); waiting > 0; { // the service also runs this loop
 			must(t, (&audit.Log{DB: d.DB, Name: "test"}).Chain(t.Context()))
 			var err error
 			waiting, err = operatorstore.From(d.DB).CountUnchainedAudit(t.Context(), d.Domain.ID, 1)
@@ -60,8 +60,9 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 	})
 }
 
-// An operator signs in with a provider: they see who they are there, are linked, get in, and
-// give our second factor when the provider's is not accepted.
+// An operator signs in with a provider: the page shows the provider's identity, the operator
+// links it, signs in, and enters a second factor of this service when the provider's is not
+// accepted.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
@@ -104,7 +105,8 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// A sign-in that did not begin here fails, and without a provider there is no way to one.
+// A sign-in that did not begin in this browser fails, and without a provider the page has no
+// link to one.
 func TestTheWayBackFromAProvider(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

@@ -16,7 +16,7 @@ import (
 
 func (d *fixture) providersPath(more string) string { return d.webhooksPath("/auth" + more) }
 
-// onlyProvider is the provider of the domain, as it is stored.
+// onlyProvider is the stored provider of the domain.
 func (d *fixture) onlyProvider() store.AuthProvider {
 	d.t.Helper()
 	all, err := d.DB.AuthProviders(d.t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
@@ -27,8 +27,8 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 	return all[0]
 }
 
-// A signing provider: its secret is shown once, a new one signs at once beside it, and it is
-// not deleted while a webhook uses it.
+// A signing provider: its secret is shown once, a new secret signs in addition at once, and the
+// provider cannot be deleted while a webhook uses it.
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -76,7 +76,8 @@ func TestProvidersThatSign(t *testing.T) {
 	})
 }
 
-// An OAuth provider: secrets are on no page, and stay unless they are typed again.
+// An OAuth provider: no page shows its secrets, and they stay unless the operator types new
+// ones.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -115,7 +116,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 	})
 }
 
-// Operators who may not set up the domain see providers, and no way to change them.
+// Operators who may not set up the domain see providers, but no forms to change them.
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.Subscribe("USER_CREATED", "signer")
@@ -134,8 +135,8 @@ func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	})
 }
 
-// TestProvidersInABrowser opens every page about providers and sends every form
-// wrong and right, on a desk and on a phone.
+// TestProvidersInABrowser opens every page about providers and submits every form with and
+// without mistakes, in a wide window and on a phone.
 func TestProvidersInABrowser(t *testing.T) {
 	for _, size := range []struct {
 		name          string
@@ -150,7 +151,7 @@ func TestProvidersInABrowser(t *testing.T) {
 	}
 }
 
-// useSigner makes a provider that signs, gives it another secret and deletes it.
+// useSigner creates a provider that signs, rotates its secret and deletes it.
 func (p *person) useSigner(name string) {
 	p.t.Helper()
 	p.open(p.webhooksPath(""))
@@ -180,7 +181,7 @@ func (p *person) useSigner(name string) {
 	p.do(servicetest.Follow(`form[action$="/delete"] button`), servicetest.Shown(`p.card`))
 }
 
-// useTokens makes a provider that gets access tokens, and changes it.
+// useTokens creates a provider that gets access tokens, and changes it.
 func (p *person) useTokens(name string) {
 	p.t.Helper()
 	p.open(p.providersPath("/new?type=oauth"))

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// arrive opens the console of a new service for a new operator of a role.
+// arrive opens the console of a new service for a new operator with a role.
 func arrive(t *testing.T, role operators.Role, width, height int64) *person {
 	t.Helper()
 	return arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), role, width, height)
@@ -30,8 +30,8 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role operators.Role, width,
 	return p
 }
 
-// Lists and payments are renewed in place: focus stays, screen readers get an announcement, and
-// typed text is not touched.
+// Lists and payments are updated in place: the focus stays, screen readers get an announcement,
+// and typed text does not change.
 func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p := arrive(t, operators.Developer, 1280, 900)
 	token := p.Token("payments:admin")
@@ -83,7 +83,7 @@ func TestSavingAFileInABrowser(t *testing.T) {
 	}
 }
 
-// The simulation, page by page, on a desk and on a phone.
+// The simulation, page by page, in a wide window and on a phone.
 func TestSimulationInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string

@@ -22,7 +22,7 @@ import (
 // hostile is text that a page must show and not execute.
 const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script>&amp;`
 
-// person works in the console with a real browser.
+// person is an operator who uses the console in a real browser.
 type person struct {
 	*fixture
 	ctx  context.Context
@@ -45,7 +45,7 @@ func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
 
 func (p *person) open(path string) { p.t.Helper(); p.do(servicetest.Navigate(p.Origin + path)) }
 
-// follow follows a link of the menu, which a narrow window shows when it is asked to.
+// follow follows a link of the menu, which a narrow window shows on request.
 func (p *person) follow(end string) {
 	p.t.Helper()
 	if p.value(`matchMedia("(min-width: 64rem)").matches`) == "false" {
@@ -70,13 +70,13 @@ func (p *person) typeAndGo(button string, fields ...string) {
 	p.do(servicetest.Follow(button))
 }
 
-// checked checks what holds for every page, and takes pictures of it.
+// checked checks the rules for all pages, and takes pictures of the page.
 func (p *person) checked(name string) {
 	p.t.Helper()
 	servicetest.Inspect(p.ctx, p.t, "console-"+name)
 }
 
-// phoneCode is the code that an app shows for a key at an instant.
+// phoneCode is the code that an authenticator app shows for a key at an instant.
 func phoneCode(t *testing.T, key string, now time.Time) string {
 	t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -87,7 +87,7 @@ func phoneCode(t *testing.T, key string, now time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
 }
 
-// clock is real time as a test sets it.
+// clock is a real-time clock that the test sets.
 type clock struct{ seconds atomic.Int64 }
 
 func newClock() *clock {
@@ -161,7 +161,7 @@ func (p *person) work(window string, time *clock) {
 	p.checked(window + "-fault")
 }
 
-// enrol sets up a second factor on the page of the account, and returns its key.
+// enrol sets up a second factor on the account page, and returns its key.
 func (p *person) enrol(window, password string, time *clock) string {
 	p.open("/console/account")
 	p.checked(window + "-account")
@@ -174,7 +174,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 	return key
 }
 
-// No page causes a complaint of the browser, about blocked content or an error.
+// No page causes a message of the browser about blocked content or an error.
 func TestABrowserHasNothingToSay(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
@@ -209,7 +209,7 @@ func TestTheDesignInABrowser(t *testing.T) {
 	}
 }
 
-// Without a mouse: the keyboard reaches the form and sends it.
+// Without a mouse, the form can be reached and submitted with the keyboard.
 func TestSigningInByKeyboard(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

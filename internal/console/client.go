@@ -27,7 +27,7 @@ func (c *Console) clientRoutes() []page.Route {
 	}
 }
 
-// The acts on applications, as the audit log names them.
+// The names of acts on applications in the audit log.
 const (
 	actCreateClient = "create client"
 	actChangeClient = "change client"
@@ -38,7 +38,7 @@ const (
 	actDeleteLogo   = "delete logo of client"
 )
 
-// clientsData is a page of applications, and the form for another.
+// clientsData is the content of a page of applications, with the form for a new one.
 type clientsData struct {
 	Rows     []clientRow
 	Pager    page.Pager
@@ -49,7 +49,7 @@ type clientsData struct {
 type clientRow struct {
 	ID                  passerelle.ClientID
 	Name, Created, Used string
-	// Redirects is how many redirect URIs it has.
+	// Redirects is the number of its redirect URIs.
 	Redirects int
 }
 
@@ -68,8 +68,7 @@ func typedClient(pc *page.Context) clientForm {
 	}
 }
 
-// change is the form as the use case takes it. No redirect URI is none, not those
-// before.
+// change converts the form for the use case. An empty list removes all redirect URIs.
 func (f clientForm) change() access.ClientUpdate {
 	return access.ClientUpdate{
 		Name: &f.Name, RedirectURIs: append([]string{}, strings.Fields(f.RedirectURIs)...), PrimaryColor: &f.PrimaryColor, SecondaryColor: &f.SecondaryColor,
@@ -95,8 +94,7 @@ func (c *Console) clients(pc *page.Context) error {
 	return pages.Send(pc, "clients", "Applications", data)
 }
 
-// createClient makes an application of a name and redirect URIs, and shows its
-// secret.
+// createClient creates an application with a name and redirect URIs, and shows its secret.
 func (c *Console) createClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -115,9 +113,9 @@ type clientData struct {
 	Form      clientForm
 	PublicKey string
 	Secret    string
-	// Logo is where its picture is, empty for none.
+	// Logo is the address of its logo, empty for none.
 	Logo string
-	// Kept are the texts of its programs, and KeptKey and KeptText the typed one.
+	// Kept are the texts that its programs store. KeptKey and KeptText are the operator's input.
 	Kept              []page.DetailRow
 	KeptKey, KeptText string
 	MaySetUp          bool
@@ -140,7 +138,7 @@ func (c *Console) showClient(pc *page.Context, one store.Client, secret string) 
 		},
 		PublicKey: one.PublicKey, Secret: secret, MaySetUp: pc.MaySetUp(),
 	}
-	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // only this form has typed values to show again
+	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // only this form has input to show again
 		data.Form = typedClient(pc)
 	}
 	c.addKept(pc, one, &data)
@@ -173,7 +171,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 	return c.showClient(pc, one, secret)
 }
 
-// deleteClient removes the application whose number was typed.
+// deleteClient removes an application after the operator has typed its number.
 func (c *Console) deleteClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

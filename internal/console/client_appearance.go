@@ -26,14 +26,14 @@ func (c *Console) makeKeys(pc *page.Context) error {
 	return c.afterClient(pc, err, "The application has a new pair of keys.")
 }
 
-// afterClient shows the application anew with what was done, or what kept an act on it from
-// being done.
+// afterClient shows the application again with a confirmation, or with the reason why an act was
+// refused.
 func (c *Console) afterClient(pc *page.Context, err error, done string) error {
 	return pc.After(err, done, pc.Path("/clients/%d", clientID(pc)), c.client)
 }
 
-// clientLogo sends the picture of an application. It has a new number whenever it
-// changes, so that browsers may keep it.
+// clientLogo sends the logo of an application. It has a new number whenever it changes, so
+// browsers may cache it.
 func (c *Console) clientLogo(pc *page.Context) error {
 	logo, err := c.DB.Logo(pc, pc.Domain.ID, clientID(pc))
 	if err == nil && logo.ID != pc.Numbers[2] {
@@ -46,7 +46,7 @@ func (c *Console) clientLogo(pc *page.Context) error {
 	return nil
 }
 
-// setLogo gives an application the picture that the form carries.
+// setLogo stores the picture in the form as the logo of an application.
 func (c *Console) setLogo(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -72,7 +72,7 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 	return c.afterClient(pc, err, "The logo is removed.")
 }
 
-// addKept adds the texts that programs keep with an application, by key.
+// addKept adds the texts that programs store for an application, by key.
 func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) {
 	for _, key := range slices.Sorted(maps.Keys(one.Config)) {
 		data.Kept = append(data.Kept, page.DetailRow{Name: key, Value: one.Config[key]})
@@ -82,7 +82,7 @@ func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) 
 	}
 }
 
-// configureClient keeps a text with an application under a key, or removes the key.
+// configureClient stores a text of an application under a key, or removes the key.
 func (c *Console) configureClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -24,7 +24,7 @@ const actConfigure = "change configuration"
 // keyRow is a configuration key.
 type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
-	// Set reports whether the domain has set it; By and At are who and when.
+	// Set reports whether the domain has set it. By and At are the actor and the time.
 	Set, Unused bool
 	By, At      string
 	// Address is the address of its page.
@@ -48,7 +48,7 @@ type configurationData struct {
 	Keys, Unused []keyRow
 }
 
-// configuration lists the keys, those without an effect last.
+// configuration lists the keys. Keys without an effect are last.
 func (c *Console) configuration(pc *page.Context) error {
 	supplied, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Console) configuration(pc *page.Context) error {
 	return pages.Send(pc, "configuration", "Configuration", data)
 }
 
-// valuesOf are the values alone.
+// valuesOf returns the values without their records.
 func valuesOf(supplied map[string]store.Setting) settings.Values {
 	values := settings.Values{}
 	for name, one := range supplied {
@@ -90,7 +90,7 @@ type keyData struct {
 // changeRow is a change of a key.
 type changeRow struct {
 	Key, At, By, Was, Is string
-	// Began and Ended mark a change from and to the default.
+	// Began and Ended mark changes from and to the default.
 	Began, Ended bool
 }
 
@@ -133,7 +133,7 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	return pages.Send(pc, "configuration-key", key.Name, data)
 }
 
-// changes is the page of the record of changes that the address names.
+// changes returns the page of the record of changes for the position in the address.
 func (c *Console) changes(pc *page.Context, f store.SettingChanges) ([]changeRow, page.Pager, error) {
 	w := pc.Window(2)
 	all, err := c.DB.SettingChanges(pc, f, w)
@@ -148,7 +148,7 @@ func (c *Console) changes(pc *page.Context, f store.SettingChanges) ([]changeRow
 	return rows, around, nil
 }
 
-// configure gives a key a value, or returns it to its default.
+// configure sets the value of a key, or resets it to its default.
 func (c *Console) configure(pc *page.Context) error {
 	key, err := keyOf(pc)
 	if err != nil {
@@ -174,7 +174,7 @@ func (c *Console) configure(pc *page.Context) error {
 	return pc.After(err, done, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }
 
-// logData is a page of the changes of all keys.
+// logData is the content of a page with the changes of all keys.
 type logData struct {
 	Rows  []changeRow
 	Pager page.Pager

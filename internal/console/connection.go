@@ -24,13 +24,13 @@ func (c *Console) connectionRoutes() []page.Route {
 	}
 }
 
-// The acts on connections, as the audit log names them.
+// The names of acts on connections in the audit log.
 const (
 	actSync             = "synchronise connection"
 	actDeleteConnection = "delete connection"
 )
 
-// resolutions say how a connection leaves a state.
+// resolutions describe how a connection leaves a state.
 var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.SCARequired:                 "The person has to confirm at the institution: let them reconnect in the webview.",
 	passerelle.WebauthRequired:             "The person has to sign in on the page of the institution: let them reconnect in the webview.",
@@ -51,7 +51,7 @@ type connectionRow struct {
 	ID               passerelle.ConnectionID
 	User             passerelle.UserID
 	Connector, State string
-	// Next is when it is read again without anybody asking.
+	// Next is the time of the next read without a request.
 	Created, Read, Next page.When
 	// Address is that of its page.
 	Address string
@@ -74,7 +74,7 @@ func (c *Console) readerName(uuid string) string {
 	return uuid
 }
 
-// troublesData is a page of connections that cannot be read.
+// troublesData is the content of a page of connections that cannot be read.
 type troublesData struct {
 	States           []passerelle.ConnectionState
 	Connectors       []wire.Bank
@@ -83,8 +83,7 @@ type troublesData struct {
 	Pager            page.Pager
 }
 
-// connections lists the connections of a domain that could not be read when they
-// were last tried, the newest first.
+// connections lists the connections of a domain whose last read failed, the newest first.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -117,7 +116,7 @@ func (c *Console) connections(pc *page.Context) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed is the UUID of the connector that a text names, by UUID or by name. An empty text names
+// bankNamed returns the UUID of the connector with a given UUID or name. An empty text matches
 // none.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
@@ -130,7 +129,7 @@ func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	return banks[i].UUID, true
 }
 
-// connectionData is all about one connection.
+// connectionData is the content of a connection's page.
 type connectionData struct {
 	connectionRow
 	Facts   []page.DetailRow
@@ -141,7 +140,7 @@ type connectionData struct {
 	Reading, MayAct bool
 }
 
-// sourceRow is a channel by which a connection is read.
+// sourceRow is a source of a connection.
 type sourceRow struct {
 	Name, State, Read, Until, Disabled string
 }
@@ -153,7 +152,7 @@ type syncRow struct {
 	Attended                 bool
 }
 
-// readingPause is after how long the page of a connection that is being read is shown again.
+// readingPause is the time after which the page of a connection that is being read reloads.
 const readingPause = 3 * time.Second
 
 func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID) {
@@ -219,8 +218,8 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog) syncRow {
 	}
 }
 
-// syncConnection makes the service read a connection now, without its person. It leaves the
-// connection as it is when the institution does not allow such a read.
+// syncConnection makes the service read a connection now, without its user. When the institution
+// does not allow such a read, the connection does not change.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden
@@ -236,7 +235,7 @@ func (c *Console) syncConnection(pc *page.Context) error {
 	return pc.After(err, "The connection is being read.", pc.Path("/users/%d/connections/%d", user, id), c.connection)
 }
 
-// deleteConnection deletes the connection whose number was typed.
+// deleteConnection deletes a connection after the operator has typed its number.
 func (c *Console) deleteConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden

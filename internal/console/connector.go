@@ -31,10 +31,10 @@ type connectorRow struct {
 	ID                                       int64
 	Name, Countries, Reads, Pays, Mechanisms string
 	Hidden                                   bool
-	// Disabled is how many of its sources are disabled.
+	// Disabled is the number of its disabled sources.
 	Disabled int
-	// Disturbed connectors have failed several times in a row. Expires is the day on which
-	// a certificate of the bank file ends, when that is soon.
+	// Disturbed means that the last calls of the connector failed. Expires is the day on which a
+	// certificate of the bank file expires, if that is soon.
 	Disturbed bool
 	Expires   string
 }
@@ -85,7 +85,7 @@ func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
 	return rows
 }
 
-// maxCountries is how many countries are named in the list.
+// maxCountries is how many countries the list shows for each connector.
 const maxCountries = 6
 
 func countries(all []string) string {
@@ -95,7 +95,7 @@ func countries(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// mechanisms are the ways in which a person authorises reading.
+// mechanisms are the ways in which a user authorises reading.
 func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	for _, s := range b.Sources {
@@ -105,7 +105,7 @@ func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	return slices.Compact(all)
 }
 
-// listed joins words of the interface.
+// listed joins values of the API.
 func listed[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, word := range words {
@@ -114,31 +114,32 @@ func listed[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// connectorData is all about one connector.
+// connectorData is the content of a connector's page.
 type connectorData struct {
 	wire.Bank
 	Reading, Paying []page.DetailRow
-	// Health is the bank's health; none when the connector does not report it.
+	// Health is the bank's health; empty when the connector does not report it.
 	Health  []page.DetailRow
 	Calls   []callRow
 	Amounts []amountsRow
 	Choices []passerelle.AuthMechanism
-	// Own has the domain's settings: hidden "1", shown "0", or empty for the connector's default,
-	// and the mechanism and the days, which are empty for the connector's default too.
+	// The domain's settings: OwnHidden is "1" for hidden, "0" for shown, and empty for the
+	// connector's default. The mechanism and the days are also empty for the connector's
+	// default.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
 }
 
-// callRow is how calls of a kind went lately.
+// callRow has the results of recent calls of one kind.
 type callRow struct {
 	Call, Good, P95 string
 	Calls           int
 }
 
-// certificates are the operator's own, by the fields of a bank file.
+// certificates are the names of the operator's certificates, by the fields of a bank file.
 var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
 
-// addHealth adds how the bank does, as this process has seen it.
+// addHealth adds the bank's health as this process has seen it.
 func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	h, monitored := c.Aggregation.Connectors.Health(data.UUID)
 	if !monitored {
@@ -164,7 +165,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	}
 }
 
-// since writes an instant, empty where there is none.
+// since formats an instant, empty for a zero instant.
 func since(pc *page.Context, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -178,7 +179,7 @@ type amountsRow struct {
 	Minimum, Maximum string
 }
 
-// bank is the connector of the address, with the settings of the domain.
+// bank returns the connector in the address, with the settings of the domain.
 func (c *Console) bank(pc *page.Context) (wire.Bank, error) {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -212,7 +213,7 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	return pages.Send(pc, "connector", b.Name, data)
 }
 
-// readingFacts describe a connector and what it reads.
+// readingFacts describe a connector and the data that it reads.
 func readingFacts(b wire.Bank) []page.DetailRow {
 	var fields []string
 	for _, f := range b.ConnectionFields {
@@ -242,7 +243,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// payingFacts are which payments a connector carries.
+// payingFacts describe the payments that a connector accepts.
 func payingFacts(s payment.Settings) []page.DetailRow {
 	facts := page.Details(
 		"Validated by", strings.Join(s.Mechanisms, ", "),
@@ -264,7 +265,7 @@ func payingFacts(s payment.Settings) []page.DetailRow {
 	return facts
 }
 
-// amounts are the bounds of payments by their type. Amounts of a connector are in units of its
+// amounts are the limits of payments by their type. Amounts of a connector are in units of its
 // first currency.
 func amounts(s payment.Settings) []amountsRow {
 	var rows []amountsRow
@@ -284,7 +285,7 @@ func amounts(s payment.Settings) []amountsRow {
 	return rows
 }
 
-// configureConnector changes what the domain wants of a connector.
+// configureConnector changes the domain's settings of a connector.
 func (c *Console) configureConnector(pc *page.Context) error {
 	b, err := c.bank(pc)
 	if err != nil {
@@ -302,7 +303,7 @@ func (c *Console) configureConnector(pc *page.Context) error {
 	return pc.After(err, "The bank is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
-// configureSource changes what the domain wants of a source of a connector.
+// configureSource changes the domain's settings of a source of a connector.
 func (c *Console) configureSource(pc *page.Context) error {
 	b, err := c.bank(pc)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package console has the pages on which operators sign in, watch a domain, find payments
+// Package console has the pages on which operators sign in, watch a domain, search for payments
 // and act on them.
 //
-// It owns its pages, the sign-in on them, and which role sees which page and button. It
-// does not decide about payments (package initiation does, as for the API) or about who may
-// sign in (package operators). Package page finds the page of a request and shows failures.
-// Package overview has the first page of a domain, package webhooks the pages about webhooks,
-// and package sandbox those that only sandboxes have.
+// It owns its pages, the sign-in on them, and the rules which role sees which page and button.
+// It does not decide about payments (package initiation does, as for the API) or about who may
+// sign in (package operators does). Package page finds the page for a request and shows
+// failures. Package overview has the first page of a domain, package webhooks the pages about
+// webhooks, and package sandbox the pages that only sandboxes have.
 //
-// It fails as package page does, with plain words for people.
+// It fails like package page, with a page in plain words.
 package console
 
 import (
@@ -35,33 +35,33 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config wires the package to the rest of the service. Every field but Provider is
-// required.
+// Config contains the functions and values that the package needs from the service. Every field
+// but Provider is required.
 type Config struct {
 	page.Config
-	// Address gives where a request came from.
+	// Address returns the IP address from which a request came.
 	Address     func(*http.Request) string
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
 	Delivery    *delivery.Delivery
 	Access      *access.Access
-	// Files keeps the bytes of users' files.
+	// Files stores the bytes of users' files.
 	Files      blob.Store
 	Simulation *simulation.Simulation
 	Programs   *programs.Programs
-	// Scenarios and Logins are what the simulated banks can do.
+	// Scenarios and Logins describe the possible behaviour of the simulated banks.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
-	// Provider identifies operators; nil without one.
+	// Provider identifies operators; nil when there is none.
 	Provider *oidc.Provider
-	// Design adds the page of all components, for those who change how pages look.
+	// Design adds the page of all components, for people who change the design of pages.
 	Design bool
 }
 
 // Console has the pages of this package.
 type Console struct{ Config }
 
-// New makes the handler of everything below desk.Root.
+// New makes the handler of all addresses below page.Root.
 func New(config Config) http.Handler {
 	c := &Console{config}
 	routes := slices.Concat(

@@ -114,7 +114,8 @@ func TestAddressesThatAreNot(t *testing.T) {
 	})
 }
 
-// What a role may do: the buttons it sees, and the result of forms without a button.
+// The permissions of each role: the buttons that it sees, and the result of forms without a
+// button.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")

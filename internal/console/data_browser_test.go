@@ -33,13 +33,14 @@ func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	}
 }
 
-// plants are a user with connections, one working, one failing and one waiting, and a client.
+// plants contains a user with connections, one working, one failing and one waiting, and a
+// client.
 type plants struct {
 	user, client int64
 	connections  []int64
 }
 
-// plant puts hostile texts into every field for texts.
+// plant puts hostile texts into every text field.
 func (p *person) plant() (have plants) {
 	user, token := p.fixture.user()
 	have.user = user
@@ -57,7 +58,7 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// openPages opens pages and checks each. The browser complains about none of them.
+// openPages opens pages and checks each. The browser sends no message about any of them.
 func (p *person) openPages(window string, pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {

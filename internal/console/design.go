@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// designData has something of each component that pages are made of.
+// designData has an example of each component of pages.
 type designData struct {
 	States  []payment.State
 	Table   paymentTable
@@ -30,11 +30,11 @@ type designBar struct {
 	Length                      int64
 }
 
-// designSample is a text of which the page shows the formatted tree.
+// designSample is a text that the page shows as a formatted tree.
 const designSample = `{"id":42,"state":"done","instructions":[{"amount":12.50,"currency":{"id":"EUR"},"label":"Invoice 42"}],"payer":null,"empty":[]}`
 
-// design shows every component of the pages at once, for those who change how pages look.
-// Nothing on it does anything.
+// design shows every component of the pages at once, for people who change the design of pages.
+// The buttons and forms on it have no effect.
 func (c *Console) design(pc *page.Context) error {
 	now := pc.Now()
 	data := designData{

@@ -23,14 +23,14 @@ func (c *Console) domainRoutes() []page.Route {
 	}
 }
 
-// The acts on domains, as the audit log names them.
+// The names of acts on domains in the audit log.
 const (
 	actCreateDomain  = "create domain"
 	actMoveDomain    = "move domain"
 	actRotateSignKey = "rotate sign key"
 )
 
-// start leads to the only domain, or lets the operator choose one.
+// start redirects to the only domain, or lets the operator choose one.
 func (c *Console) start(pc *page.Context) error {
 	all, err := c.DB.Domains(pc)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Console) start(pc *page.Context) error {
 	return nil
 }
 
-// domainsData is the domains of the deployment, and the form for another.
+// domainsData is the content of the page of all domains, with the form for a new one.
 type domainsData struct {
 	Rows                []domainRow
 	Pager               page.Pager
@@ -57,7 +57,7 @@ type domainRow struct {
 	Name, Kind, BaseURL, Created string
 }
 
-// newDomainRow has times in UTC: each domain has a zone of its own.
+// newDomainRow has times in UTC, because each domain has a time zone of its own.
 func newDomainRow(d passerelle.Domain) domainRow {
 	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, passerelle.FormatDateTime(d.Created, time.UTC)}
 }
@@ -80,8 +80,8 @@ func (c *Console) domains(pc *page.Context) error {
 	return pages.Send(pc, "domains", "Domains", data)
 }
 
-// createDomain creates a domain. To create a live one, the operator needs a second factor, as for
-// every act in it.
+// createDomain creates a domain. For a live domain, the operator needs a second factor, like for
+// every act in a live domain.
 func (c *Console) createDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) {
 		return page.ErrForbidden
@@ -97,16 +97,16 @@ func (c *Console) createDomain(pc *page.Context) error {
 	return pc.After(err, "The domain is created.", page.Root+"domains", c.domains)
 }
 
-// domainData is one domain.
+// domainData is the content of a domain's page.
 type domainData struct {
 	domainRow
 	// Keys sign answers, the newest first.
 	Keys []signKeyRow
-	// Moved is set when the domain has just moved, perhaps away from this host.
+	// Moved is set when the base URL has just changed, perhaps to another host.
 	Moved, MayMove, MayRotate bool
 }
 
-// maxSignKeys is how many keys are listed.
+// maxSignKeys is how many keys the page lists.
 const maxSignKeys = 10
 
 type signKeyRow struct {
@@ -132,7 +132,7 @@ func (c *Console) showDomain(pc *page.Context, moved bool) error {
 }
 
 // moveDomain gives the domain another base URL. The browser stays on this host, because its
-// session is known only here.
+// session cookie is valid only here.
 func (c *Console) moveDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
 		return page.ErrForbidden
@@ -144,7 +144,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey makes a new key that signs answers from now on.
+// rotateSignKey generates a new key, which signs answers from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -14,7 +14,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestThePageAfterAnAct says once what was done, and to nobody else.
+// TestThePageAfterAnAct: the page after an act shows a confirmation once, and only to the
+// operator who acted.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -29,7 +30,8 @@ func TestThePageAfterAnAct(t *testing.T) {
 	})
 }
 
-// TestConfirmingIsAskedAbout as money moves then.
+// TestConfirmingIsAskedAbout: the act confirm has a page that asks again, because it moves
+// money.
 func TestConfirmingIsAskedAbout(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -53,7 +55,8 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 	})
 }
 
-// TestRefunds are payments in the other direction, for no more than was paid, on record.
+// TestRefunds: a refund is a payment in the other direction, of at most the paid amount, and is
+// recorded.
 func TestRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -101,7 +104,8 @@ func TestRefunds(t *testing.T) {
 	})
 }
 
-// TestSignInsAreInTheAuditLog beside the acts of a domain, not among them.
+// TestSignInsAreInTheAuditLog: sign-ins are in a list of their own and not among the acts of a
+// domain.
 func TestSignInsAreInTheAuditLog(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -110,7 +114,7 @@ func TestSignInsAreInTheAuditLog(t *testing.T) {
 	})
 }
 
-// TestTheReceiverIsFiltered by name and by signature.
+// TestTheReceiverIsFiltered: requests are filtered by name and by signature.
 func TestTheReceiverIsFiltered(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)

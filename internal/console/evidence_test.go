@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// What the payer saw is on the page of the payment, as text and nothing else.
+// The page of the payment shows the payer's evidence, escaped as text.
 func TestWhatThePayerSawIsShown(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -13,20 +13,20 @@ import (
 	"passerelle/internal/web"
 )
 
-// providerCookie is the cookie for the time at the identity provider, for awayLife.
+// providerCookie is the cookie during a sign-in at the identity provider, for awayLife.
 const (
 	providerCookie = "console_provider"
 	awayLife       = 10 * time.Minute
 )
 
-// away is a sign-in that is at the provider.
+// away is a sign-in that continues at the provider.
 type away struct {
 	oidc.Departure
 	Until time.Time
 }
 
-// back is where the provider sends browsers: the address of the console in the
-// domain, whatever else the service is called.
+// back is the address to which the provider sends browsers: the address of the console in the
+// domain, even when the service is called by another name.
 func (c *Console) back(pc *page.Context) (string, error) {
 	d, err := c.Domain(pc, pc.Request.Host)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	return c.letInFromElsewhere(pc, pass)
 }
 
-// letInFromElsewhere is letIn for a request from another site. The browser sends the session's
-// cookie only with requests from our own pages, so it gets a page that leads on.
+// letInFromElsewhere is like letIn, for a request from another site. The browser sends the
+// session's cookie only with requests from this site's pages, so it gets a page that redirects.
 func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSess
 	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
-// notVouched shows the sign-in page again to a person whom the provider does not identify. The
+// notVouched shows the sign-in page again to a person whom the provider did not identify. The
 // reason is logged.
 func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)

@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/operators"
 )
 
-// crowd is a bank of the sandbox a thousand times over, under long names.
+// crowd registers a thousand copies of a sandbox bank with long names.
 func (d *fixture) crowd(n int) {
 	d.t.Helper()
 	model, known := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
@@ -48,7 +48,7 @@ type bank interface {
 	connector.Initiator
 }
 
-// named is a bank under another name.
+// named is a bank with another name.
 type named struct {
 	bank
 	profile connector.Profile
@@ -58,7 +58,7 @@ func (n named) Profile() connector.Profile { return n.profile }
 
 var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// weight is the size of a page in bytes with everything it loads.
+// weight is the size in bytes of a page with everything that it loads.
 func (d *fixture) weight(path string) int {
 	d.t.Helper()
 	a := d.get(path)
@@ -96,7 +96,7 @@ func TestLongListsAreTurned(t *testing.T) {
 	})
 }
 
-// The domains of a deployment are turned, too.
+// The list of domains also has pages.
 func TestManyDomains(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -127,8 +127,7 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 	return d.do(request)
 }
 
-// An application has a logo, keys and texts of its programs, as the interface
-// gives it.
+// An application's page shows its logo, keys and the texts of its programs, like the API.
 func TestWhatElseAClientHas(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)

@@ -7,7 +7,8 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// In live domains a password alone shows no name and moves no payment.
+// In live domains, an operator who signed in with only a password sees no names and moves no
+// payment.
 func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	for kind, want := range map[passerelle.DomainKind]string{passerelle.Live: "Š…", passerelle.Sandbox: "Šárka <b>"} {
 		pc := &page.Context{Domain: passerelle.Domain{Kind: kind}}
@@ -23,7 +24,7 @@ func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	}
 }
 
-// No spreadsheet takes a cell for a formula.
+// Spreadsheets do not interpret any cell as a formula.
 func TestCellsAreInert(t *testing.T) {
 	for cell, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1",

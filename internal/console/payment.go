@@ -16,13 +16,13 @@ import (
 	"passerelle/payment"
 )
 
-// paymentData is all about one payment.
+// paymentData is the content of a payment's page.
 type paymentData struct {
 	ID    passerelle.PaymentID
 	State string
-	// Amount and Payee describe the payment, and Next is what it waits for.
+	// Amount and Payee describe the payment, and Next describes the next step.
 	Amount, Payee, Next string
-	// Code is why the payment was rejected, and Advice its meaning.
+	// Code is the reason why the payment was rejected, and Advice explains it.
 	Code         string
 	Advice       advice
 	Facts        []page.DetailRow
@@ -33,10 +33,10 @@ type paymentData struct {
 	Objections   []objection
 	// Refundable is set when a payment in the other direction can be created.
 	Refundable bool
-	// Curl is the request that would make the same payment.
+	// Curl is a request that would create the same payment.
 	Curl string
-	// Revealable is set when there is something hidden that the operator may see,
-	// and Revealed when it is shown.
+	// Revealable is set when the page hides data that the operator may see, and Revealed when
+	// the data is shown.
 	Revealable, Revealed bool
 }
 
@@ -45,17 +45,17 @@ type instructionRow struct {
 	Identity                                                []page.DetailRow
 }
 
-// evidenceRow is what the payer saw when they acted on a page.
+// evidenceRow is the evidence of one act of the payer on a page.
 type evidenceRow struct {
 	At, Act, Language, Shown string
 	Lines                    []string
 }
 
-// actButton is something that can be done with the payment now.
+// actButton is an act that is possible for the payment now.
 type actButton struct {
 	Act, State, Label string
-	// Effect is what an act leads to that cannot be undone. Acts with an effect are confirmed on a
-	// page of their own. Grave ones end the payment.
+	// Effect describes a consequence of the act that cannot be undone. Acts with an effect are
+	// confirmed on a separate page. Grave acts end the payment.
 	Effect string
 	Grave  bool
 }
@@ -71,7 +71,7 @@ func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, erro
 	return p, nil
 }
 
-// payment shows a payment with what personal there is hidden.
+// payment shows a payment and hides its personal data.
 func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
 // reveal shows a payment without masks, and records that.
@@ -88,8 +88,8 @@ func (c *Console) reveal(pc *page.Context) error {
 	return c.show(pc, true)
 }
 
-// mayDo reports whether the operator may do what a button says. Acts that call a bank need a second
-// factor in live domains.
+// mayDo reports whether the operator may do the act of a button. Acts that call a bank need a
+// second factor in live domains.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -97,7 +97,7 @@ func mayDo(pc *page.Context, act string) bool {
 	return pc.Who.May(operators.Act) && pc.Certain()
 }
 
-// nameText shows the names of real people only after a reveal.
+// nameText shows names of real people only after a reveal.
 func nameText(pc *page.Context, text string, revealed bool) string {
 	if revealed || text == "" || pc.Domain.Kind == passerelle.Sandbox {
 		return text
@@ -134,7 +134,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
 }
 
-// evidence is what the payer saw, oldest first. The payees are shown only after a reveal.
+// evidence returns the payer's evidence, oldest first. The payees are shown only after a reveal.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
@@ -203,7 +203,7 @@ func (c *Console) connectorName(uuid string) string {
 	return uuid
 }
 
-// cancellable reports whether the payment's connector cancels at all.
+// cancellable reports whether the payment's connector supports cancellation.
 func (c *Console) cancellable(p *payment.Payment) bool {
 	one, known := c.Initiation.Connectors.Initiator(p.Connector)
 	return known && one.Profile().Payments.Cancellable
@@ -216,7 +216,7 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts are the rows about a person or an organisation that were loaded.
+// identityFacts are the loaded rows about a person or an organisation.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil
@@ -261,7 +261,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	return acts
 }
 
-// clientActs are acts of the application, which an operator may do for it.
+// clientActs are acts of the application that an operator may do on its behalf.
 func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
@@ -279,7 +279,7 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 	return acts
 }
 
-// The acts on a payment, as forms and the audit log name them.
+// The names of acts on a payment in forms and in the audit log.
 const (
 	actConfirm  = "confirm payment"
 	actRefuse   = "refuse payment"
@@ -293,7 +293,7 @@ func (d paymentData) Simulates() bool {
 	return slices.ContainsFunc(d.Acts, func(a actButton) bool { return a.Act == actSimulate })
 }
 
-// confirmData is an act that is not undone, before it is done.
+// confirmData is the content of the page before an act that cannot be undone.
 type confirmData struct {
 	ID                   passerelle.PaymentID
 	State, Amount, Payee string
@@ -301,7 +301,7 @@ type confirmData struct {
 	actButton
 }
 
-// confirmAct asks once more before an act that is not undone.
+// confirmAct shows a page that asks again before an act that cannot be undone.
 func (c *Console) confirmAct(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {
@@ -311,7 +311,7 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	buttons := c.acts(pc, p)
 	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Effect != "" && b.Act == act })
 	if i < 0 {
-		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed meanwhile
+		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed since the page was shown
 		return nil
 	}
 	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
@@ -320,8 +320,8 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	})
 }
 
-// act does what a button says, with the same use case as the API. The state may have changed since
-// the page was shown. The use case checks it.
+// act does the act of a button, with the same use case as the API. The state may have changed
+// since the page was shown. The use case checks the present state.
 func (c *Console) act(pc *page.Context) error {
 	act := pc.Field("act")
 	p, err := c.load(pc, false)
@@ -354,7 +354,7 @@ func (c *Console) act(pc *page.Context) error {
 	return pc.Lead(pc.Request.URL.Path, doneTexts[act])
 }
 
-// doneTexts say that an act is done.
+// doneTexts confirm that an act was done.
 var doneTexts = map[string]string{
 	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank is asked.",
 	actCancel: "The cancellation is under way; the state below says how far it is.", actSimulate: "The change of state is simulated.",

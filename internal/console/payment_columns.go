@@ -12,12 +12,12 @@ import (
 // column is a column of a list of payments.
 type column struct {
 	Name, Label string
-	// usual columns are shown where none is chosen.
+	// usual columns are shown when the address chooses none.
 	usual  bool
 	Chosen bool
 }
 
-// columns are those that can be chosen, in their order. The number is always there.
+// columns are the columns that can be chosen, in their order. The number is always shown.
 var columns = []column{
 	{Name: "state", Label: "State", usual: true},
 	{Name: "amount", Label: "Amount", usual: true},
@@ -30,7 +30,7 @@ var columns = []column{
 	{Name: "registered", Label: "Registered", usual: true},
 }
 
-// paymentTable is rows with the columns that are shown of them.
+// paymentTable contains payments with the columns to show.
 type paymentTable struct {
 	Rows    []listRow
 	columns []column
@@ -55,7 +55,7 @@ func chooseColumns(values url.Values) []column {
 // usualTable is rows with the usual columns.
 func usualTable(rows []listRow) paymentTable { return paymentTable{rows, chooseColumns(nil)} }
 
-// view is a list of payments that is often wanted, under an address that says what it selects.
+// view is a frequently used list of payments. Its address contains the filter.
 type view struct {
 	Name, Address string
 	Here          bool

@@ -42,9 +42,9 @@ type createdParty struct {
 	Issuer string                   `json:"issuer,omitempty"`
 }
 
-// curl is the request that would create the same payment, for a shell, with a variable for the
-// token. It hides what the page hides. It leaves out who initiated the payment, which no page
-// shows.
+// curl is a shell command with the request that would create the same payment. The token is a
+// variable. It hides the same data as the page. It omits the initiator of the payment, which no
+// page shows.
 func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (string, error) {
 	shown := wire.NewPayment(p, wire.View{Location: pc.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
 	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(pc, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}
@@ -74,14 +74,14 @@ func party(pc *page.Context, a passerelle.Account, revealed bool) createdParty {
 	return createdParty{Scheme: a.Scheme, Number: accountText(a, revealed), Label: nameText(pc, a.Label, revealed), Issuer: a.Issuer}
 }
 
-// withoutNulls are the members of an identity that have a value.
+// withoutNulls returns the members of an identity that have a value.
 func withoutNulls(identity *wire.Identity) map[string]any {
 	if identity == nil {
 		return nil
 	}
 	kept := map[string]any{}
 	if err := json.Unmarshal(wire.Encode(identity), &kept); err != nil {
-		return nil // it was encoded a moment ago
+		return nil // it was encoded a moment ago, so this cannot fail
 	}
 	for name, value := range kept {
 		if value == nil || value == false {
@@ -91,5 +91,5 @@ func withoutNulls(identity *wire.Identity) map[string]any {
 	return kept
 }
 
-// quoted is a text as one word of a shell.
+// quoted quotes a text as one word for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -15,17 +15,17 @@ import (
 	"passerelle/payment"
 )
 
-// filePage is how many payments of a file are in memory at a time.
+// filePage is how many payments of a file are in memory at the same time.
 const filePage = 100
 
-// The acts of exporting payments.
+// The names of acts that export payments.
 const (
 	actExport      = "export payments"
 	actExportWhole = "export personal data"
 )
 
-// sendPayments sends a list as a file, a line for each instruction. Complete files have names
-// and account numbers that pages mask.
+// sendPayments sends a list as a file, with a line for each instruction. Complete files contain
+// names and account numbers that pages mask.
 func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error {
 	act := actExport
 	if whole {
@@ -42,7 +42,7 @@ func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error
 		if pc.Err() == nil {
 			c.Log.LogAttrs(pc, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(pc)), slog.Any("error", err))
 		}
-		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
+		panic(http.ErrAbortHandler) // so that no operator takes a part for the whole file
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (c *Console) writePayments(pc *page.Context, list listing, whole bool) erro
 		if err := file.Error(); err != nil || len(rows) < filePage {
 			return err
 		}
-		_ = flush.Flush() // a writer that cannot is only slower to show
+		_ = flush.Flush() // without flushing, the browser only shows the progress later
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *Console) writeLines(pc *page.Context, file *csv.Writer, p *payment.Paym
 	return nil
 }
 
-// inert keeps a spreadsheet from taking a text for a formula.
+// inert prevents a spreadsheet from interpreting a text as a formula.
 func inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -13,22 +13,22 @@ import (
 	"passerelle/payment"
 )
 
-// listField is one field of the form that selects payments.
+// listField is one field of the form that filters payments.
 type listField struct {
 	name, label string
 	// kind is the type of an input, "" for text.
 	kind string
-	// rare fields are folded away.
+	// rare fields are collapsed.
 	rare bool
-	// personal fields select by what names people. In live domains they need the right to
-	// reveal, because guessing would show what is masked.
+	// personal fields filter by data that identifies people. In live domains they need the right
+	// to reveal, because guesses would otherwise show masked data.
 	personal bool
-	// choices are the values of a selection, nil for a typed field. They may be only the first
-	// ones, when there are more than a page has.
+	// choices returns the values of a selection, nil for a text field. It may return only the
+	// first values when there are more than a page shows.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value is a choice beyond the first ones, which a page does not list.
+	// among reports whether a value is one of the choices that the page does not list.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
-	// take narrows the list to a value that is not empty.
+	// take adds a value that is not empty to the filter of the list.
 	take func(*page.Context, *listing, string) error
 }
 
@@ -38,14 +38,13 @@ type choice struct {
 	Chosen       bool
 }
 
-// shownField is a field as it is shown.
+// shownField is a field with the data that the page shows.
 type shownField struct {
 	Name, Label, Kind, Value string
 	Choices                  []choice
 }
 
-// listFields are the fields, in the order they are shown: all filters that the
-// interface has.
+// listFields are the fields, in the order on the page: all filters that the API has.
 var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
@@ -72,7 +71,7 @@ var listFields = []listField{
 // fieldValue is the value of a form's field.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
-// showFields fills in the form.
+// showFields makes the fields of the form with their values.
 func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
 	for _, field := range listFields {
 		if field.personal && !maySearch(pc) {
@@ -97,12 +96,13 @@ func (c *Console) showFields(pc *page.Context, values url.Values, data *listData
 	return nil
 }
 
-// maySearch reports whether the operator may select by what names people.
+// maySearch reports whether the operator may filter by data that identifies people.
 func maySearch(pc *page.Context) bool {
 	return pc.Domain.Kind == passerelle.Sandbox || pc.MayReveal()
 }
 
-// maxChoices is how many choices a page lists for a field. When there are more, the value is typed.
+// maxChoices is how many choices a page lists for a field. When there are more, the field is a
+// text field.
 const maxChoices = 100
 
 func (f *shownField) choose(all []choice, field listField) {
@@ -120,10 +120,11 @@ func (f *shownField) choose(all []choice, field listField) {
 	}
 }
 
-// maxFilter is how many characters a field takes.
+// maxFilter is the largest number of characters in a field.
 const maxFilter = 200
 
-// listing is what a form selects. It fails with Invalid, which names the wrong field.
+// listing returns the list that a form selects. It fails with Invalid, which names the wrong
+// field.
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
@@ -150,8 +151,8 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 	return list, nil
 }
 
-// checkField checks the value of a field and returns it. The value of a field with choices is one
-// of them, or the name of one.
+// checkField checks the value of a field and returns it. In a field with choices, the value must
+// be a choice or the name of one.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err
@@ -175,7 +176,7 @@ func (c *Console) checkField(pc *page.Context, field listField, value string) (s
 	return value, passerelle.InvalidField(field.name, "is none of those to choose from")
 }
 
-// within keeps the connectors that are in the given list.
+// within limits the connectors to those in a given list.
 func (l *listing) within(uuids []string) {
 	if l.Connectors == nil {
 		l.Connectors = uuids
@@ -184,7 +185,7 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange selects the order in which an index has the selected rows.
+// arrange chooses the order in which an index contains the selected rows.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":
@@ -242,10 +243,11 @@ func takeClient(_ *page.Context, l *listing, value string) error {
 	return err
 }
 
-// endLength is how many characters are the end of an account number.
+// endLength is the number of last characters of an account number by which lists can be
+// filtered.
 const endLength = 4
 
-// takeAccount takes a complete account number or its end.
+// takeAccount accepts a complete account number or its last characters.
 func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		whole, end := of(l)
@@ -258,7 +260,7 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *li
 	}
 }
 
-// takeAmount takes an amount of a currency with two decimals.
+// takeAmount accepts an amount of a currency with two decimals.
 func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		amount, err := passerelle.ParseMoney("amount", value, "EUR")
@@ -317,7 +319,7 @@ func (c *Console) clientChoices(pc *page.Context) ([]choice, error) {
 func (c *Console) isClient(pc *page.Context, value string) (bool, error) {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is the number of none
+		return false, nil //nolint:nilerr // no user has this number
 	}
 	_, err = c.DB.Client(pc, pc.Domain.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {

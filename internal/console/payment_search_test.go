@@ -27,7 +27,7 @@ import (
 
 var listedPayment = regexp.MustCompile(`/payments/(\d+)">\d+</a></th>`)
 
-// listed are the payments of a page, in its order.
+// listed returns the payments on a page, in its order.
 func listed(a answer) string {
 	var ids []string
 	for _, found := range listedPayment.FindAllStringSubmatch(a.body, -1) {
@@ -36,12 +36,12 @@ func listed(a answer) string {
 	return strings.Join(ids, " ")
 }
 
-// line is a line of a draft, which the test changes.
+// line returns the instruction of a draft, for tests to change.
 func line(draft map[string]any) map[string]any {
 	return draft["instructions"].([]any)[0].(map[string]any)
 }
 
-// shop makes three payments with different properties, and returns their ids.
+// shop creates three payments with different properties, and returns their ids.
 func (d *fixture) shop() (a, b, c int64) {
 	d.t.Helper()
 	token := d.Token("payments:admin")
@@ -120,10 +120,10 @@ func TestSearchingPayments(t *testing.T) {
 	})
 }
 
-// sorted is a list of numbers in one order, whatever that of the page.
+// sorted returns a list of numbers in ascending order.
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
-// A list by label has pages like any other, and keeps its filter.
+// A list ordered by label has pages like any other list, and their links keep its filter.
 func TestSearchTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -153,7 +153,7 @@ func TestSearchTurnsPages(t *testing.T) {
 	})
 }
 
-// file asks for a list as a file and reads it.
+// file requests a list as a file and parses it.
 func (d *fixture) file(values ...string) (answer, [][]string) {
 	d.t.Helper()
 	a := d.submit(d.domainPath("/payments"), d.domainPath("/payments/file"), values...)
@@ -217,7 +217,7 @@ func TestWhoMayNotTakePersonalData(t *testing.T) {
 	})
 }
 
-// A file is made of many pages, and has each payment once.
+// A long file is read page by page, and contains each payment once.
 func TestALongFile(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -237,7 +237,7 @@ func TestALongFile(t *testing.T) {
 	})
 }
 
-// planted is a payment of a live domain whose label, payer and state name a person.
+// planted is a payment of a live domain whose label, payer and state contain a person's name.
 func (d *fixture) planted() passerelle.PaymentID {
 	d.t.Helper()
 	client, _, err := d.Access.Register(d.t.Context(), d.Domain.ID, "shop", []string{"https://shop.example/back"})
@@ -254,8 +254,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 	return made.ID
 }
 
-// In live domains, a search by personal data needs the right to reveal and is recorded. Nobody else
-// learns masked values, neither by guessing nor from files or addresses.
+// In live domains, a search by personal data needs the right to reveal and is recorded. No other
+// operator can find out masked values, neither by guessing nor from files or addresses.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -315,8 +315,8 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	})
 }
 
-// searchResults is a planted payment for which the bank and the payer's pages name a person as
-// well.
+// searchResults is a planted payment in which the bank's texts and the payer's pages also
+// contain a person's name.
 func (d *fixture) searchResults() int64 {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)

@@ -74,7 +74,7 @@ func (c *Console) supportFile(pc *page.Context) error {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
 	web.Attach(pc.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
-	// The reader may have left, and nobody would see the error.
+	// The error is ignored, because the reader may have left.
 	_, _ = pc.Writer.Write(text)
 	return nil
 }

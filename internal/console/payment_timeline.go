@@ -21,29 +21,29 @@ const (
 	timelineDelivery = "delivery"
 )
 
-// timelineRow is one event in a payment's life, or its effect.
+// timelineRow is one event of a payment, or an effect of an event.
 type timelineRow struct {
 	At string `json:"at"`
-	// When is the same for people.
+	// When is the same instant for people.
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`
-	// Because says what it followed from.
+	// Because describes the cause.
 	Because string `json:"because,omitempty"`
 	Who     string `json:"who,omitempty"`
 	Bank    string `json:"bank_status,omitempty"`
-	// Text may hold words of a bank.
+	// Text may contain texts of a bank.
 	Text string `json:"-"`
 	// Requests are the requests of a delivery, oldest first.
 	Requests []string `json:"requests,omitempty"`
-	// Effect rows came of the row of a state above them.
+	// Effect marks a row that was caused by the state in the row above.
 	Effect bool `json:"-"`
 
 	at time.Time
 }
 
-// timeline is everything that happened to a payment: requests, calls of the bank, changes, and
-// deliveries.
+// timeline contains everything that happened to a payment: requests, calls to the bank, changes,
+// and deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
 	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// outcomes are how far an exchange with a bank is.
+// outcomes describe the states of a call to a bank.
 var outcomes = map[string]string{
 	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown, the bank is asked",
 }
@@ -133,8 +133,8 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	return row
 }
 
-// deliveriesByTransition are the deliveries about a payment, by the number of the transition that
-// they report.
+// deliveriesByTransition returns the deliveries about a payment, by the number of the transition
+// that they report.
 func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {
@@ -182,7 +182,7 @@ func requestText(pc *page.Context, l store.WebhookLog) string {
 	return fmt.Sprintf("%s: %s in %d ms", pc.Time(l.At), outcome, l.Duration.Milliseconds())
 }
 
-// objection is a connector that cannot carry a payment, or not without reserve.
+// objection is a connector that cannot make a payment, or has a warning about it.
 type objection struct {
 	Connector string   `json:"connector"`
 	Reasons   []reason `json:"reasons"`
@@ -194,8 +194,8 @@ type reason struct {
 	Text     string           `json:"text"`
 }
 
-// objections are the incompatibilities of a payment with the connectors of the
-// domain, hidden ones too.
+// objections are the incompatibilities of a payment with the connectors of the domain, including
+// hidden ones.
 func (c *Console) objections(pc *page.Context, p *payment.Payment) ([]objection, error) {
 	list, err := c.Initiation.Compatibility(pc, pc.Domain, p, true)
 	if err != nil {

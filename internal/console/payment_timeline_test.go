@@ -19,12 +19,12 @@ import (
 
 var tag = regexp.MustCompile(`<[^>]*>`)
 
-// words are the texts of a page, a space between them.
+// words returns the texts of a page, separated by spaces.
 func words(body string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(body, " "))), " ")
 }
 
-// secrets are texts that no support file and no masked page has.
+// secrets are texts that must not appear in support files or on masked pages.
 var secrets = []string{"FR7630006000011234567890189", "Erika", "Mustermann", "erika@mail.example", "secret-state", "shop.example", "secret label", "Secret Shop"}
 
 // secretDraft is a payment with much sensitive data.
@@ -38,7 +38,7 @@ func secretDraft() map[string]any {
 	return draft
 }
 
-// Cause and effect: the request, the call of the bank, the result and the deliveries, in this
+// The timeline shows the request, the call to the bank, the result and the deliveries, in this
 // order.
 func TestTimelineOfAPayment(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -119,8 +119,7 @@ func TestSupportFileHasNothingSensitive(t *testing.T) {
 
 var pre = regexp.MustCompile(`(?s)<pre id="curl"[^>]*>(.*?)</pre>`)
 
-// request is the request that a page shows, as a shell reads it: the words of the
-// command.
+// request returns the command on a page, parsed like by a shell.
 func (d *fixture) request(a answer) (command string, args []string) {
 	d.t.Helper()
 	found := pre.FindStringSubmatch(a.body)
@@ -135,8 +134,8 @@ func (d *fixture) request(a answer) (command string, args []string) {
 	return command, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// The request makes the same payment, also when it has characters that a shell
-// takes for its own.
+// The command creates the same payment, also when the payment contains special characters of a
+// shell.
 func TestPaymentAsARequest(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

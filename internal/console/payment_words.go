@@ -2,9 +2,9 @@ package console
 
 import "passerelle/payment"
 
-// Sentences about a payment for an operator who does not know the API by heart.
+// Sentences about a payment for operators who do not know the API well.
 
-// nextByAction says what a payment waits for, by the action that the API expects next.
+// nextByAction describes what a payment waits for, by the next action in the API.
 var nextByAction = map[payment.Action]string{
 	payment.Redirect:      "The payer is at the bank's page. The payment goes on when they come back, or when the bank says what they did.",
 	payment.Decoupled:     "The payer is to approve the payment in the bank's app.",
@@ -13,7 +13,7 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer is to validate the payment on the webview.",
 }
 
-// nextByState says the same without an action, and what a final state means.
+// nextByState describes the same for states without an action, and the meaning of final states.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",
 	payment.Validating: "The bank has the order and has not said yet whether the payer approved it.",
@@ -25,7 +25,7 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "No final answer came in time, and the bank is not asked any more. Look at the account before you pay again.",
 }
 
-// nextStep is what a payment waits for, or the meaning of its end.
+// nextStep describes what a payment waits for, or the meaning of its final state.
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
@@ -36,10 +36,10 @@ func nextStep(p *payment.Payment) string {
 	return nextByState[p.State]
 }
 
-// advice is the meaning of an error code, and what to do about it.
+// advice is the meaning of an error code, with a remedy.
 type advice struct{ Meaning, Remedy string }
 
-// adviceByCode has every error code of the interface.
+// adviceByCode has every error code of the API.
 var adviceByCode = map[payment.ErrorCode]advice{
 	payment.InvalidEmitter:       {"The bank does not take payments from this account.", "Have the payer choose another account."},
 	payment.InsufficientFunds:    {"The account does not have enough money.", "Have the payer choose another account, or try again later."},

@@ -28,21 +28,22 @@ func (c *Console) paymentRoutes() []page.Route {
 	}
 }
 
-// listData is a page of payments and the form that selects them.
+// listData is the content of a page of payments, with the form that filters them.
 type listData struct {
-	// Fields are the form, More the part of it that is folded away unless Open. Selected is
-	// set when any of them is.
+	// Fields are the fields of the form, and More the fields that are collapsed unless Open is
+	// set. Selected is set when any field has a value.
 	Fields, More   []shownField
 	Open, Selected bool
 	Table          paymentTable
 	Columns        []column
 	Views          []view
-	// Count is how many payments are selected, empty on later pages.
+	// Count is the number of selected payments, empty on later pages.
 	Count string
 	Pager page.Pager
-	// MayReveal is set when the operator may have the file with all it holds.
+	// MayReveal is set when the operator may get the complete file.
 	MayReveal bool
-	// Still lists are not renewed, because each view of one is recorded.
+	// Still is set for lists that do not update themselves, because each view of them is
+	// recorded.
 	Still bool
 }
 
@@ -52,20 +53,20 @@ type listRow struct {
 	Registered                              page.When
 	State, Code, Amount, Payee, Label, Bank string
 	Client, Execution, Reference            string
-	// Lines is how many instructions there are; the texts are those of the first.
+	// Lines is the number of instructions. The texts belong to the first one.
 	Lines int
 }
 
-// listing is what a form selects, and its order.
+// listing is the list that a form selects, with its order.
 type listing struct {
 	store.PaymentFilter
 	order string
-	// personal is set when it selects by what names people.
+	// personal is set when it filters by data that identifies people.
 	personal bool
 }
 
-// byLabel reports whether the list is ordered by label, ascending. All others begin with the
-// newest or largest.
+// byLabel reports whether the list is ordered by label, ascending. All other lists begin with
+// the newest or largest.
 func (l listing) byLabel() bool { return l.order == "label" }
 
 // payments lists the payments of a domain, the newest first.
@@ -106,7 +107,7 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// mostCounted is up to how many payments of a list are counted.
+// mostCounted is the limit up to which the payments of a list are counted.
 const mostCounted = 1000
 
 func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
@@ -128,9 +129,9 @@ func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	return w
 }
 
-// place reads a place in the list as links have it: a key and a number with a dash, or sealed where
-// the key is a label. It selects nothing, so a changed place shows another part of the same list.
-// An invalid place counts as none.
+// place reads a position in the list from a link: a key and a number with a dash between them,
+// or a sealed text when the key is a label. The position is no filter, so a changed position
+// only shows another part of the same list. An invalid position is ignored.
 func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	if l.byLabel() {
 		return pc.TextPlace(text)
@@ -147,13 +148,13 @@ func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	return []any{key, id}, err == nil
 }
 
-// maxPlace is more than the length of two numbers.
+// maxPlace is larger than the length of two numbers.
 const maxPlace = 100
 
-// actSearch is to select payments by what names people.
+// actSearch is the act of filtering payments by data that identifies people.
 const actSearch = "search by personal data"
 
-// recordSearch records that a list of a live domain was selected by personal data, and reports
+// recordSearch records that a list of a live domain was filtered by personal data, and reports
 // whether it was.
 func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {
@@ -162,7 +163,7 @@ func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	return true, pc.RecordNow(actSearch, "", 0)
 }
 
-// exportPayments sends the selected payments as a file, and records that.
+// exportPayments sends the selected payments as a file, and records the export.
 func (c *Console) exportPayments(pc *page.Context) error {
 	values := url.Values{}
 	for _, field := range listFields {

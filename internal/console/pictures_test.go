@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pictured are the main pages: their paths, below the domain unless they begin with the
-// console, and an element that must be shown.
+// pictured lists the main pages: their paths, relative to the domain unless they begin with the
+// console's root, and an element that must be shown.
 var pictured = []struct {
 	name, path, seen string
 }{
@@ -39,10 +39,10 @@ var pictured = []struct {
 	{"account", "/console/account", "#present"},
 }
 
-// pictureFolder is where the pictures of the documentation are.
+// pictureFolder is the folder with the pictures of the documentation.
 const pictureFolder = "../../docs/pictures"
 
-// The pictures of a page: on a desk by day and by night, and on a phone.
+// The pictures of a page: in a wide window in both colour schemes, and on a phone.
 var sittings = []struct {
 	name          string
 	width, height int64
@@ -50,7 +50,7 @@ var sittings = []struct {
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 780, "light"}}
 
 // TestPictures takes the pictures of the documentation when PASSERELLE_DOC_PICTURES is set, and
-// checks that the pages show all of them and no others, and that they are small.
+// checks that the documentation pages show all of them and no others, and that they are small.
 func TestPictures(t *testing.T) {
 	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
 		for _, sitting := range sittings {
@@ -105,7 +105,7 @@ func takePictures(t *testing.T, name string, width, height int64, scheme string)
 	}
 }
 
-// populate has something of everything happen.
+// populate creates an example of everything that the pages show.
 func populate(t *testing.T, s *servicetest.Instance) {
 	s.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 	clients, err := s.DB.Clients(t.Context(), s.Domain.ID)
@@ -114,7 +114,7 @@ func populate(t *testing.T, s *servicetest.Instance) {
 	for _, scenario := range []string{"plain", "label-rejected", "refused-at-bank", "abandoned-by-client", "amount-7121", "amount-7124", "british", "beneficiary-227", "accept-only"} {
 		_, err := s.Simulation.Play(t.Context(), domain, scenario, clients[0])
 		must(t, err)
-		domain, err = s.DB.Domain(t.Context(), domain.ID) // its clock may have moved
+		domain, err = s.DB.Domain(t.Context(), domain.ID) // its clock may have changed
 		must(t, err)
 	}
 	for _, login := range []string{"", "one", "otp"} {

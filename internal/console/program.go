@@ -23,21 +23,21 @@ func (c *Console) programRoutes() []page.Route {
 	}
 }
 
-// The acts on connector programs, as the audit log names them.
+// The names of acts on connector programs in the audit log.
 const (
 	actAddProgram    = "add connector"
 	actCheckProgram  = "check connector"
 	actRemoveProgram = "remove connector"
 )
 
-// programsData is the connector programs of the deployment, and the form for another.
+// programsData is the content of the page of connector programs, with the form for a new one.
 type programsData struct {
 	Rows      []programRow
 	Address   string
 	MayChange bool
 }
 
-// programRow is a program with its facts.
+// programRow is a program with its data.
 type programRow struct {
 	Number    int64
 	Name      string
@@ -45,8 +45,8 @@ type programRow struct {
 	Facts     []page.DetailRow
 }
 
-// mayChangePrograms wants an administrator, and a second factor where a domain is live: a
-// program is a connector of all domains.
+// mayChangePrograms requires an administrator, with a second factor when any domain is live,
+// because a program is a connector of all domains.
 func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
 	if !pc.Who.May(operators.SetUp) || pc.Who.HasSecondFactor() {
 		return pc.Who.May(operators.SetUp), nil
@@ -77,7 +77,8 @@ func (c *Console) programs(pc *page.Context) error {
 	return pages.Send(pc, "programs", "Connector programs", data)
 }
 
-// leftAlone says that a program is left alone, by this replica or by another.
+// leftAlone is the text for a program that gets no calls at present, because of failures seen by
+// this replica or by another.
 var leftAlone = map[bool]string{
 	true: "left alone, but for a call now and then", false: "left alone by another replica; calls from this one go through",
 }
@@ -113,8 +114,8 @@ func (c *Console) programRow(p programs.Program) programRow {
 	)}
 }
 
-// changeProgram makes a change of the program in the address and leads back to the list,
-// which says what was done.
+// changeProgram changes the program in the address and redirects to the list with a
+// confirmation.
 func (c *Console) changeProgram(pc *page.Context, done string, change func(programs.Program) error) error {
 	may, err := c.mayChangePrograms(pc)
 	if err != nil {
@@ -150,7 +151,7 @@ func (c *Console) checkProgram(pc *page.Context) error {
 	})
 }
 
-// removeProgram takes a program out of all domains. Its number is typed by hand.
+// removeProgram removes a program from all domains. The operator must type its number.
 func (c *Console) removeProgram(pc *page.Context) error {
 	return c.changeProgram(pc, "The program is removed from all domains.", func(p programs.Program) error {
 		if err := pc.Confirmed(p.Number()); err != nil {

@@ -17,8 +17,8 @@ import (
 
 const listOfPrograms = "/console/programs"
 
-// TestConnectorPrograms: a program is added, checked and removed, each act is recorded, and
-// meanwhile it is a connector of the domain.
+// TestConnectorPrograms: a program is added, checked and removed. Each act is recorded, and
+// until its removal the program is a connector of the domain.
 func TestConnectorPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		folder := t.TempDir()
@@ -76,8 +76,8 @@ func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	}
 }
 
-// TestWhoChangesPrograms: administrators do, with a second factor where a domain is live.
-// Everybody sees them.
+// TestWhoChangesPrograms: administrators may change programs, with a second factor when a domain
+// is live. All operators see them.
 func TestWhoChangesPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		wants := func(f *fixture, status int) {

@@ -7,14 +7,14 @@ import (
 	"rsc.io/qr"
 )
 
-// drawing is a picture made of squares: what is black of it as the path of an SVG, on a plane
-// of so many squares in each direction.
+// drawing is a picture made of squares: its black squares as the path of an SVG, in a square
+// plane with a number of squares on each side.
 type drawing struct {
 	Size int
 	Path string
 }
 
-// quietZone is how many squares around a code are white.
+// quietZone is the width in squares of the white border around a code.
 const quietZone = 4
 
 // drawQR is the QR code of a text.

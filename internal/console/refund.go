@@ -12,12 +12,11 @@ import (
 	"passerelle/payment"
 )
 
-// actRefund is to create a payment in the other direction, as the audit log names it.
+// actRefund is the name in the audit log of creating a payment in the other direction.
 const actRefund = "refund payment"
 
-// refundable reports whether a payment in the other direction can be created: the bank
-// executed or accepted this one, the payer's account is known, and one beneficiary has the
-// money.
+// refundable reports whether a payment in the other direction can be created: the bank executed
+// or accepted this payment, the payer's account is known, and there is one beneficiary.
 func refundable(pc *page.Context, p *payment.Payment) bool {
 	executed := p.State == payment.Done || p.State == payment.Accepted
 	return executed && mayAct(pc) && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic
@@ -29,7 +28,7 @@ type refundData struct {
 	Paid, From, To                 string
 	FromAccount, ToAccount         string
 	Amount, Currency, Label, Payee string
-	// Named is set when the payer's name is known, which the new payment then has.
+	// Named is set when the payer's name is known. The new payment then contains it.
 	Named bool
 }
 
@@ -55,8 +54,8 @@ func (c *Console) askForRefund(pc *page.Context) error {
 	return pages.Send(pc, "refund", fmt.Sprintf("Refund payment %d", p.ID), data)
 }
 
-// refund creates the payment. Whoever owns the beneficiary's account approves it at the bank,
-// like any other.
+// refund creates the payment. The holder of the beneficiary's account must approve it at the
+// bank, like any other payment.
 func (c *Console) refund(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {

@@ -24,30 +24,30 @@ func (c *Console) searchRoutes() []page.Route {
 	return []page.Route{page.Get("domains/#/search", c.find)}
 }
 
-// maxFound is how many rows of a kind a search shows. The list of payments has the rest.
+// maxFound is how many rows of a kind a search shows. The list of payments shows the other rows.
 const maxFound = 5
 
-// maxWordsFound is how many payments with a word are looked at.
+// maxWordsFound is how many payments with a word are checked.
 const maxWordsFound = 20
 
-// searchData is what was found, by kind.
+// searchData contains the results, by kind.
 type searchData struct {
 	Query  string
 	Groups []foundGroup
-	// Hidden is set when the operator may not search by what names people.
+	// Hidden is set when the operator may not search by data that identifies people.
 	Hidden bool
 }
 
-// foundGroup is the results of one kind.
+// foundGroup contains the results of one kind.
 type foundGroup struct {
 	Name     string
 	Payments []listRow
 	Links    []foundLink
-	// All is the address of the rest, empty for none.
+	// All is the address of the complete list, empty for none.
 	All string
 }
 
-// Table is the payments as a table.
+// Table returns the payments as a table.
 func (g foundGroup) Table() paymentTable { return usualTable(g.Payments) }
 
 type foundLink struct{ Name, Address string }
@@ -58,10 +58,10 @@ type textSearch struct {
 	fits        *regexp.Regexp
 }
 
-// requestNumber is how the number of a request is written.
+// requestNumber matches the number of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// textSearches are the fields that a search looks into. Each has an index.
+// textSearches are the fields in which a search looks for the text. Each has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
 	{"Payments by the bank's reference", "bank", regexp.MustCompile(`^\S+$`)},
@@ -70,8 +70,8 @@ var textSearches = []textSearch{
 	{"Payments by the beginning of a label", "label", regexp.MustCompile(`..`)},
 }
 
-// find finds what a text names in the domain. What names people is searched only for
-// operators who may see it, and in a live domain the search is put on record.
+// find shows the objects of the domain that match a text. Data that identifies people is
+// searched only for operators who may see it, and in a live domain the search is recorded.
 func (c *Console) find(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
@@ -105,7 +105,7 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	values := url.Values{s.field: {pc.Query}}
 	list, err := c.listing(pc, values)
 	if _, is := page.UserMessage(err); is {
-		return nil // the field takes no such text, or not from this operator
+		return nil // the field accepts no such text, or not from this operator
 	}
 	if err == nil && !*recorded {
 		*recorded, err = c.recordSearch(pc, list)
@@ -128,8 +128,8 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	return nil
 }
 
-// findWords adds the newest payments with a word of a label that does not begin with it, or
-// with somebody's e-mail address.
+// findWords adds the newest payments whose label contains a word in another place than the
+// beginning, or an e-mail address.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
@@ -155,7 +155,7 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	return err
 }
 
-// wordRows are the first of some payments whose labels do not begin with what is looked for.
+// wordRows returns the first payments whose labels do not begin with the text.
 func (c *Console) wordRows(pc *page.Context, ids []passerelle.PaymentID) ([]listRow, error) {
 	var rows []listRow
 	for _, id := range ids {
@@ -177,8 +177,8 @@ func beginsWith(p *payment.Payment, text string) bool {
 	})
 }
 
-// findRequest adds the acts that were done in a request. Requests have numbers that are longer
-// than all others.
+// findRequest adds the acts of one request. The numbers of requests are longer than all other
+// numbers.
 func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	if !requestNumber.MatchString(pc.Query) {
 		return nil
@@ -198,13 +198,13 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is something that a number can name: how it is looked up, and where it is shown.
+// numbered is a kind of object that a number can identify, with its lookup and its page.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)
 }
 
-// numberedThings are in the order in which they are shown.
+// numberedThings are in the order on the page.
 var numberedThings = []numbered{
 	{"User %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
 		_, err := r.User(ctx, domain, passerelle.UserID(id))
@@ -232,7 +232,7 @@ var numberedThings = []numbered{
 	}},
 }
 
-// findNumber adds what the text names as a number.
+// findNumber adds the objects that the text identifies as a number.
 func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	id, err := strconv.ParseInt(pc.Query, 10, 64)
 	if err != nil || id <= 0 {

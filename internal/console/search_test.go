@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch finds each kind of object by what people know of it, and no others.
+// TestSearch finds each kind of object by values that people have, and no others.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -63,7 +63,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// TestSearchHasFive shows the newest five of many, and leads to the rest.
+// TestSearchHasFive shows the newest five of many results, with a link to all of them.
 func TestSearchHasFive(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -80,8 +80,8 @@ func TestSearchHasFive(t *testing.T) {
 	})
 }
 
-// TestSearchInLiveDomains searches personal data only for operators who may reveal it, and records
-// the search once.
+// TestSearchInLiveDomains: personal data is searched only for operators who may reveal it, and
+// the search is recorded once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -122,7 +122,8 @@ func TestSearchInLiveDomains(t *testing.T) {
 	})
 }
 
-// TestNeedsAttention lists what needs the operator, with the page for the remedy.
+// TestNeedsAttention: the page lists problems for the operator, each with a link to the page of
+// its remedy.
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -66,7 +66,7 @@ func TestConfiguration(t *testing.T) {
 	})
 }
 
-// disturbed is a bank that has failed, and whose certificate ends soon.
+// disturbed is a bank whose calls have failed, and whose certificate expires soon.
 type disturbed struct{ bank }
 
 func (d disturbed) Profile() connector.Profile {
@@ -82,8 +82,8 @@ func (d disturbed) Health() connector.BankHealth {
 	}
 }
 
-// TestHealthOfABank: operators see that a bank fails, in which calls, and which certificate must be
-// renewed.
+// TestHealthOfABank: operators see that a bank fails, in which calls, and which certificate must
+// be renewed.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -154,7 +154,7 @@ func TestConnectors(t *testing.T) {
 
 var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
 
-// once is the secret that an answer shows.
+// once returns the secret in an answer.
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)

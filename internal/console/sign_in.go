@@ -22,7 +22,7 @@ func (c *Console) signInRoutes() []page.Route {
 	}
 }
 
-// signInCookie ties the sign-in form to the browser that got it.
+// signInCookie binds the sign-in form to the browser that got it.
 const signInCookie = "console_door"
 
 // signInData is the content of the sign-in pages.
@@ -48,7 +48,7 @@ func (c *Console) sendSignIn(pc *page.Context, page, title, name string) error {
 	return pages.Send(pc, page, title, data)
 }
 
-// checkSignInForm refuses a form that was not made for this browser.
+// checkSignInForm refuses a form that another browser got.
 func (c *Console) checkSignInForm(pc *page.Context) error {
 	if secret, is := pc.Cookie(signInCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(pc.Field("csrf"))) != 1 {
 		return page.ErrForeign
@@ -77,7 +77,7 @@ func (c *Console) signIn(pc *page.Context) error {
 	return c.letIn(pc, pass)
 }
 
-// letIn gives the browser its session, and leads on.
+// letIn gives the browser its session, and redirects it.
 func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	return nil
 }
 
-// inside gives the browser its session, and returns the address of the page to show next.
+// inside gives the browser its session, and returns the address of the next page.
 func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string, error) {
 	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string
 	return page.Root, nil
 }
 
-// awaited is the token of the session that waits for its second factor.
+// awaited returns the token of the session that waits for its second factor.
 func (c *Console) awaited(pc *page.Context) (string, error) {
 	token, err := pc.Session()
 	if err != nil {

@@ -99,7 +99,7 @@ func (d *fixture) token(path string) string {
 	return found[1]
 }
 
-// submit sends a form of a page to an address, with the token of the page.
+// submit submits a form of a page to an address, with the token of the page.
 func (d *fixture) submit(page, to string, values ...string) answer {
 	d.t.Helper()
 	form := url.Values{"csrf": {d.token(page)}}

@@ -14,14 +14,14 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// What a new operator wants takes at most so many clicks from the first page of the domain,
-// and so long.
+// The largest number of clicks from the first page of the domain for a new operator's task, and
+// the longest time.
 const (
 	mostClicks = 4
 	mostTime   = 60 * time.Second
 )
 
-// task is an operator at work on one thing. Clicks lead to another page each.
+// task is an operator who does one task. Clicks counts only clicks that lead to another page.
 type task struct {
 	*person
 	clicks int
@@ -33,7 +33,7 @@ func (k *task) click(selector string) {
 	k.do(servicetest.Follow(selector))
 }
 
-// choose follows a link or presses a button by what is written on it.
+// choose follows a link or presses a button by its text.
 func (k *task) choose(text string) {
 	k.t.Helper()
 	k.value(fmt.Sprintf(`(() => {
@@ -46,7 +46,7 @@ func (k *task) choose(text string) {
 
 func (k *task) types(field, text string) { k.t.Helper(); k.do(chromedp.SendKeys(field, text)) }
 
-// reads wants texts on the page that is shown.
+// reads expects texts on the shown page.
 func (k *task) reads(texts ...string) {
 	k.t.Helper()
 	k.do(servicetest.Shown("main h1"))
@@ -58,7 +58,7 @@ func (k *task) reads(texts ...string) {
 	}
 }
 
-// troubled is a service in which something of everything went wrong.
+// troubled is a service with an example of every problem.
 type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver
@@ -82,7 +82,8 @@ func (p *person) trouble() troubled {
 	return in
 }
 
-// TestTasksOfOperators does by the pages alone, in a browser, what new operators want first.
+// TestTasksOfOperators does the usual first tasks of operators in a browser, using only the
+// pages.
 func TestTasksOfOperators(t *testing.T) {
 	time := newClock()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.now})

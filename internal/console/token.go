@@ -19,15 +19,15 @@ func (c *Console) tokenRoutes() []page.Route {
 	}
 }
 
-// The acts on tokens, as the audit log names them.
+// The names of acts on tokens in the audit log.
 const (
 	actCreateToken = "create token"
 	actRevokeToken = "revoke token"
 )
 
-// tokensData is a page of tokens, with the text of a new one, if any.
+// tokensData is the content of a page of tokens, with the text of a new token, if any.
 type tokensData struct {
-	// All means that tokens of users and payments are listed too.
+	// All means that tokens of users and payments are also listed.
 	All      bool
 	ID       string
 	Rows     []tokenRow
@@ -42,7 +42,7 @@ type tokenRow struct {
 	Client                                        passerelle.ClientID
 	User                                          passerelle.UserID
 	Payment                                       passerelle.PaymentID
-	// Over tokens are revoked or have expired.
+	// Over means that the token is revoked or has expired.
 	Over bool
 }
 
@@ -81,7 +81,7 @@ func (c *Console) tokenRow(pc *page.Context, t store.Token) tokenRow {
 	}
 }
 
-// createToken makes a token for the operator's own programs, and shows it.
+// createToken creates a token for the operator's own programs, and shows it.
 func (c *Console) createToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -93,7 +93,7 @@ func (c *Console) createToken(pc *page.Context) error {
 	return c.showTokens(pc, tokensData{Text: made.Text})
 }
 
-// revokeToken ends the validity of a token of any kind. One that has ended is not found.
+// revokeToken revokes a token of any kind. A token that is already revoked is not found.
 func (c *Console) revokeToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -31,7 +31,7 @@ func (c *Console) userRoutes() []page.Route {
 	}
 }
 
-// The acts on users, as the audit log names them.
+// The names of acts on users in the audit log.
 const (
 	actExportUser = "export user"
 	actDeleteUser = "delete user"
@@ -57,9 +57,9 @@ func (c *Console) users(pc *page.Context) error {
 		return c.soughtUser(pc, data)
 	}
 	w := pc.Window(1)
-	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // by id, the other way round
+	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // ordered by id, in the opposite direction
 	if w.From != nil {
-		id, _ := w.From[0].(int64) // as window reads it
+		id, _ := w.From[0].(int64) // as window stored it
 		from.From = passerelle.UserID(id)
 	}
 	rows, err := c.DB.Users(pc, pc.Domain.ID, from)
@@ -94,22 +94,23 @@ func newUserRow(pc *page.Context, u passerelle.User) userRow {
 	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.WhenEver(u.Expires)}
 }
 
-// userData is a page about one user: the facts, and a page of one of the user's lists.
+// userData is the content of a user's page: the user's data, and a page of one of the user's
+// lists.
 type userData struct {
 	userRow
-	// MayDelete and MayExport are set where the operator's role leaves it.
+	// MayDelete and MayExport are set when the operator's role allows it.
 	MayDelete, MayExport bool
 	Connections          []connectionRow
 	Accounts             []accountRow
 	Subscriptions        []subscriptionRow
 	Consents             []consentRow
-	// Revealable is set when there is something hidden that the operator may see,
-	// and Revealed when it is shown.
+	// Revealable is set when the page hides data that the operator may see, and Revealed when
+	// the data is shown.
 	Revealable, Revealed bool
 	Pager                page.Pager
 }
 
-// about begins a page about the user of the address.
+// about makes the beginning of a page about the user in the address.
 func (c *Console) about(pc *page.Context, here string) (userData, error) {
 	u, err := c.Aggregation.User(pc, pc.Domain, passerelle.UserID(pc.Numbers[1]))
 	if err != nil {
@@ -121,8 +122,7 @@ func (c *Console) about(pc *page.Context, here string) (userData, error) {
 	return userData{userRow: newUserRow(pc, u), MayDelete: mayAct(pc), MayExport: pc.MayReveal()}, nil
 }
 
-// mayAct reports whether the operator may do with users and connections what their
-// client may.
+// mayAct reports whether the operator may do acts of the client with users and connections.
 func mayAct(pc *page.Context) bool { return pc.Who.May(operators.Act) && pc.Certain() }
 
 // user shows a user with their connections.
@@ -143,7 +143,7 @@ func (c *Console) user(pc *page.Context) error {
 	return pages.Send(pc, "user", fmt.Sprintf("User %d", data.ID), data)
 }
 
-// exportUser sends the archive of a user, after recording it.
+// exportUser records the export and then sends the archive of a user.
 func (c *Console) exportUser(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -158,12 +158,12 @@ func (c *Console) exportUser(pc *page.Context) error {
 	web.Download(pc.Writer, "application/zip", fmt.Sprintf("user-%d.zip", u.ID))
 	if err := archive.Write(pc, c.Aggregation, c.Files, pc.Domain, u, pc.Zone, pc.Writer); err != nil {
 		c.Log.ErrorContext(pc, "an export broke off", "user", u.ID, "error", err)
-		panic(http.ErrAbortHandler) // so that nobody takes a part for the whole
+		panic(http.ErrAbortHandler) // so that no operator takes a part for the whole archive
 	}
 	return nil
 }
 
-// deleteUser deletes the user whose number was typed.
+// deleteUser deletes a user after the operator has typed the user's number.
 func (c *Console) deleteUser(pc *page.Context) error {
 	id := pc.Numbers[1]
 	if !mayAct(pc) {

@@ -8,13 +8,13 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// accountRow is a bank account. Names, balances and the like are hidden until they are
-// revealed.
+// accountRow is a bank account. Names, balances and similar data are hidden until the operator
+// reveals them.
 type accountRow struct {
 	ID                                             passerelle.AccountID
 	Connection                                     passerelle.ConnectionID
 	Name, Type, Number, IBAN, Balance, Read, State string
-	// Shared accounts are those that the person consents to have read.
+	// Shared accounts are those whose reading the user has consented to.
 	Shared bool
 }
 
@@ -23,7 +23,7 @@ func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, f
 // revealAccounts shows the accounts without masks, and records that.
 func (c *Console) revealAccounts(pc *page.Context) error { return c.revealUser(pc, c.showAccounts) }
 
-// revealUser shows a list of the user in the address without masks, and records that.
+// revealUser shows a list of the user in the address without masks, and records this.
 func (c *Console) revealUser(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden

@@ -49,7 +49,7 @@ func (d *fixture) userPath(id int64, more string) string {
 // rows counts the rows of the tables on a page.
 func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
 
-// wantOnRecord compares the acts in the domain with those expected.
+// wantOnRecord compares the recorded acts in the domain with the expected ones.
 func (d *fixture) wantOnRecord(want ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, d.acts()); diff != "" {
@@ -57,7 +57,7 @@ func (d *fixture) wantOnRecord(want ...string) {
 	}
 }
 
-// wants sends a form of a page to an address and checks the status and a text.
+// wants submits a form of a page to an address and checks the status and a text.
 func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)
@@ -67,7 +67,7 @@ func (d *fixture) wants(page, to string, status int, text string, values ...stri
 	return a
 }
 
-// shows checks that a page has some texts and lacks others.
+// shows checks that a page contains some texts and does not contain others.
 func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 	d.t.Helper()
 	a := d.get(path)
@@ -170,8 +170,8 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// Acts on users and connections are those of the API, with its events, and are recorded.
-// Without the typed number nothing is deleted.
+// Acts on users and connections have the same effects and events as in the API, and are
+// recorded. Without the typed number nothing is deleted.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -185,7 +185,7 @@ func TestActsOnUsers(t *testing.T) {
 		if a.status != http.StatusSeeOther || a.location != page {
 			t.Errorf("reading now: %d %s", a.status, a.body)
 		}
-		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // waits for the visit under way
+		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // waits until the running read has ended
 		d.shows(page, []string{"away"}, "It is being read.")
 
 		d.wants(page, page+"/delete", 422, "number: must be", "number", fmt.Sprint(first))
@@ -217,7 +217,8 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// An institution is not read without its person more often than it allows, whoever asks.
+// An institution is not read without the user more often than it allows, whoever requests the
+// read.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -281,7 +282,7 @@ func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.Conne
 	return live, u.ID, c.ID
 }
 
-// twice gives the second factor of the signed-in operator.
+// twice adds a second factor to the signed-in operator.
 func (d *fixture) twice(password string) {
 	d.t.Helper()
 	d.wants("/console/account", "/console/account/second-factor", 303, "", "present", password)
@@ -290,7 +291,7 @@ func (d *fixture) twice(password string) {
 	d.wants("/console/account", "/console/account/second-factor/confirm", 303, "", "code", phoneCode(d.t, key, time.Now()))
 }
 
-// In live domains, personal data and every act need a second factor.
+// In live domains, personal data and every act require a second factor.
 func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Administrator)
@@ -325,7 +326,7 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	})
 }
 
-// Data pages need a session, and forms a role that allows the act.
+// Pages with data require a session, and forms require a role that allows the act.
 func TestLinksToDataAndSettings(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		id, token := d.user()

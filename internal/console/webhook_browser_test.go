@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestWebhooksInABrowser opens every page about webhooks and sends every form
-// wrong and right, on a desk and on a phone.
+// TestWebhooksInABrowser opens every page about webhooks and submits every form with and without
+// mistakes, in a wide window and on a phone.
 func TestWebhooksInABrowser(t *testing.T) {
 	for _, size := range []struct {
 		name          string
@@ -29,7 +29,7 @@ func TestWebhooksInABrowser(t *testing.T) {
 	}
 }
 
-// enterByForm makes an administrator who signs in.
+// enterByForm creates an administrator, who signs in with the form.
 func (p *person) enterByForm() {
 	p.t.Helper()
 	_, password, err := p.Operators.Create(p.t.Context(), "zoe", operators.Administrator)
@@ -39,7 +39,7 @@ func (p *person) enterByForm() {
 	p.do(servicetest.Shown(`.figures`))
 }
 
-// clear empties a field and types something else.
+// clear empties a field and types a new text.
 func (p *person) clear(field, text string) {
 	p.t.Helper()
 	p.value(fmt.Sprintf(`document.querySelector(%q).value = ""`, field))
@@ -73,7 +73,7 @@ func (p *person) useTests(name string) {
 	p.checkBox(name, to.all()[1])
 }
 
-// checkBox pastes a request that arrived into the form that checks its signature.
+// checkBox pastes a received request into the form that checks its signature.
 func (p *person) checkBox(name string, got received) {
 	p.t.Helper()
 	p.open(p.webhooksPath("/verify"))
@@ -86,7 +86,7 @@ func (p *person) checkBox(name string, got received) {
 	p.checked(name + "-verify")
 }
 
-// useActs registers and changes a webhook and presses the buttons of its page.
+// useActs registers and changes a webhook and uses the buttons of its page.
 func (p *person) useActs(name string) {
 	p.t.Helper()
 	p.open(p.webhooksPath("/new"))
@@ -121,7 +121,7 @@ func (p *person) useActs(name string) {
 	press("restore webhook", "in use")
 }
 
-// No page about webhooks makes the browser complain.
+// No page about webhooks causes a message of the browser.
 func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

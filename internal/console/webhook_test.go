@@ -35,7 +35,7 @@ func (d *fixture) dataPath(id, data int64) string {
 	return d.webhooksPath(fmt.Sprintf("/%d/data/%d", id, data))
 }
 
-// idAt is the number that an address ends with.
+// idAt returns the number at the end of an address.
 func idAt(t *testing.T, address string) int64 {
 	t.Helper()
 	var id int64
@@ -44,7 +44,7 @@ func idAt(t *testing.T, address string) int64 {
 	return id
 }
 
-// registered is a webhook as the JSON interface shows it.
+// registered returns a webhook in the form of the API.
 func (d *fixture) registered(id int64) map[string]any {
 	d.t.Helper()
 	var out map[string]any
@@ -60,7 +60,7 @@ func (d *fixture) register(event, address string, provider any) int64 {
 	return out.ID
 }
 
-// receiver is a server that keeps what it receives.
+// receiver is a server that stores the requests it receives.
 type receiver struct {
 	URL    string
 	mu     sync.Mutex
@@ -103,7 +103,7 @@ func (r *receiver) turn(status int) {
 	r.status = status
 }
 
-// pay makes a payment and moves it once, so that there is an event.
+// pay creates a payment and changes its state once, so that there is an event.
 func (d *fixture) pay() int64 {
 	d.t.Helper()
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -112,7 +112,7 @@ func (d *fixture) pay() int64 {
 	return id
 }
 
-// deliveries are the deliveries of a webhook, oldest first, as in the API.
+// deliveries returns the deliveries of a webhook, oldest first, in the form of the API.
 func (d *fixture) deliveries(id int64) []map[string]any {
 	d.t.Helper()
 	var out struct{ Data []map[string]any }
@@ -137,7 +137,7 @@ func wantActs(t *testing.T, d *fixture, want ...string) {
 func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
-		d.Subscribe("USER_CREATED", "signer") // the provider
+		d.Subscribe("USER_CREATED", "signer") // creates the provider
 		form := d.webhooksPath("/new")
 		for name, test := range map[string]struct {
 			values []string
@@ -284,8 +284,8 @@ func TestHowBodiesAreSent(t *testing.T) {
 
 var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
 
-// The signed text on the page gives the signature that the receiver got, and the sent text is
-// what the receiver got.
+// The signature of the signed text on the page equals the signature that the receiver got, and
+// the sent text equals the body that the receiver got.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -315,7 +315,7 @@ func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 		}
 		for name, values := range got.header {
 			if name == "Accept-Encoding" || name == "Content-Length" {
-				continue // the client adds them
+				continue // added by the HTTP client
 			}
 			if !strings.Contains(strings.ToLower(html.UnescapeString(body)), strings.ToLower("<dt>"+name+`</dt><dd class="digits">`+values[0]+"</dd>")) {
 				t.Errorf("the page lacks the header %s: %s", name, values[0])
@@ -483,7 +483,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 	})
 }
 
-// webhookForms are the forms about webhooks, with their fields other than the token.
+// webhookForms returns the forms about webhooks, with all fields except the token.
 func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},
@@ -503,7 +503,7 @@ func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	}
 }
 
-// refusedForms sends every form and lists those that the role may not send.
+// refusedForms submits every form and returns those that the role may not submit.
 func refusedForms(d *fixture, hook, data int64) map[string]bool {
 	d.t.Helper()
 	refused := map[string]bool{}
@@ -556,7 +556,7 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 	})
 }
 
-// enterTwice makes an operator with a second factor and signs in with it.
+// enterTwice creates an operator with a second factor and signs in with it.
 func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	d.t.Helper()
 	name := "twice-" + string(role)
@@ -579,7 +579,7 @@ func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	}
 }
 
-// inLive is the same desk in a live domain.
+// inLive returns the same fixture in a live domain.
 func (d *fixture) inLive() *fixture {
 	d.t.Helper()
 	domain, err := d.DB.DomainByName(d.t.Context(), "live")
@@ -596,7 +596,7 @@ func (d *fixture) inLive() *fixture {
 	return &twin
 }
 
-// plantLive makes in a live domain a webhook with a delivery that was tried.
+// plantLive creates in a live domain a webhook with a delivery that was tried.
 func plantLive(t *testing.T, d *fixture) (hook store.Webhook, data int64) {
 	t.Helper()
 	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}
@@ -630,7 +630,7 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
 			}
 			if role == operators.Administrator {
-				continue // it would do all of it
+				continue // it would do all acts of the others
 			}
 			twice := newFixture(t, s)
 			twice.enterTwice(role, now)

@@ -12,15 +12,14 @@ import (
 	"passerelle/payment"
 )
 
-// concern is something that needs the operator: what it is, and one remedy, on the page at
-// Address.
+// concern is a problem for the operator, with one remedy on the page at Address.
 type concern struct {
-	// Grave concerns keep money or events from moving.
+	// Grave concerns stop payments or events.
 	Grave                         bool
 	What, Detail, Remedy, Address string
 }
 
-// The bounds of what the home page lists one by one.
+// The limits for lists on the home page.
 const (
 	maxConcerns  = 5
 	fewWaiting   = 10_000
@@ -28,7 +27,7 @@ const (
 	consentsSoon = 7 * 24 * time.Hour
 )
 
-// concerns are what needs attention in the domain, the gravest kinds first.
+// concerns returns the problems in the domain, the gravest kinds first.
 func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	var grave, other []concern
 	for _, find := range []func(*page.Context) ([]concern, error){
@@ -49,7 +48,7 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns are orders of which nobody knows whether the bank has them.
+// unknownConcerns are orders for which it is unknown whether the bank has them.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	var all []concern
@@ -62,7 +61,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	return all, err
 }
 
-// webhookConcerns are webhooks that accept nothing at present.
+// webhookConcerns are webhooks whose receivers accept nothing at present.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
@@ -87,8 +86,8 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// waitingSince is how long the first undelivered event of a webhook has waited, empty when
-// none waits, or not for long.
+// waitingSince is how long the first undelivered event of a webhook has waited, empty when none
+// waits or the time is short.
 func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error) {
 	first, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
 	if err != nil || len(first) == 0 {
@@ -118,7 +117,7 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	return one
 }
 
-// waitingText is how many events wait, and for how long the first has.
+// waitingText describes how many events wait, and how long the first has waited.
 func waitingText(events int64, since string) string {
 	text := page.UpTo(events, fewWaiting) + " events wait"
 	if events == 1 {
@@ -130,7 +129,7 @@ func waitingText(events int64, since string) string {
 	return text + ", the first for " + since + "."
 }
 
-// bankConcerns are banks that are disturbed, and certificates that end soon.
+// bankConcerns are banks whose calls fail, and certificates that expire soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	banks, err := h.Aggregation.Banks(pc, pc.Domain)
 	var all []concern
@@ -153,7 +152,7 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	return all[:min(len(all), maxConcerns)], err
 }
 
-// unanswered says how a bank does not answer, here or at another replica.
+// unanswered describes how calls to a bank fail, from this replica or from another one.
 func unanswered(here bool, failures int) string {
 	if !here {
 		return "Another replica finds so; calls from this one go through. The bank is tried again by itself."
@@ -161,7 +160,7 @@ func unanswered(here bool, failures int) string {
 	return fmt.Sprintf("%d calls failed in a row. The bank is tried again by itself.", failures)
 }
 
-// openConcerns is the payment that has been on its way longest, if that is long.
+// openConcerns is the payment that has been open for the longest time, if that is long.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
@@ -179,14 +178,14 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// troubles say what connections in a state wait for, by who can end the state.
+// troubles describe what connections in a state wait for, by who can end the state.
 var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
 	passerelle.ByNobody: {"1 connection waits for its bank", "%s connections wait for their banks", "It ends by itself."},
 	passerelle.ByPerson: {"1 connection waits for its user", "%s connections wait for their users", "Ask them to come back to the webview."},
 	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "They are tried again by themselves."},
 }
 
-// connectionConcerns are connections that cannot be read, by their state.
+// connectionConcerns are connections that cannot be read, by state.
 func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	all, err := bankstore.From(h.DB).Troubles(pc, pc.Domain.ID)
 	var found []concern
@@ -215,7 +214,7 @@ func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
 	}}, nil
 }
 
-// operatorConcerns is what the operator's own account lacks.
+// operatorConcerns are missing settings of the operator's own account.
 func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil

@@ -1,11 +1,11 @@
-// Package overview is the first page of the operators' console about a domain: what needs
-// attention, and how its payments, banks and webhooks are doing.
+// Package overview is the first page of the operators' console about a domain: its problems, and
+// the state of its payments, banks and webhooks.
 //
-// It owns that page: what counts as a concern, its remedy, and which figures there are. It
-// reads each figure from a bounded number of rows. Where there are many payments it keeps
-// what it read for a while, so that a page that many people watch costs no more than one.
+// It owns that page: what counts as a problem, its remedy, and the figures. It calculates each
+// figure from a limited number of rows. With many payments it caches the figures for a while, so
+// that many viewers of the page cost no more than one.
 //
-// It fails as package page does.
+// It fails like package page.
 package overview
 
 import (
@@ -25,7 +25,8 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config contains the functions and values that the package needs from the service. Every field
+// is required.
 type Config struct {
 	DB          *store.DB
 	Aggregation *aggregation.Aggregation
@@ -39,7 +40,7 @@ type handler struct {
 	volumes *volumes
 }
 
-// Routes is the address of the page, and who answers there.
+// Routes returns the address of the page, with its handler.
 func Routes(config Config) []page.Route {
 	h := &handler{config, newVolumes(config)}
 	return []page.Route{page.Get("domains/#", h.overview)}
@@ -53,35 +54,35 @@ const maxBars = 10
 type bar struct {
 	Label, Note, Count string
 	Length             int64
-	// Address lists the counted rows, empty for none.
+	// Address is the address of the list of counted rows, empty for none.
 	Address string
 }
 
-// chart is rows under a caption.
+// chart is a list of rows with a caption.
 type chart struct {
 	Caption string
 	Bars    []bar
 }
 
-// overviewData is how a domain is doing.
+// overviewData is the content of the page.
 type overviewData struct {
-	// Concerns need the operator.
+	// Concerns are the problems for the operator.
 	Concerns []concern
-	// Span is the period that is shown, and Other leads to the other one.
+	// Span is the shown period, and Other the period that a link shows.
 	Span, Other span
-	// Columns are the payments registered in each part of the period. Now are the figures of
-	// the period, and Before those of the period before.
+	// Columns are the payments registered in each part of the period. Now contains the figures
+	// of the period, and Before those of the previous period.
 	Columns     []column
 	Now, Before figures
 	Banks       []bankRow
 	Charts      []chart
-	// Success is the share of requests to webhooks that were accepted, in percent,
-	// and Requests how many there were.
+	// Success is the percentage of accepted requests to webhooks, and Requests the number of all
+	// requests.
 	Success  string
 	Requests int64
-	// Oldest is the payment that has waited longest, nil for none.
+	// Oldest is the payment that has waited for the longest time, nil for none.
 	Oldest *oldest
-	// Empty is set when no payment was registered lately.
+	// Empty is set when no payment was registered in the period.
 	Empty bool
 }
 
@@ -107,7 +108,7 @@ func (h *handler) attention(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// add draws a chart of counts and their subjects.
+// add adds a chart of counts and their subjects.
 func (d *overviewData) add(caption string, bars []bar, counts []int64) {
 	longest := int64(1)
 	for _, n := range counts {
@@ -127,7 +128,7 @@ func (h *handler) healthFigures(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// oldestFigure is the payment that has been waiting longest for its final state.
+// oldestFigure is the payment that has waited for its final state for the longest time.
 func (h *handler) oldestFigure(pc *page.Context, data *overviewData) error {
 	var first store.OpenPayment
 	for _, state := range payment.States() {

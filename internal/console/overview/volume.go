@@ -19,23 +19,23 @@ import (
 	"passerelle/payment"
 )
 
-// span is a period that the page shows in parts, beside the one before it.
+// span is a period that the page shows in parts, with the previous period.
 type span struct {
-	// Name is how addresses name it, Title and Unit how people do.
+	// Name is the period's name in addresses, Title and Unit its names for people.
 	Name, Title, Unit string
 	part              time.Duration
 	parts             int64
-	// layout is how the beginning of a part is written.
+	// layout is the format of the beginning of a part.
 	layout string
 }
 
-// spans are the periods, the usual one first.
+// spans are the periods, the default first.
 var spans = []span{
 	{"hours", "24 hours", "hour", time.Hour, 24, "15:04"},
 	{"days", "14 days", "day", 24 * time.Hour, 14, "Mon 2 Jan"},
 }
 
-// spanOf is the period that the address names, and the other one.
+// spanOf returns the period in the address, and the other one.
 func spanOf(pc *page.Context) (span, span) {
 	if pc.Request.URL.Query().Get("by") == spans[1].Name {
 		return spans[1], spans[0]
@@ -43,37 +43,37 @@ func spanOf(pc *page.Context) (span, span) {
 	return spans[0], spans[1]
 }
 
-// first is the part with which a period begins that ends with the one of an instant.
+// first is the number of the first part of the period that ends with the part of an instant.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 { return t.Unix() / int64(s.part.Seconds()) }
 
 func (s span) begin(part int64) time.Time { return time.Unix(part*int64(s.part.Seconds()), 0) }
 
-// column is a part of a period in its chart. Heights are in hundredths of the highest.
+// column is a part of a period in its chart. Heights are in hundredths of the largest.
 type column struct {
 	X, Good, Rejected, Rest, Before int64
 	Text                            string
 }
 
-// figures are what became of the payments of a period, as texts.
+// figures are the results of the payments of a period, as texts.
 type figures struct{ Registered, Success, Final, Amounts string }
 
-// bankRow is what became of the payments through a bank.
+// bankRow has the results of the payments through a bank.
 type bankRow struct {
 	Name, Address                     string
 	Registered, Good, Rejected, Final string
-	// Before is the share of good ones in the period before.
+	// Before is the success rate in the previous period.
 	Before string
 }
 
-// goodStates are those in which a bank executed or accepted a payment, or a part of it.
+// goodStates are the states in which a bank executed or accepted a payment, or a part of it.
 var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
 
 // counts are the results of some payments.
 type counts struct {
 	registered, good, rejected, final int64
-	// open is how long those that are final were not, together.
+	// open is the total time between registration and final state.
 	open    time.Duration
 	amounts map[passerelle.Currency]int64
 }
@@ -114,7 +114,7 @@ func (n *counts) figures() figures {
 	return f
 }
 
-// finalText is how long payments take to be executed or accepted, on average.
+// finalText is the average time until payments are executed or accepted.
 func (n *counts) finalText() string {
 	if n.final == 0 {
 		return ""
@@ -126,8 +126,8 @@ func (n *counts) finalText() string {
 	return page.Age(average)
 }
 
-// volumes counts the payments of domains. It keeps large counts for a while, because many people
-// may watch the same domain.
+// volumes caches the counts of each domain when they are so large that a new count for each
+// viewer would be slow.
 type volumes struct {
 	Config
 	counting singleflight.Group
@@ -135,7 +135,7 @@ type volumes struct {
 	kept     map[volumeKey]keptVolumes
 }
 
-// volumeKey names a count: a domain and the parts of its period.
+// volumeKey identifies a count: by domain, length of parts, and first instant.
 type volumeKey struct {
 	domain passerelle.DomainID
 	span   string
@@ -147,7 +147,8 @@ type keptVolumes struct {
 }
 
 const (
-	// A count of manyPayments or more is kept for keepVolumes.
+	// manyPayments is the number of payments from which counts are cached, and keepVolumes the
+	// time.
 	manyPayments = 1000
 	keepVolumes  = 30 * time.Second
 	// countLimit ends a count that nobody may be waiting for any more.
@@ -158,8 +159,8 @@ func newVolumes(config Config) *volumes {
 	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
 }
 
-// of counts the payments of a domain in a period and the one before. Readers who ask for the
-// same count at the same time share it, and each of them stops waiting when their request ends.
+// of counts the payments of a domain in a period and the previous one. One reader counts at a
+// time, and readers that wait get its result.
 func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts)
 	if kept, is := v.keptSince(key, since); is {
@@ -207,8 +208,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures are the payments of the period: by parts beside the period before, by bank, by
-// state, and by reason where they were rejected.
+// volumeFigures calculates the payments of the period: by parts next to the previous period, by
+// bank, by state, and by reason for rejected payments.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.of(pc, data.Span)
@@ -241,8 +242,8 @@ func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 
 func countText(n int64) string { return page.UpTo(n, store.MaxOverviewRows) }
 
-// columns are those of the chart: the parts of the period, each beside its like in the period
-// before.
+// columns returns the columns of the chart: the parts of the period, each next to the same part
+// of the previous period.
 func columns(pc *page.Context, s span, parts []counts) []column {
 	highest := int64(1)
 	for _, one := range parts {
@@ -261,16 +262,16 @@ func columns(pc *page.Context, s span, parts []counts) []column {
 	return all
 }
 
-// Width is how wide a column is, on a drawing of 240.
+// Width is the width of a column, in a drawing of 240.
 func (s span) Width() int64 { return 240 / s.parts }
 
-// Drawn is how wide the drawing is that whole columns fill.
+// Drawn is the width of the drawing that complete columns fill.
 func (s span) Drawn() int64 { return s.Width() * s.parts }
 
-// Bar is how wide a bar is inside a column.
+// Bar is the width of a bar in a column.
 func (s span) Bar() int64 { return s.Width() / 2 }
 
-// grouped adds volumes up by a key, the largest first, at most maxBars of them.
+// grouped adds up volumes by a key, the largest first, at most maxBars of them.
 func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)) ([]K, map[K]*counts) {
 	sums := map[K]*counts{}
 	var keys []K
@@ -347,8 +348,8 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 	d.add("Rejections by reason and bank", bars, many)
 }
 
-// listOf is where the payments of the period are that a figure counts, by names of
-// fields and their values.
+// listOf is the address of the list of the period's payments that a figure counts, given by
+// names of fields and their values.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
 	begin := d.Span.begin(d.Span.first(pc.Now())).In(pc.Zone)
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}

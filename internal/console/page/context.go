@@ -24,24 +24,24 @@ type Context struct {
 	Request *http.Request
 	// Who is the signed-in operator.
 	Who operators.SignedIn
-	// Domain is the domain that the address names, and Zone its time zone.
+	// Domain is the domain in the address, and Zone its time zone.
 	Domain passerelle.Domain
 	Zone   *time.Location
 	// Numbers are the numbers in the address, in order.
 	Numbers []int64
-	// Problem is what is wrong with the sent form.
+	// Problem describes the mistake in the submitted form.
 	Problem string
 	// Query is the search text, empty on most pages.
 	Query string
-	// Tabs are the pages beside this one; none on most pages.
+	// Tabs are links to related pages; empty on most pages.
 	Tabs []Tab
-	// Reload is after how long the page reloads itself, zero for never.
+	// Reload is the time after which the page reloads itself, zero for never.
 	Reload time.Duration
-	// LeadTo is where the page redirects by itself, empty for nowhere.
+	// LeadTo is the address to which the page redirects by itself, empty for none.
 	LeadTo string
 
 	handler *Handler
-	// secure is set where people come over https.
+	// secure is set when people reach the console over https.
 	secure bool
 }
 
@@ -52,17 +52,17 @@ func (pc *Context) takeForm(room int64) error {
 	pc.Request.Body = httpd.Bounded(pc.Writer, pc.Request.Body, room)
 	err := pc.Request.ParseForm()
 	if err == nil {
-		err = pc.Request.ParseMultipartForm(room) // all of it in memory
+		err = pc.Request.ParseMultipartForm(room) // the complete form is in memory
 	}
 	if err == nil || errors.Is(err, http.ErrNotMultipart) {
-		_, err = io.Copy(io.Discard, pc.Request.Body) // who sends on is not let in yet
+		_, err = io.Copy(io.Discard, pc.Request.Body) // a person who sends a form may not be signed in yet
 	}
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, passerelle.Unavailable):
-		return err // there is no room for it
+		return err // the service has no room for the form now
 	case errors.As(err, &over):
 		return errTooLarge
 	}
@@ -72,8 +72,8 @@ func (pc *Context) takeForm(room int64) error {
 // Field is a value of the form.
 func (pc *Context) Field(name string) string { return pc.Request.PostFormValue(name) }
 
-// Lines is a value of the form that may have several lines. Browsers end each of
-// them with two characters, whatever was typed or pasted.
+// Lines returns a value of the form that may have several lines. Browsers send each line break
+// as two characters, which Lines normalises.
 func (pc *Context) Lines(name string) string { return strings.ReplaceAll(pc.Field(name), "\r\n", "\n") }
 
 // File is the content of a file field, nil without a file.
@@ -93,7 +93,7 @@ func (pc *Context) File(name string) ([]byte, error) {
 	return content, nil
 }
 
-// Confirmed requires the typed number of what is to be deleted.
+// Confirmed checks that the operator typed the number of the object to be deleted.
 func (pc *Context) Confirmed(id int64) error {
 	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
 		return passerelle.InvalidField("number", "must be %d, the number of what is to be deleted; nothing was", id)
@@ -107,7 +107,7 @@ func (pc *Context) Now() time.Time { return pc.Domain.Clock.Now(pc.handler.Now()
 // Time writes an instant of the domain.
 func (pc *Context) Time(at time.Time) string { return passerelle.FormatDateTime(at, pc.Zone) }
 
-// Moment writes an instant of the domain, empty for none.
+// Moment formats an instant of the domain, empty for nil.
 func (pc *Context) Moment(at *time.Time) string {
 	if at == nil {
 		return ""
@@ -120,7 +120,7 @@ func (pc *Context) Path(format string, args ...any) string {
 	return fmt.Sprintf("%sdomains/%d", Root, pc.Domain.ID) + fmt.Sprintf(format, args...)
 }
 
-// By names the operator in records of changes.
+// By identifies the operator in records of changes.
 func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
 
 // Record returns the audit entry for an operator's act on an object of the domain, for the
@@ -134,7 +134,7 @@ func (pc *Context) Record(act, subject string, id int64) store.Audit {
 // ActReveal is the act of viewing personal data in the audit log.
 const ActReveal = "look at personal data"
 
-// RecordNow records an act that changes nothing, before it is done.
+// RecordNow records an act that changes nothing, before the act is done.
 func (pc *Context) RecordNow(act, subject string, id int64) error {
 	entry := pc.Record(act, subject, id)
 	if err := pc.handler.DB.Write(pc, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
@@ -143,8 +143,8 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After leads on to an address when an act is done, where the page says so. It shows a page
-// again, with what is wrong with the form, when the act is refused.
+// After redirects to an address after an act, and the page there shows a confirmation. When the
+// act was refused, it shows the page again with the mistake in the form.
 func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known
@@ -156,10 +156,10 @@ func (pc *Context) After(err error, done, address string, again func(*Context) e
 	return pc.Lead(address, done)
 }
 
-// doneCookie has what the next page says was done.
+// doneCookie contains the confirmation for the next page.
 const doneCookie = "console_done"
 
-// Lead leads on to an address, whose page says what was done.
+// Lead redirects to an address, whose page shows a confirmation.
 func (pc *Context) Lead(address, done string) error {
 	if err := pc.SetCookie(doneCookie, done); err != nil {
 		return fmt.Errorf("keep what the next page says: %w", err)
@@ -168,7 +168,7 @@ func (pc *Context) Lead(address, done string) error {
 	return nil
 }
 
-// takeDone is what was done before the page, which only one page says.
+// takeDone returns the confirmation of the last act, which only one page shows.
 func (pc *Context) takeDone() string {
 	if pc.Request.Method != http.MethodGet || pc.part() {
 		return ""
@@ -180,17 +180,17 @@ func (pc *Context) takeDone() string {
 	return done
 }
 
-// Certain reports whether the operator signed in with a second factor. A sandbox needs none,
-// because its money and data are not those of real people.
+// Certain reports whether the operator signed in with a second factor. A sandbox requires none,
+// because its money and data are not real.
 func (pc *Context) Certain() bool {
 	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
 }
 
-// MaySetUp reports whether the operator may change how the domain is set up.
+// MaySetUp reports whether the operator may change the domain's settings.
 func (pc *Context) MaySetUp() bool {
 	return (pc.Who.May(operators.SetUp) || pc.Domain.Kind == passerelle.Sandbox && pc.Who.May(operators.SetUpSandbox)) && pc.Certain()
 }
 
-// MayReveal reports whether the operator may see personal data. It requires a second factor where
-// the data is that of real people.
+// MayReveal reports whether the operator may see personal data. It requires a second factor when
+// the data belongs to real people.
 func (pc *Context) MayReveal() bool { return pc.Who.May(operators.Reveal) && pc.Certain() }

@@ -9,12 +9,12 @@ import (
 	"passerelle"
 )
 
-// DetailRow is a line about something: a name and a value.
+// DetailRow is a name and a value.
 type DetailRow struct {
 	Name, Value string
 }
 
-// Details are pairs of a name and a value, those without a value left out.
+// Details makes rows from pairs of a name and a value. Pairs without a value are omitted.
 func Details(pairs ...string) []DetailRow {
 	var facts []DetailRow
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -31,7 +31,7 @@ func Percent(part, whole int64) string {
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
-// UpTo writes a number that was counted up to a bound.
+// UpTo formats a number that was counted up to a limit.
 func UpTo(n, bound int64) string {
 	if n >= bound {
 		return strconv.FormatInt(bound, 10) + " or more"
@@ -49,10 +49,10 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 	return day.AddDate(0, 0, after), nil
 }
 
-// NoConnector stands for payments without a connector where a list is selected by connectors.
+// NoConnector selects payments without a connector in lists that are filtered by connectors.
 const NoConnector = "none"
 
-// Amount is an amount with its whole units in groups of three, as English has them.
+// Amount formats an amount with its whole units in groups of three digits, as in English.
 func Amount(m passerelle.Money) string {
 	text := m.Decimal()
 	whole := len(text)

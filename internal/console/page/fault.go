@@ -14,7 +14,7 @@ func fault(status int, title, text string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: title, Text: text}
 }
 
-// The faults an operator can meet.
+// The errors that a page can show to an operator.
 var (
 	ErrNoPage    = fault(http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone.")
 	errMethod    = fault(http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind.")
@@ -31,7 +31,7 @@ type faultData struct {
 	Title, Text, Request string
 }
 
-// fail answers with the page of a fault, and logs what the page does not say. A person who is
+// fail sends an error page, and logs the details that the page does not show. A person who is
 // not signed in is redirected to sign in.
 func (h *Handler) fail(pc *Context, err error) {
 	if errors.Is(err, operators.ErrNoSession) {

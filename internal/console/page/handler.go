@@ -1,3 +1,15 @@
+// Package page has the common parts of the operators' console. It finds the page for a request,
+// checks permissions, reads forms, renders the frame around a page, pages through lists and
+// shows failures.
+//
+// It owns the addresses below Root, the cookies of operators and the frame of their pages. Of
+// the pages themselves it owns only the error page. Packages console and console/webhooks own
+// the others. Package operators decides who may sign in. Package web decides about the design
+// and sending of pages.
+//
+// Every failure shows a page in plain words with the id of the request. A request without a
+// session is redirected to the sign-in page. A form that was not made for the session changes
+// nothing.
 package page
 
 import (
@@ -14,17 +26,18 @@ import (
 	"passerelle/internal/web"
 )
 
-// Root is where the console is.
+// Root is the root path of the console.
 const Root = "/console/"
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config contains the functions and values that the package needs from the service. Every field
+// is required.
 type Config struct {
-	// Domain finds the domain of a host. It fails with NotFound for an unknown host. All
-	// hosts show the same console.
+	// Domain returns the domain of a host. It fails with NotFound for an unknown host. All hosts
+	// show the same console.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// Location is the zone in which the times of a domain are shown.
+	// Location returns the time zone in which the times of a domain are shown.
 	Location func(context.Context, passerelle.Domain) (*time.Location, error)
-	// RequestID gives the identifier of a request.
+	// RequestID returns the id of a request.
 	RequestID func(ctx context.Context) string
 	Operators *operators.Operators
 	DB        *store.DB
@@ -43,7 +56,7 @@ type Handler struct {
 	routes []Route
 }
 
-// New makes the handler of everything below Root.
+// New makes the handler of all addresses below Root.
 func New(config Config, routes []Route) *Handler {
 	return &Handler{Config: config, sealer: web.NewSealer([32]byte(config.MAC("cookies of the console", nil))), routes: routes}
 }
@@ -51,7 +64,7 @@ func New(config Config, routes []Route) *Handler {
 // ServeHTTP answers one request, and turns every error into a page.
 func (h *Handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	pc := &Context{Context: request.Context(), Writer: writer, Request: request, handler: h}
-	if err := h.serve(pc); err != nil { //nolint:contextcheck // it carries the context of its request
+	if err := h.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context
 		h.fail(pc, err) //nolint:contextcheck // as above
 	}
 }

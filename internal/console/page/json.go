@@ -7,29 +7,32 @@ import (
 	"strings"
 )
 
-// JSONNode is a value of a JSON text as pages show it: a text, or a list of values that can be
-// folded. All texts of a tree, one after the other, are the JSON text again, without its
+// JSONNode is a value of a JSON text in the form that pages show: a text, or a list of values
+// that can be collapsed. All texts of a tree, one after the other, are the JSON text without its
 // spaces.
 type JSONNode struct {
-	// Name is the member that the value is of an object, with its quotes; empty for others.
+	// Name is the name of the object's member with this value, with its quotes; empty for other
+	// values.
 	Name string
-	// Text is a value that has no others, as JSON writes it, and Kind what it is.
+	// Text is a value without children in JSON syntax, and Kind its type.
 	Text, Kind string
 	// Open and Close surround Children.
 	Open, Close string
 	Children    []JSONNode
-	// Last is set for the last one of a list, Folded for one that is shown when asked for.
+	// Last is set for the last value of a list, and Folded for a value that is collapsed at
+	// first.
 	Last, Folded bool
 }
 
 const (
-	// jsonDepth is how deep values may be inside others, and jsonOpen how many levels are
-	// shown unasked.
+	// jsonDepth is the largest nesting depth of values, and jsonOpen the number of levels that
+	// are expanded at first.
 	jsonDepth = 50
 	jsonOpen  = 2
 )
 
-// JSONTree reads a JSON text, false when it is none, or goes too deep.
+// JSONTree parses a JSON text. It returns false for invalid JSON, and when the nesting is too
+// deep.
 func JSONTree(text string) (*JSONNode, bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -46,7 +49,7 @@ func JSONTree(text string) (*JSONNode, bool) {
 
 var errDeepJSON = errors.New("the JSON text goes too deep")
 
-// readJSON reads the value that comes next.
+// readJSON reads the next value.
 func readJSON(decoder *json.Decoder, depth int) (JSONNode, error) {
 	token, err := decoder.Token()
 	if err != nil {
@@ -70,7 +73,7 @@ func readJSON(decoder *json.Decoder, depth int) (JSONNode, error) {
 	if n := len(node.Children); n > 0 {
 		node.Children[n-1].Last = true
 	}
-	_, err = decoder.Token() // the end
+	_, err = decoder.Token() // the end token
 	return node, err
 }
 
@@ -93,7 +96,7 @@ func readMember(decoder *json.Decoder, of json.Delim, depth int) (JSONNode, erro
 	return node, err
 }
 
-// jsonLeaf is a value that has no others.
+// jsonLeaf is a value without children.
 func jsonLeaf(token json.Token) (JSONNode, error) {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)

@@ -6,20 +6,20 @@ import (
 	"passerelle"
 )
 
-// menuGroup is links under a heading. The first group has none.
+// menuGroup is a group of links with a heading. The first group has none.
 type menuGroup struct {
 	Name  string
 	Links []menuLink
 }
 
-// menuLink leads to a page. Current marks the shown page, or its parent.
+// menuLink is a link to a page. Current marks the shown page, or its parent.
 type menuLink struct {
 	Name, Icon, Address string
 	Current             bool
 }
 
-// menuPlace is a link of the menu: its address below that of a domain, and whether only
-// sandboxes have the page.
+// menuPlace is a link of a domain's menu: its path below the domain, and whether only sandboxes
+// have the page.
 type menuPlace struct {
 	name, icon, path string
 	sandbox          bool
@@ -53,9 +53,9 @@ var menuPlaces = []struct {
 	}},
 }
 
-// menuOf are the groups of the menu at an address: those of a domain, if one is shown, and
-// those of the deployment. The current link is the one whose address is the longest beginning
-// of that address.
+// menuOf returns the groups of the menu at an address: those of a domain, if one is shown, and
+// those of the deployment. The current link is the one whose address is the longest prefix of
+// that address.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
 	for _, g := range menuPlaces {

@@ -29,28 +29,28 @@ var own = web.MustPages(folder(embedded))
 func folder(files fs.FS) fs.FS {
 	pages, err := fs.Sub(files, "pages")
 	if err != nil {
-		panic(fmt.Sprintf("console page: %v", err)) // only for a malformed name
+		panic(fmt.Sprintf("console page: %v", err)) // only for a malformed file name
 	}
 	return pages
 }
 
-// Templates are the templates of a package, with what surrounds them.
+// Templates are the templates of a package, with the frame of the console.
 type Templates struct{ pages *web.Pages }
 
-// MustPages parses the templates in the folder pages, as web.MustPages does. The
-// blocks of the frame are at their hand.
+// MustPages parses the templates in the folder pages, like web.MustPages. They can use the
+// blocks of the frame.
 func MustPages(files fs.FS) *Templates {
 	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }
 
-// frame surrounds every page, and Data is its content.
+// frame is the data of every page around its content Data.
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Problem is what is wrong with a form, Done what was done by one, Clock what a sandbox's
-	// clock says where it is not the real one.
+	// Problem describes the mistake in a form, Done confirms an act, and Clock is the time of a
+	// sandbox whose clock is not the real one.
 	Problem, Done, Clock string
-	// Menu leads to the pages of the domain and of the deployment.
+	// Menu has the links to the pages of the domain and of the deployment.
 	Menu []menuGroup
 	// Query is the search text.
 	Query string
@@ -58,13 +58,13 @@ type frame struct {
 	Data  any
 }
 
-// Tab is a link to a page beside the shown one, or to itself.
+// Tab is a link to a related page, or to the shown page itself.
 type Tab struct {
 	Name, Address string
 	Here          bool
 }
 
-// newFrame is the frame of a page about data.
+// newFrame makes the frame of a page with content data.
 func newFrame(pc *Context, data any) frame {
 	f := frame{Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
 	root := ""
@@ -81,7 +81,7 @@ func newFrame(pc *Context, data any) frame {
 // sheets are the style sheets of the console.
 var sheets = []string{"frame.css", "console.css"}
 
-// Send answers with a page, or with the part of it that the asker wants.
+// Send sends a page, or only the part that the script requests.
 func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	page := web.Page{
 		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheets: sheets,
@@ -99,11 +99,11 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	return p.pages.Send(pc.Writer, page)
 }
 
-// liveBlock is the part of a page that changes while somebody looks at it. It has
-// nothing in it to be filled in.
+// liveBlock is the part of a page that updates itself while it is shown. It contains no form
+// fields.
 const liveBlock = "live"
 
-// part reports whether the script of a page asks for the live block only.
+// part reports whether the script of a page requests only the live block.
 func (pc *Context) part() bool {
 	return pc.Request.Method == http.MethodGet && pc.Request.Header.Get(web.PartHeader) == liveBlock
 }

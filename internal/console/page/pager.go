@@ -12,14 +12,15 @@ import (
 // PageSize is how many rows a page lists.
 const PageSize = 50
 
-// Pager has the links to the pages around one of a list, empty for none.
+// Pager has the links to the previous and the next page of a list, empty for none.
 type Pager struct {
 	Older, Newer string
 }
 
-// Window is the part of a list, newest first, that the address names, and one row more,
-// which shows whether there is another page. A position in the list is a number of numbers.
-// It gives no rights: a changed one shows another part of the same list.
+// Window is the window of a list, newest first, for the position in the address. It has one
+// additional row, which shows whether there is another page. A position in the list consists of
+// the given number of numbers. It gives no rights: a changed position only shows another part of
+// the same list.
 func (pc *Context) Window(numbers int) store.Window {
 	w := store.Window{Descending: true, Limit: PageSize + 1}
 	query := pc.Request.URL.Query()
@@ -31,11 +32,12 @@ func (pc *Context) Window(numbers int) store.Window {
 	return w
 }
 
-// placeText writes a place for a link: numbers with dashes between them. A place that begins with a
-// text is sealed: pages mask such texts, and addresses are stored where nobody masks.
+// placeText formats a position for a link: numbers with dashes between them. A position that
+// begins with a text is sealed, because pages mask such texts, and addresses are stored where
+// they would not be masked.
 func (pc *Context) placeText(place []any) string {
 	if text, is := place[0].(string); is {
-		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // of texts, which are always valid JSON
+		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // texts are always valid JSON, so this cannot fail
 		return sealed
 	}
 	words := make([]string, len(place))
@@ -45,14 +47,14 @@ func (pc *Context) placeText(place []any) string {
 	return strings.Join(words, "-")
 }
 
-// textPlace is a place in the order of a text, as it is sealed.
+// textPlace is a position in a list ordered by a text, in the form that is sealed.
 type textPlace struct{ Text, ID string }
 
-// sealedPlace is the name under which places are sealed.
+// sealedPlace is the purpose for which positions are sealed.
 const sealedPlace = "place in a list"
 
-// TextPlace reads a place in a list ordered by a text. A place that was not sealed here counts as
-// none.
+// TextPlace reads a position in a list ordered by a text. A position that this service did not
+// seal is ignored.
 func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	var p textPlace
 	if !pc.handler.sealer.Open(sealedPlace, sealed, &p) {
@@ -62,7 +64,7 @@ func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	return []any{p.Text, id}, err == nil
 }
 
-// place reads a place as links have it: numbers with dashes between them.
+// place reads a position from a link: numbers with dashes between them.
 func place(text string, numbers int) ([]any, bool) {
 	words := strings.Split(text, "-")
 	if len(words) != numbers {
@@ -79,7 +81,7 @@ func place(text string, numbers int) ([]any, bool) {
 	return from, true
 }
 
-// Within is the window of a list that is in memory, in the order it has there.
+// Within returns the window of a list in memory, in the order of the list.
 func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	at := slices.IndexFunc(all, func(one T) bool { return w.From != nil && w.From[0] == int64(id(one)) })
 	if !w.Backward {
@@ -93,8 +95,8 @@ func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	return before
 }
 
-// Paged returns the rows of a window in the order of the list, and the links around them, which
-// keep the rest of the address.
+// Paged returns the rows of a window in the order of the list, and the links to other pages,
+// which keep the other parameters of the address.
 func Paged[T any](pc *Context, w store.Window, rows []T, place func(T) []any) ([]T, Pager) {
 	more := len(rows) == w.Limit
 	rows = rows[:min(len(rows), w.Limit-1)]
@@ -121,5 +123,5 @@ func Paged[T any](pc *Context, w store.Window, rows []T, place func(T) []any) ([
 	return rows, around
 }
 
-// ByID is the place of something in a list that is in the order of ids.
+// ByID is the position of a row in a list ordered by id.
 func ByID[T ~int64](id T) []any { return []any{int64(id)} }

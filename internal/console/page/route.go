@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Route is an address below Root and who answers there.
+// Route is an address below Root with its handler.
 type Route struct {
 	Method string
-	// Pattern has # for a number. Below domains/# the number is that of a domain, which is
-	// loaded.
+	// A # in Pattern stands for a number. In the pattern domains/# the number identifies a
+	// domain, which is loaded.
 	Pattern string
 	Serve   func(*Context) error
 	// Open pages need no session.
 	Open bool
-	// Room is how many bytes forms may have there, in addition to what all forms may have.
+	// Room is by how many bytes forms at this address may exceed the usual limit.
 	Room int64
 }
 
@@ -24,7 +24,7 @@ func Get(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
 }
 
-// Post takes a form from operators.
+// Post is a route for a form of operators.
 func Post(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
 }
@@ -32,7 +32,7 @@ func Post(pattern string, serve func(*Context) error) Route {
 // maxForm is the size in bytes of most forms.
 const maxForm = 64 << 10
 
-// numbersOf compares an address with a pattern and takes its numbers.
+// numbersOf matches an address with a pattern and returns its numbers.
 func numbersOf(pattern, address string) ([]int64, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {
@@ -55,7 +55,7 @@ func numbersOf(pattern, address string) ([]int64, bool) {
 	return numbers, true
 }
 
-// find is the route of a request, with the numbers of its address.
+// find returns the route of a request, with the numbers in its address.
 func find(routes []Route, r *http.Request) (Route, []int64, error) {
 	address := strings.TrimPrefix(r.URL.EscapedPath(), Root)
 	method := r.Method

@@ -13,10 +13,10 @@ import (
 	"passerelle/internal/web"
 )
 
-// sessionCookie has the token of the session.
+// sessionCookie contains the token of the session.
 const sessionCookie = "console"
 
-// cookieLife is how long browsers keep a cookie at most; sessions end earlier.
+// cookieLife is how long browsers keep a cookie at most. Sessions end earlier.
 const cookieLife = 24 * time.Hour
 
 // SetCookie seals a value into a cookie of the console.
@@ -24,8 +24,8 @@ func (pc *Context) SetCookie(name, value string) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Strict: true, Secure: pc.secure, Life: cookieLife}, value)
 }
 
-// SetCrossing is SetCookie for a value that has to come back when another site leads
-// here.
+// SetCrossing is like SetCookie, for a value that the browser must also send when another site
+// links to the console.
 func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Secure: pc.secure, Life: life}, value)
 }
@@ -40,7 +40,7 @@ func (pc *Context) Cookie(name string) (string, bool) {
 // SetSession gives the browser a session by its token.
 func (pc *Context) SetSession(token string) error { return pc.SetCookie(sessionCookie, token) }
 
-// Session is the token of the session that the browser has, or ErrNoSession.
+// Session returns the token of the session in the browser's cookie, or ErrNoSession.
 func (pc *Context) Session() (string, error) {
 	token, is := pc.Cookie(sessionCookie)
 	if !is {
@@ -49,8 +49,7 @@ func (pc *Context) Session() (string, error) {
 	return token, nil
 }
 
-// admit finds the session and the domain of the address. Forms must have been made for the
-// session.
+// admit finds the session and the domain of the request. Forms must belong to the session.
 func (h *Handler) admit(pc *Context) error {
 	token, err := pc.Session()
 	if err != nil {

@@ -18,21 +18,21 @@ const (
 	// How many requests of the built-in receiver a page shows, and how many bytes of each body.
 	receiverPage = 10
 	receiverBody = 3000
-	// How many headers of a request it shows, and how much of each, because anybody can send
-	// any.
+	// The number of headers of a request that it shows, and their largest length, because
+	// anybody can send any headers.
 	receiverHeaders = 30
 	receiverHeader  = 200
-	// maxName is the longest name that is looked for.
+	// maxName is the longest name that can be searched for.
 	maxName = 200
 )
 
-// receiverData is a page of what the built-in receiver got, the newest first.
+// receiverData is the content of a page of requests to the built-in receiver, the newest first.
 type receiverData struct {
 	Requests []receivedRow
 	May      bool
-	// Address is where webhooks reach the receiver.
+	// Address is the address of the receiver for webhooks.
 	Address string
-	// Name and Signature select requests.
+	// Name and Signature filter requests.
 	Name, Signature string
 	Pager           page.Pager
 }
@@ -41,12 +41,12 @@ type receivedRow struct {
 	ID                         int64
 	Name, SignatureCheck, Body string
 	At                         page.When
-	// Valid is set when the signature is.
+	// Valid is set when the signature is valid.
 	Valid   bool
 	Headers []page.DetailRow
-	// Tree is the body where it is JSON and all of it is shown.
+	// Tree is the body as a tree, if it is JSON and shown completely.
 	Tree *page.JSONNode
-	// Left is how many bytes of the body are not shown.
+	// Left is the number of bytes of the body that are not shown.
 	Left int64
 }
 
@@ -96,7 +96,7 @@ func newReceivedRow(pc *page.Context, one store.ReceivedOpening) receivedRow {
 func headerFacts(stored string) []page.DetailRow {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
-		return nil // it was written by the receiver
+		return nil // it was written by the receiver, so this cannot fail
 	}
 	var facts []page.DetailRow
 	for name, values := range headers {

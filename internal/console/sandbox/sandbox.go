@@ -1,11 +1,11 @@
-// Package sandbox is the pages of the operators' console that only sandboxes have: the clock,
-// the scenarios that simulated banks play, and the requests that the built-in receiver got.
+// Package sandbox has the pages of the operators' console that only sandboxes have: the clock,
+// the scenarios of the simulated banks, and the requests to the built-in receiver.
 //
-// It owns those pages and which role may do what on them. It moves no clock and makes no
-// payment itself: package simulation does, by the same use cases as for the JSON interface,
-// and puts the acts of operators on record there.
+// It owns these pages and the rules which role may do what on them. It changes no clock and
+// creates no payment itself: package simulation does, with the same use cases as for the JSON
+// API, and records the acts of operators.
 //
-// It fails as package page does. In a live domain none of its pages exists.
+// It fails like package page. In a live domain its pages do not exist.
 package sandbox
 
 import (
@@ -22,11 +22,12 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config contains the functions and values that the package needs from the service. Every field
+// is required.
 type Config struct {
 	DB         *store.DB
 	Simulation *simulation.Simulation
-	// Scenarios and Logins are what the simulated banks can be made to do.
+	// Scenarios and Logins describe the possible behaviour of the simulated banks.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
 }
@@ -34,7 +35,7 @@ type Config struct {
 // handler has the pages.
 type handler struct{ Config }
 
-// Routes are the addresses of the pages, and who answers there.
+// Routes returns the addresses of the pages, with their handlers.
 func Routes(config Config) []page.Route {
 	c := &handler{config}
 	return []page.Route{

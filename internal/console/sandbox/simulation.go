@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// The acts in the lab, as the audit log names them.
+// The names of acts in the simulation in the audit log.
 const (
 	actClock = "move clock"
 	actRun   = "run sandbox"
@@ -36,7 +36,7 @@ type simulationData struct {
 	May bool
 	// Fired is the result of the last act, empty without one.
 	Fired []page.DetailRow
-	// Truncated means that some of the work was left.
+	// Truncated means that some work remains.
 	Truncated bool
 	Steps     []string
 }
@@ -64,7 +64,7 @@ func (c *handler) simulation(pc *page.Context) error {
 	return pages.Send(pc, "simulation", "Simulation", data)
 }
 
-// simulated is the record of an act in the simulation, if the operator may do it there.
+// simulated returns the record of an act in the simulation, if the operator may do the act.
 func simulated(pc *page.Context, act, subject string) (store.Audit, error) {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return store.Audit{}, err
@@ -98,7 +98,7 @@ func (c *handler) runSandbox(pc *page.Context) error {
 	return c.backToSimulation(pc, ran, err)
 }
 
-// backToSimulation shows the result of an act, or what was wrong with the act.
+// backToSimulation shows the result of an act, or the mistake in the form.
 func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -118,11 +118,11 @@ func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err 
 	return nil
 }
 
-// scenariosData is the list of scenarios, with the result of the last one.
+// scenariosData is the content of the list of scenarios, with the result of the last one.
 type scenariosData struct {
 	Scenarios []scenarioRow
 	Logins    []wire.Login
-	// Search and End select scenarios, Ends are those that there are.
+	// Search and End filter scenarios. Ends are the possible values of End.
 	Search, End string
 	Ends        []string
 	Pager       page.Pager
@@ -133,15 +133,15 @@ type scenariosData struct {
 
 type scenarioRow struct {
 	Name, Shows, Does, Ends string
-	// Needs are configuration keys with the values they have to have.
+	// Needs are configuration keys with their required values.
 	Needs []page.DetailRow
 }
 
-// played is a payment of a scenario, beside the outcome that the scenario promises.
+// played is a payment of a scenario, with the outcome that the scenario promises.
 type played struct {
 	Payment            passerelle.PaymentID
 	Name, Ended, Wants string
-	// Kept is set when the payment ended as the scenario says.
+	// Kept is set when the outcome of the payment is the promised one.
 	Kept bool
 }
 
@@ -195,13 +195,13 @@ func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
 	}
 }
 
-// numberedScenario is a scenario with its place in the catalogue.
+// numberedScenario is a scenario with its index in the catalogue.
 type numberedScenario struct {
 	number int64
 	scenarioRow
 }
 
-// matches reports whether a text is in what the row says.
+// matches reports whether the texts of a row contain a text.
 func (r scenarioRow) matches(search string) bool {
 	return strings.Contains(strings.ToLower(r.Name+" "+r.Shows+" "+r.Does+" "+r.Ends), strings.ToLower(search))
 }
@@ -227,7 +227,7 @@ func newScenarioRow(s *wire.Scenario) scenarioRow {
 	return row
 }
 
-// endText is the end of a payment with its code.
+// endText describes the end of a payment with its code.
 func endText(ends wire.Outcome) string {
 	text := string(ends.States[len(ends.States)-1])
 	if ends.Code != nil {
@@ -236,13 +236,13 @@ func endText(ends wire.Outcome) string {
 	return text
 }
 
-// asked is a number that the address gives, zero for none.
+// asked is a number in the address, zero for none.
 func asked(pc *page.Context, name string) int64 {
 	n, _ := strconv.ParseInt(pc.Request.URL.Query().Get(name), 10, 64)
 	return n
 }
 
-// played loads the payment that was just made, whose id is in the address. The payment's
+// played loads the payment that was just created, whose id is in the address. The payment's
 // client_state names its scenario.
 func (c *handler) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
@@ -289,7 +289,7 @@ func (c *handler) connected(pc *page.Context) (*connected, error) {
 	return &connected{one.ID, one.User, state}, nil
 }
 
-// playScenario makes the payment of a scenario and does what the scenario says.
+// playScenario creates the payment of a scenario and does the acts of the scenario.
 func (c *handler) playScenario(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "payment")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// shownAttempts is how many requests a page of a delivery lists, and
-	// shownAnswer how many characters of the answer to each.
+	// shownAttempts is how many requests a page of a delivery lists, and shownAnswer how many
+	// characters of the answer to each.
 	shownAttempts = 10
 	shownAnswer   = 500
 )
@@ -28,10 +28,10 @@ type deliveryData struct {
 	Facts   []page.DetailRow
 	// Payment is the payment of the event, zero for none.
 	Payment int64
-	// Opening and Payload are the signed text. Only Payload was sent; it has Size bytes and
-	// may be cut. Hidden means that the operator may not see it, or has not asked to.
+	// Opening and Payload are the signed text. Only Payload was sent; it has Size bytes and may
+	// be cut. Hidden means that the operator may not see it, or has not revealed it.
 	Opening, Payload string
-	// Tree is the payload where it is JSON and all of it is shown.
+	// Tree is the payload as a tree, if it is JSON and shown completely.
 	Tree                 *page.JSONNode
 	Size                 int64
 	Cut, Erased, Hidden  bool
@@ -113,7 +113,7 @@ func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []pag
 	)
 }
 
-// dropped says when and why a delivery was given up.
+// dropped describes when and why a delivery was given up.
 func dropped(pc *page.Context, d store.WebhookData) string {
 	if d.State() != store.WebhookDropped {
 		return ""
@@ -121,7 +121,7 @@ func dropped(pc *page.Context, d store.WebhookData) string {
 	return pc.Moment(d.Dropped) + ": " + d.DropReason
 }
 
-// nextTryOf is when a delivery is tried again at the earliest, where that is known.
+// nextTryOf is the earliest time at which a delivery is tried again, if that is known.
 func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
 	if d.State() != store.WebhookPending || d.Attempts == 0 && !w.Stopped {
 		return ""
@@ -129,7 +129,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
 	return nextTry(pc, w)
 }
 
-// addSent adds what the last request carried.
+// addSent adds the content of the last request.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	return nil
 }
 
-// addAttempts adds the page of requests that the address asks for.
+// addAttempts adds the page of requests for the position in the address.
 func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	where := pc.Window(2)
 	where.Limit = shownAttempts + 1
@@ -163,8 +163,7 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	return nil
 }
 
-// attemptRow leaves out what a receiver answered where that may be about real
-// people.
+// newAttemptRow omits a receiver's answer when it may contain data of real people.
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
 		At: pc.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
@@ -179,7 +178,7 @@ func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow
 	return row
 }
 
-// cut is the beginning of a text with more than a number of characters.
+// cut returns the beginning of a text that is longer than a number of characters.
 func cut(text string, characters int) string {
 	if utf8.RuneCountInString(text) <= characters {
 		return text
@@ -207,7 +206,7 @@ func (h *hooks) resend(pc *page.Context) error {
 	return h.toDelivery(pc, w.ID, d.ID, "It is sent again.")
 }
 
-// toDelivery leads to a delivery, whose page says what was done.
+// toDelivery redirects to a delivery, whose page shows a confirmation.
 func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, done string) error {
 	return pc.Lead(pc.Path("/webhooks/%d/data/%d", w, d), done)
 }

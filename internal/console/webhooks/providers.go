@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// roomForKeys is the size of a form with a certificate and a key, where three bytes may
+// roomForKeys is the size of a form with a certificate and a key, in which three bytes may
 // encode one.
 const roomForKeys = 3 * (delivery.MaxCertificate + delivery.MaxPrivateKey)
 
@@ -29,7 +29,7 @@ func (h *hooks) providerRoutes() []page.Route {
 	}
 }
 
-// The acts on providers, as the audit log names them.
+// The names of acts on providers in the audit log.
 const (
 	actRegisterProvider = "register authentication provider"
 	actChangeProvider   = "change authentication provider"
@@ -37,7 +37,7 @@ const (
 	actDeleteProvider   = "delete authentication provider"
 )
 
-// providersData is a page of the providers of a domain, the oldest first.
+// providersData is the content of a page of a domain's providers, the oldest first.
 type providersData struct {
 	Rows     []providerRow
 	MaySetUp bool
@@ -47,7 +47,7 @@ type providersData struct {
 type providerRow struct {
 	ID                           int64
 	Name, Kind, Created, Changed string
-	// Signs is set for signing providers, which have a secret to rotate.
+	// Signs is set for signing providers, whose secret can be rotated.
 	Signs bool
 }
 
@@ -72,8 +72,8 @@ func (h *hooks) providers(pc *page.Context) error {
 	return pages.Send(pc, "providers", "Authentication providers", data)
 }
 
-// providerForm has the fields of a provider as they were typed, except its secrets, which no
-// page shows again.
+// providerForm has the typed fields of a provider, except its secrets, which no page shows
+// again.
 type providerForm struct {
 	// ID is zero for a new provider.
 	ID                              int64
@@ -109,8 +109,8 @@ func typedProvider(pc *page.Context) providerForm {
 	}
 }
 
-// endpoint is the configuration in a form. A secret that is not typed does not change. Without
-// a certificate there is no key.
+// endpoint converts the form to a change of the token endpoint. A secret that is not typed does
+// not change. Without a certificate, the key is also removed.
 func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	if f.Type != delivery.OAuth {
 		return delivery.EndpointChange{}
@@ -125,7 +125,7 @@ func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	return c
 }
 
-// registerProvider registers the typed provider, and shows the new secret of a signing one.
+// registerProvider registers the typed provider, and shows the new secret of a signing provider.
 func (h *hooks) registerProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -171,7 +171,7 @@ func (h *hooks) editProvider(pc *page.Context) error {
 	return h.askForProvider(pc, form)
 }
 
-// changeProvider changes a provider as typed. Its type does not change.
+// changeProvider changes a provider to the typed values. Its type does not change.
 func (h *hooks) changeProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -191,13 +191,14 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 // shownUsers is how many webhooks of a provider a page names.
 const shownUsers = 20
 
-// providerData is one provider, with its secret when that has just been made.
+// providerData is the content of a provider's page, with its secret when that was just
+// generated.
 type providerData struct {
 	providerRow
 	Facts []page.DetailRow
-	// Public is the certificate of the client, as PEM.
+	// Public is the client certificate, as PEM.
 	Public, Secret string
-	// Users are the first webhooks with the provider, and More means that there are others.
+	// Users are the first webhooks that use the provider, and More means that there are others.
 	Users    []passerelle.WebhookID
 	More     bool
 	MaySetUp bool
@@ -241,8 +242,7 @@ func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.Det
 	return facts
 }
 
-// rotateProvider replaces the secret of a provider that signs, and shows the new
-// one.
+// rotateProvider replaces the secret of a signing provider, and shows the new one.
 func (h *hooks) rotateProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -258,7 +258,7 @@ func (h *hooks) rotateProvider(pc *page.Context) error {
 	return h.showProvider(pc, a, secret)
 }
 
-// deleteProvider deletes the provider whose number was typed.
+// deleteProvider deletes a provider after the operator has typed its number.
 func (h *hooks) deleteProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -1,3 +1,11 @@
+// Package webhooks has the console pages about webhooks: registration, health, deliveries with
+// their requests, and providers.
+//
+// It owns these pages and the rules which role sees which button on them. It does not send or
+// sign anything: package delivery does, with the same use cases as for the API, and records the
+// operators' acts. Package page finds the page for a request.
+//
+// It fails like package page, with a page in plain words.
 package webhooks
 
 import (
@@ -15,11 +23,12 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config contains the functions and values that the package needs from the service. Every field
+// is required.
 type Config struct {
 	DB       *store.DB
 	Delivery *delivery.Delivery
-	// Wake makes the sender send what is due.
+	// Wake makes the sender send due deliveries.
 	Wake func()
 	// Now is the real clock.
 	Now func() time.Time
@@ -28,10 +37,11 @@ type Config struct {
 // hooks has the pages.
 type hooks struct{ Config }
 
-// roomy is the size of a form with the data of a webhook, where three bytes may encode one.
+// roomy is the size of a form with the payload of a webhook, in which three bytes may encode
+// one.
 const roomy = 3 * delivery.MaxTestBody
 
-// Routes are the addresses of the pages, and who answers there.
+// Routes returns the addresses of the pages, with their handlers.
 func Routes(config Config) []page.Route {
 	h := &hooks{config}
 	return append(h.providerRoutes(), []page.Route{

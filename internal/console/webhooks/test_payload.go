@@ -13,17 +13,17 @@ import (
 	"passerelle/webhook"
 )
 
-// testData is a test that is about to be sent.
+// testData is the content of the page with a test payload before it is sent.
 type testData struct {
 	Webhook    int64
 	Event, URL string
-	// Body is the payload, as it was typed.
+	// Body is the typed payload.
 	Body string
-	// Rows is how many lines of it are shown at once.
+	// Rows is how many lines of it the field shows at once.
 	Rows int
 }
 
-// testForm shows a sample of the webhook's event, to be edited.
+// testForm shows a sample payload of the webhook's event, which the operator can edit.
 func (h *hooks) testForm(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
@@ -36,8 +36,8 @@ func (h *hooks) testForm(pc *page.Context) error {
 	return h.showTest(pc, w, sample.String())
 }
 
-// testable returns the webhook in the address, for operators who may send to it. In a live domain,
-// what they send is signed as if it were true.
+// testable returns the webhook in the address, for operators who may send to it. In a live
+// domain, test payloads carry the same signature as real events.
 func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	w, err := h.webhookAt(pc)
 	if err == nil && !pc.MaySetUp() {
@@ -55,7 +55,7 @@ func (h *hooks) showTest(pc *page.Context, w store.Webhook, body string) error {
 	})
 }
 
-// test sends the typed payload, and leads to the result.
+// test sends the typed payload, and redirects to the result.
 func (h *hooks) test(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
@@ -100,8 +100,8 @@ func (h *hooks) showVerifyForm(pc *page.Context, data verifyData) error {
 	return pages.Send(pc, "webhook-verify", "Check a signature", data)
 }
 
-// verify reports whether a signature is right. The right one is never shown: it would be as
-// good as the secret.
+// verify reports whether a signature is right. The correct signature is never shown, because it
+// is as confidential as the secret.
 func (h *hooks) verify(pc *page.Context) error {
 	data := verifyData{SignedRequest: delivery.SignedRequest{
 		Provider: strings.TrimSpace(pc.Field("id_auth")), Method: strings.ToUpper(strings.TrimSpace(pc.Field("method"))), URL: strings.TrimSpace(pc.Field("url")),

@@ -13,18 +13,18 @@ import (
 	"passerelle/webhook"
 )
 
-// webhookData is one webhook with a page of its deliveries.
+// webhookData is the content of a webhook's page, with a page of its deliveries.
 type webhookData struct {
 	webhookRow
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the operator's rights.
 	MayDeliver, MaySetUp bool
-	// Due says what came of asking for all that is undelivered, and Since is when the first
-	// of it happened.
+	// Due is the result of requesting that undelivered events are sent now, and Since the time
+	// of the first of these events.
 	Due, Since string
 
 	States      []string
-	Only        string // the state that is selected
+	Only        string // the selected state
 	First, Last string
 	Deliveries  []deliveryRow
 	page.Pager
@@ -100,7 +100,7 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// nextTry is when the flusher comes, where it does.
+// nextTry is the time at which the flusher is due, if it is.
 func nextTry(pc *page.Context, w store.Webhook) string {
 	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
 		return ""
@@ -108,7 +108,7 @@ func nextTry(pc *page.Context, w store.Webhook) string {
 	return pc.Moment(w.NextFlush)
 }
 
-// listDeliveries reads the page of deliveries that the address asks for.
+// listDeliveries reads the page of deliveries for the position in the address.
 func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookData) error {
 	filter, err := data.filter(pc, w)
 	if err != nil {
@@ -128,7 +128,7 @@ func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookD
 	return nil
 }
 
-// filter is the filter in the form above the list.
+// filter converts the form above the list to a filter.
 func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDataFilter, error) {
 	var err error
 	f := store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookState(d.Only)}
@@ -144,8 +144,7 @@ func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDa
 	return f, err
 }
 
-// The acts on a webhook that have no page of their own, as forms and the audit log
-// name them.
+// The names of acts on a webhook without a page of their own, in forms and in the audit log.
 const (
 	actDisable = "disable webhook"
 	actEnable  = "enable webhook"
@@ -154,13 +153,13 @@ const (
 	actRecover = "recover webhook"
 )
 
-// webhookActs has, for each act, who may do it.
+// webhookActs defines, for each act, which operators may do it.
 var webhookActs = map[string]func(*page.Context) bool{
 	actDisable: mayDeliver, actEnable: mayDeliver, actRecover: mayDeliver,
 	actDelete: (*page.Context).MaySetUp, actRestore: (*page.Context).MaySetUp,
 }
 
-// actOnWebhook does what a button says, with the same use case as the API.
+// actOnWebhook does the act of a button, with the same use case as the API.
 func (h *hooks) actOnWebhook(pc *page.Context) error {
 	w, err := h.webhookAt(pc)
 	if err != nil {
@@ -190,13 +189,13 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	return h.afterAct(pc, w, err, doneTexts[act])
 }
 
-// doneTexts say that an act is done.
+// doneTexts confirm that an act was done.
 var doneTexts = map[string]string{
 	actDisable: "The webhook is disabled.", actEnable: "The webhook is enabled.", actDelete: "The webhook is deleted.", actRestore: "The webhook is restored.",
 }
 
-// afterAct shows the webhook anew, or what kept the act from being done. Somebody
-// else may have deleted it meanwhile.
+// afterAct shows the webhook again, or the reason why the act was refused. Another operator may
+// have deleted it in between.
 func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done string) error {
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; restore it first.")

@@ -22,8 +22,8 @@ import (
 	"passerelle/webhook"
 )
 
-// How far the undelivered of each webhook of a list, and of one webhook, are
-// counted.
+// The limits up to which undelivered events are counted, for each webhook of a list and for one
+// webhook.
 const (
 	fewPending  = 100
 	manyPending = 1000
@@ -32,7 +32,7 @@ const (
 // shownURL is how many characters of an address a list shows.
 const shownURL = 200
 
-// webhooksData is a page of the webhooks of a domain.
+// webhooksData is the content of a page of a domain's webhooks.
 type webhooksData struct {
 	All      bool
 	MaySetUp bool
@@ -40,7 +40,7 @@ type webhooksData struct {
 	page.Pager
 }
 
-// webhookRow is a webhook and how it is doing. Texts are empty when there is nothing to report.
+// webhookRow is a webhook with its health. Texts are empty when there is nothing to report.
 type webhookRow struct {
 	ID                          passerelle.WebhookID
 	State, Event, URL, Provider string
@@ -53,8 +53,8 @@ type webhookRow struct {
 	Remark                      string
 }
 
-// mayDeliver reports whether the operator may pause and repeat what webhooks are sent.
-// Operators who set a domain up may do that too.
+// mayDeliver reports whether the operator may pause webhooks and repeat deliveries. Operators
+// who may set up a domain may also do this.
 func mayDeliver(pc *page.Context) bool {
 	return pc.Who.May(operators.Deliver) && pc.Certain() || pc.MaySetUp()
 }
@@ -75,8 +75,7 @@ func (h *hooks) webhooks(pc *page.Context) error {
 	return pages.Send(pc, "webhooks", "Webhooks", data)
 }
 
-// webhookRows adds to webhooks how they are doing, with the same few queries for
-// one and for many.
+// webhookRows adds the health to webhooks, with a constant number of queries.
 func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([]webhookRow, error) {
 	var (
 		ids       []passerelle.WebhookID
@@ -117,7 +116,7 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Client: w.Client, User: w.User,
 		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: pc.WhenEver(w.LastSuccess), LastFailure: pc.WhenEver(w.LastFailure),
 	}
-	if !w.AuthDeleted { // there is no page of one that was
+	if !w.AuthDeleted { // a deleted provider has no page
 		row.Auth = w.Auth
 	}
 	if h.Requests > 0 {
@@ -129,7 +128,7 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 	return row
 }
 
-// The states of a webhook, as pages name them.
+// The names of webhooks' states on pages.
 const (
 	webhookInUse    = "in use"
 	webhookStopped  = "stopped"
@@ -152,7 +151,7 @@ func webhookState(w store.Webhook) string {
 	return webhookInUse
 }
 
-// webhookForm has the fields of a webhook as they were typed.
+// webhookForm has the typed fields of a webhook.
 type webhookForm struct {
 	// ID is zero for a new webhook.
 	ID                                 passerelle.WebhookID
@@ -210,7 +209,7 @@ func typedWebhook(pc *page.Context) webhookForm {
 	}
 }
 
-// change is the change in a form, with all its fields.
+// change converts the form to a change of all its fields.
 func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	client, err := numberOf("id_service", f.Client)
 	if err != nil {
@@ -225,7 +224,7 @@ func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	}, nil
 }
 
-// numberOf reads the number of something, zero for none.
+// numberOf reads an id, zero for an empty field.
 func numberOf(field, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -260,7 +259,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	return h.toWebhook(pc, made.ID, "The webhook is registered.")
 }
 
-// toWebhook leads to a webhook, whose page says what was done.
+// toWebhook redirects to a webhook, whose page shows a confirmation.
 func (h *hooks) toWebhook(pc *page.Context, id passerelle.WebhookID, done string) error {
 	return pc.Lead(pc.Path("/webhooks/%d", id), done)
 }
@@ -283,7 +282,8 @@ func (h *hooks) editWebhook(pc *page.Context) error {
 	})
 }
 
-// providerText identifies a provider: its name, unless that could be another's number.
+// providerText identifies a provider: by its name, unless the name could be the number of
+// another provider.
 func providerText(id int64, name string) string {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return strconv.FormatInt(id, 10)
@@ -291,7 +291,7 @@ func providerText(id int64, name string) string {
 	return name
 }
 
-// orNothing writes a number, and nothing for none.
+// orNothing formats a number, and returns "" for zero.
 func orNothing(n int64) string {
 	if n == 0 {
 		return ""
@@ -299,7 +299,7 @@ func orNothing(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// changeWebhook changes a webhook as typed.
+// changeWebhook changes a webhook to the typed values.
 func (h *hooks) changeWebhook(pc *page.Context) error {
 	w, err := h.webhookAt(pc)
 	if err != nil {
@@ -325,7 +325,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	return h.toWebhook(pc, w.ID, "The webhook is changed.")
 }
 
-// webhookAt loads the webhook that the address names, whatever its state.
+// webhookAt loads the webhook in the address, in any state.
 func (h *hooks) webhookAt(pc *page.Context) (store.Webhook, error) {
 	w, err := h.DB.Webhook(pc, pc.Domain.ID, passerelle.WebhookID(pc.Numbers[1]))
 	if errors.Is(err, store.ErrNotFound) {
