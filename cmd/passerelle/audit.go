@@ -22,7 +22,7 @@ type auditCommand struct {
 	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where it was changed, removed or added."`
 }
 
-// books has what the audit commands work with: the domains by id, and the chosen one, if
+// books contains the data of the audit commands: the domains by id, and the chosen domain, if
 // any.
 type books struct {
 	db     *store.DB
@@ -57,7 +57,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 	})
 }
 
-// name is the name of a domain, also of a deleted one.
+// name is the name of a domain, including deleted ones.
 func (b books) name(id passerelle.DomainID) string {
 	if id == 0 {
 		return ""
@@ -69,7 +69,7 @@ func (b books) name(id passerelle.DomainID) string {
 type chainView struct {
 	Domain string `json:"domain,omitempty"`
 	Result string `json:"result"`
-	// Checkpoint is the place and the hash of the last correct act; empty for a chain without
+	// Checkpoint is the position and the hash of the last correct act; empty for a chain without
 	// acts.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Acts       int64  `json:"acts"`
@@ -126,7 +126,7 @@ func (n *auditVerify) Run(c *console, g *auditCommand) error {
 
 func (n *auditVerify) seen(g *auditCommand) (*audit.Checkpoint, error) {
 	if n.Checkpoint == "" {
-		return nil, nil //nolint:nilnil // none was given
+		return nil, nil //nolint:nilnil // no checkpoint was given
 	}
 	if g.Domain == "" && !g.NoDomain {
 		return nil, passerelle.InvalidField("--checkpoint", "is of one chain: say which with --domain or --no-domain")
@@ -168,8 +168,8 @@ type auditList struct {
 	Limit    int    `default:"100" placeholder:"N" help:"List at most this many acts, up to 1000."`
 }
 
-// actView is an act as it is printed, its time in the zone of the domain that was
-// chosen, otherwise in UTC.
+// actView is an act in printed form, with its time in the zone of the chosen domain, or else in
+// UTC.
 type actView struct {
 	ID         int64            `json:"id"`
 	At         string           `json:"timestamp"`
@@ -182,7 +182,7 @@ type actView struct {
 	Refused    bool             `json:"refused,omitempty"`
 	Subject    string           `json:"subject,omitempty"`
 	IDSubject  int64            `json:"id_subject,omitempty"`
-	// Number and Hash are empty until the act has its place in the chain.
+	// Number and Hash are empty until the act has a position in the chain.
 	Number int64  `json:"number,omitempty"`
 	Hash   string `json:"hash,omitempty"`
 }
@@ -217,7 +217,7 @@ func (l *auditList) Run(c *console, g *auditCommand) error {
 	})
 }
 
-// maxOperators is how many operators have their names shown.
+// maxOperators is how many operators are shown by name.
 const maxOperators = 1000
 
 func (b books) operators(c *console) (map[store.OperatorID]string, error) {

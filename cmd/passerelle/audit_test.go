@@ -64,7 +64,7 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 	})
 }
 
-// chained makes a database in which acts have their places.
+// chained makes a database whose acts have positions in the chain.
 func chained(t *testing.T, url string, acts int) {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{})

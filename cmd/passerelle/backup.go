@@ -13,7 +13,7 @@ type backupCommand struct {
 	To string `required:"" placeholder:"FILE" type:"path" help:"File to write. An existing file is never replaced."`
 }
 
-// copyView is what backup and restore print.
+// copyView is the output of backup and restore.
 type copyView struct {
 	File     string `json:"file"`
 	Bytes    int64  `json:"bytes"`
@@ -21,7 +21,7 @@ type copyView struct {
 	Note     string `json:"note"`
 }
 
-// Run copies the database while others use it.
+// Run copies the database while other processes use it.
 func (b *backupCommand) Run(c *console) error {
 	if err := b.exists(); err != nil {
 		return err

@@ -19,7 +19,7 @@ type bankFolder struct {
 	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files, NAME.toml each, of which docs/bank-file.md tells, and logos, UUID.png or .jpg. SIGHUP has a service read it again."`
 }
 
-// read reads the files, none without a folder.
+// read reads the files in the folder, or none without a folder.
 func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, nil
@@ -27,7 +27,7 @@ func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) 
 	return service.BankFiles(b.Banks, own)
 }
 
-// required is read for commands that are about nothing else.
+// required is like read, for commands that need a folder.
 func (b bankFolder) required() ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, passerelle.MissingField("--banks", "names the folder of bank files")
@@ -65,7 +65,7 @@ func viewBank(f service.BankFile) bankView {
 
 type bankList struct{ bankFolder }
 
-// Run lists bank files. It fails when a file is wrong.
+// Run lists bank files. It fails when any file is wrong.
 func (l *bankList) Run(c *console) error {
 	files, err := l.required()
 	if err != nil {
@@ -85,7 +85,7 @@ type bankShow struct {
 	Bank string `arg:"" help:"UUID or number of the bank, or the path of its file."`
 }
 
-// bankField is a field of a bank file as it is printed.
+// bankField is a field of a bank file in printed form.
 type bankField struct {
 	Field  string `json:"field"`
 	Value  any    `json:"value"`
@@ -108,7 +108,7 @@ func (s *bankShow) Run(c *console) error {
 	return c.show(all)
 }
 
-// find is the file of that path, or that of the folder with the bank of that name.
+// find returns the file with a path, or the file in the folder for the bank with a name.
 func (b bankFolder) find(name string) (service.BankFile, error) {
 	if strings.HasSuffix(name, ".toml") {
 		bank, err := berlingroup.Load(name)
@@ -132,7 +132,7 @@ type bankCheck struct {
 	Bank string `arg:"" help:"Path of the bank's file, or UUID or number of the bank."`
 }
 
-// Run speaks to a bank. It fails when something is wrong.
+// Run calls a bank and prints the results. It fails when any check fails.
 func (b *bankCheck) Run(c *console) error {
 	f, err := b.find(b.Bank)
 	if err == nil {
@@ -157,7 +157,7 @@ func bankFindings(all []berlingroup.Finding, prefix string) []finding {
 	return findings
 }
 
-// findings lists what is wrong with each bank file and its certificates.
+// findings lists the problems of each bank file and its certificates.
 func (b bankFolder) findings(now time.Time) []finding {
 	if b.Banks == "" {
 		return nil

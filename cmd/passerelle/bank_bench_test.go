@@ -19,7 +19,7 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// counting takes everything and keeps nothing.
+// counting counts data and stores none.
 type counting struct {
 	connector.Sink
 	keys         []string
@@ -82,7 +82,7 @@ func BenchmarkFirstRead(b *testing.B) {
 	b.ReportMetric(float64(many*b.N)/ours.Seconds(), "transactions/s")
 }
 
-// approved is the memory of a reader once the customer has approved.
+// approved is the memory of a reader after the customer has approved.
 func approved(tb testing.TB, reader connector.DataReader, request connector.DataRequest) []byte {
 	tb.Helper()
 	asked, err := reader.Read(tb.Context(), request, &counting{})
@@ -114,7 +114,7 @@ func consentOf(tb testing.TB, banks *banksOf) string {
 	return out.Consents[0].ID
 }
 
-// bareClient has the certificate of the bank files and nothing else.
+// bareClient is an HTTP client with the certificate of the bank files.
 func bareClient(tb testing.TB, folder string) *http.Client {
 	tb.Helper()
 	certificates := filepath.Join(filepath.Dir(folder), "certs")
@@ -133,7 +133,7 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages from the first on, and reads only the link to the next.
+// fetchPages gets all pages from the first on, and parses only the link to the next page.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) {
 	tb.Helper()
 	for next := first; next != ""; {

@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestConnectorsOfBanksConform: what the service relies on holds for banks of different
-// profiles.
+// TestConnectorsOfBanksConform: the connectors of banks with different profiles follow the rules
+// that the service relies on.
 func TestConnectorsOfBanksConform(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth,embedded,passwords,decoupled,idempotent,signed,old")
 	for _, name := range []string{"redirect", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old"} {
@@ -48,7 +48,7 @@ func TestConnectorsOfBanksConform(t *testing.T) {
 	}
 }
 
-// hand is Anna, who acts at a bank.
+// hand acts as the customer Anna at a bank.
 type hand struct {
 	t         *testing.T
 	banks     *banksOf
@@ -63,10 +63,10 @@ func (h *hand) orders() int {
 	return len(out.Orders)
 }
 
-// conformanceKeys makes each key another.
+// conformanceKeys makes each key different.
 var conformanceKeys atomic.Int64
 
-// order makes orders, with the account that pays in them.
+// order makes orders. They contain the paying account.
 func (h *hand) order(dates payment.DateType) func() connector.Order {
 	now := time.Now().UTC()
 	var payer passerelle.Account
@@ -91,8 +91,8 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides does what the suite asks, and lets the bank execute approved orders. After a refused
-// cancellation, the bank executes the order.
+// decides does the act that the suite requests, and makes the bank execute approved orders.
+// After a refused cancellation, the bank executes the order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {
@@ -134,7 +134,7 @@ type openAuthorisation struct {
 func (h *hand) decide(asked payment.Report, decision string) error {
 	var open struct{ Authorisations []openAuthorisation }
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
-	// The last consent that a customer approves counts.
+	// The last consent that a customer approves is used.
 	slices.SortFunc(open.Authorisations, func(a, b openAuthorisation) int { return a.Next.Compare(b.Next) })
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {
@@ -146,7 +146,8 @@ func (h *hand) decide(asked payment.Report, decision string) error {
 	return err
 }
 
-// onPage decides on a page of the bank, and returns what the customer comes back with.
+// onPage decides on a page of the bank, and returns the query with which the customer comes
+// back.
 func onPage(page, decision string) (url.Values, error) {
 	answer, err := http.Get(page)
 	if err != nil {
@@ -168,8 +169,8 @@ func onPage(page, decision string) (url.Values, error) {
 	return query, nil
 }
 
-// TestReadersOfBanksConform: what the service relies on holds for reads at banks of
-// different profiles.
+// TestReadersOfBanksConform: the readers of banks with different profiles follow the rules that
+// the service relies on.
 func TestReadersOfBanksConform(t *testing.T) {
 	names := []string{"redirect", "oauth", "embedded-3", "passwords", "decoupled", "signed", "old"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -199,7 +200,7 @@ func readRequest() connector.DataRequest {
 	}
 }
 
-// consents does what the suite asks for a consent.
+// consents does the act that the suite requests for a consent.
 func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
 		values := map[string]string{"password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}

@@ -15,8 +15,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// steps walks a customer through what the bank asks, until the connection is well or the
-// customer has refused. It returns the states in between.
+// steps makes a customer do what the bank requests, until the connection is healthy or the
+// customer has refused. It returns the states on the way.
 func (c *customer) steps(bank, decision string) (states []string) {
 	c.t.Helper()
 	as := "anna"
@@ -55,8 +55,8 @@ func (c *customer) steps(bank, decision string) (states []string) {
 	return nil
 }
 
-// answers are the answers to the fields of a connection. A customer who refuses gives wrong
-// codes.
+// answers returns the customer's values for the fields of a connection. A customer who refuses
+// enters wrong codes.
 func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	c.t.Helper()
 	values := map[string]any{}
@@ -129,14 +129,14 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 }
 
 // TestTokensAreRenewed: a token that expires before the consent is exchanged for a new one
-// without the person.
+// without the customer.
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "oauth") // whose clock runs ahead
+		banks := newBanks(t, "oauth") // with clocks that run ahead
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("oauth")}}), "approve")
-		c.share(c.accounts()[:1]) // which is read without the person as well
+		c.share(c.accounts()[:1]) // these are also read without the customer
 		for range 2 {
 			banks.steer("POST", "oauth/clock", map[string]any{"advance": "36h"}, nil)
 			c.sync("false")
@@ -147,7 +147,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	})
 }
 
-// TestWrongUserName: a bank that does not know the person leaves no connection behind.
+// TestWrongUserName: when the bank does not know the user name, no connection is stored.
 func TestWrongUserName(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -164,9 +164,9 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestABankNotifiesOfConsents: a notification has the consent checked although the person does not
-// return, and also when they end it at the bank. A notification changes nothing by itself. A person
-// who returns late is still accepted.
+// TestABankNotifiesOfConsents: after a notification, the service checks the consent although the
+// customer does not return, and also when the customer ends it at the bank. A notification
+// itself changes nothing. A customer who returns late is still accepted.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -176,7 +176,7 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 		if state := c.afterNotification("webauthRequired", 2); state != "webauthRequired" {
 			t.Fatalf("before the person decides the state is %q", state)
 		}
-		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // and stays away
+		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // and does not return
 		if state := c.afterNotification("webauthRequired", 15); state != "" {
 			t.Errorf("after the bank has reported a consent the state is %q\n%s", state, s.Logs)
 		}
@@ -195,13 +195,13 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 	})
 }
 
-// afterNotification does what is due, several times, until the state of the connection changes, and
-// returns that state.
+// afterNotification does the due work several times, until the state of the connection changes,
+// and returns the new state.
 func (c *customer) afterNotification(before string, times int) string {
 	c.t.Helper()
 	state := before
 	for ; state == before && times > 0; times-- {
-		<-time.After(100 * time.Millisecond) // in which the bank's message comes
+		<-time.After(100 * time.Millisecond) // time for the bank's notification to arrive
 		c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": "61s"}))
 		c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
 		state = ""
@@ -212,7 +212,7 @@ func (c *customer) afterNotification(before string, times int) string {
 	return state
 }
 
-// TestConsentsOfEveryKind: what is read follows from the kind of consent that the bank has.
+// TestConsentsOfEveryKind: the kind of consent decides which data is read.
 func TestConsentsOfEveryKind(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	path := filepath.Join(banks.Folder, "redirect.toml")
@@ -247,11 +247,11 @@ func TestConsentsOfEveryKind(t *testing.T) {
 	})
 }
 
-// TestConsentsAreRenewed: after 180 days the service asks the person again, and nobody else has to
-// act. With a new consent everything is as it was.
+// TestConsentsAreRenewed: after 180 days the service asks the customer for a new consent. With a
+// new consent, reads continue as before.
 func TestConsentsAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "redirect") // whose clock runs ahead
+		banks := newBanks(t, "redirect") // with clocks that run ahead
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")

@@ -12,13 +12,13 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// hostile are faults of a bank, its file or its certificates while the service runs: a changed
-// line of the file, or a fault in every call. An order that the bank may have is not sent
-// again.
+// hostile maps names to faults of a bank, its file or its certificates while the service runs: a
+// changed line of the file, or a fault in every call. An order that the bank may have is not
+// sent again.
 var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any
-	// says is what the log contains, paid the state of a payment, read the state of a
+	// says is a text that the log must contain, paid the state of a payment, read the state of a
 	// connection, and later the state of the payment after the bank has recovered and the payer
 	// has approved.
 	says, paid, read, later string
@@ -54,7 +54,7 @@ var hostile = map[string]struct {
 }
 
 // TestHostileBanks: for each fault, the log names the bank and the remedy, the service and its
-// other banks continue, and nothing is lost. Everything works again once the fault is gone.
+// other banks continue, and nothing is lost. Everything works again after the fault ends.
 func TestHostileBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,signed")
 	path := filepath.Join(banks.Folder, "redirect.toml")
@@ -119,8 +119,8 @@ func TestHostileBanks(t *testing.T) {
 }
 
 // TestClocksThatAreApart: a bank checks the dates of signatures and certificates. When its clock
-// and the clock of this machine are far apart, the log says how far and what to do, and so does
-// bank check. All is well again once the clocks agree.
+// and the clock of this machine differ much, the log and the command bank check report the
+// difference and the remedy. Everything works again once the clocks agree.
 func TestClocksThatAreApart(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

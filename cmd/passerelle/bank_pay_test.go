@@ -36,7 +36,7 @@ type seenPayment struct {
 	}
 }
 
-// shopper pays with a bank through the interface, with a browser.
+// shopper pays with a bank through the API and a browser.
 type shopper struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -58,7 +58,8 @@ func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank stri
 // creditor is an account at another bank.
 const creditor = "FR7630006000011234567890189"
 
-// line is a transfer to a beneficiary. Some names make the bank fail in the way that they say.
+// line is a transfer to a beneficiary. Some names make the bank fail in the way that the name
+// describes.
 func line(name string, more map[string]any) map[string]any {
 	all := map[string]any{
 		"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "first_open_day",
@@ -70,7 +71,7 @@ func line(name string, more map[string]any) map[string]any {
 	return all
 }
 
-// order is a draft of a payment of such lines.
+// order is a draft of a payment with such lines.
 func order(lines ...map[string]any) map[string]any {
 	all := make([]any, len(lines))
 	for i, one := range lines {
@@ -101,14 +102,15 @@ func (s *shopper) payment(id int64) (p seenPayment) {
 	return p
 }
 
-// due does what is due after some time of the domain has passed.
+// due advances the domain's clock and does the due work.
 func (s *shopper) due(after string) {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/sandbox/clock", s.ConfigToken, map[string]any{"advance": after}))
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
 }
 
-// browse sends a decision to a page of the bank and returns to the application as the payer does.
+// browse sends a decision to a page of the bank and is redirected to the application, like the
+// payer.
 func (s *shopper) browse(page, decision string) {
 	s.t.Helper()
 	answer, err := s.browser.Get(page)
@@ -117,7 +119,7 @@ func (s *shopper) browse(page, decision string) {
 	}
 	answer.Body.Close()
 	if to, err := answer.Location(); err == nil {
-		page = to.String() // the authorisation server has a page of the bank's ask
+		page = to.String() // the authorisation server redirects to a page of the bank
 	}
 	back := s.follow(s.browser.PostForm(page, url.Values{"decision": {decision}, "customer": {"anna"}}))
 	if to := s.follow(s.browser.Get(back)); to != "https://shop.example/pay" && !strings.HasPrefix(to, "https://shop.example/cancelled?") {
@@ -125,7 +127,7 @@ func (s *shopper) browse(page, decision string) {
 	}
 }
 
-// follow is where an answer leads.
+// follow returns the address to which an answer redirects.
 func (s *shopper) follow(answer *http.Response, err error) string {
 	s.t.Helper()
 	if err != nil {
@@ -139,7 +141,7 @@ func (s *shopper) follow(answer *http.Response, err error) string {
 	return to
 }
 
-// decideInApp decides on everything that waits in the bank's app.
+// decideInApp decides about all authorisations that wait in the bank's app.
 func (s *shopper) decideInApp(decision string) {
 	s.t.Helper()
 	var open struct {
@@ -153,7 +155,7 @@ func (s *shopper) decideInApp(decision string) {
 	}
 }
 
-// values fills in a form of the bank's: Anna approves, and refuses by wrong codes.
+// values fills in a form of the bank: Anna approves, or refuses by entering wrong codes.
 func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	supplied := map[string]any{"psu_id": "anna", "password": "1234", "additional_password": "5678", "method": "photo", "code": "123456"}
 	if decision == "refuse" {
@@ -167,7 +169,7 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does what the payer is asked for until nothing is asked.
+// act does the payer's actions until the payment needs none.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -191,7 +193,7 @@ func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	return p
 }
 
-// settle brings a payment to its end at the bank and in the service.
+// settle makes a payment final at the bank and in the service.
 func (s *shopper) settle(p seenPayment) seenPayment {
 	s.t.Helper()
 	for range 5 {
@@ -215,8 +217,8 @@ func inWords(p seenPayment) string {
 	return text
 }
 
-// TestPayAtABank: a payment goes over mutual TLS to another program, is approved on a page
-// there, and ends.
+// TestPayAtABank: a payment at a bank in another process, over mutual TLS, is approved on the
+// bank's page and becomes final.
 func TestPayAtABank(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, i *servicetest.Instance) {
@@ -231,8 +233,8 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: a payer who reaches the bank after its page has expired gets a new page, and
-// pays once. A renewal is no event: the application receives the states only.
+// TestRenewedPage: a payer who reaches the bank's page after it has expired gets a new page, and
+// pays once. A renewal emits no event: the application gets only the states.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -270,8 +272,9 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestABankNotifies: a notification has the status checked at once although the payer does not
-// return. Nobody but the bank can send one, and it changes nothing by itself.
+// TestABankNotifies: after a notification, the service checks the status at once although the
+// payer does not return. Only the bank can send a notification, and the notification itself
+// changes nothing.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -282,7 +285,7 @@ func TestABankNotifies(t *testing.T) {
 		if got := run(); got.State != "validating" {
 			t.Fatalf("before the payer decides: %s", inWords(got))
 		}
-		s.follow(s.browser.PostForm(*p.ValidateURI, url.Values{"decision": {"approve"}, "customer": {"anna"}})) // and leaves
+		s.follow(s.browser.PostForm(*p.ValidateURI, url.Values{"decision": {"approve"}, "customer": {"anna"}})) // and does not return
 		got := run()
 		for deadline := time.Now().Add(10 * time.Second); got.State == "validating" && time.Now().Before(deadline); got = run() {
 			<-time.After(10 * time.Millisecond)
@@ -298,7 +301,7 @@ func TestABankNotifies(t *testing.T) {
 	})
 }
 
-// kinds are drafts of the kinds of payments, and the state in which an approved one ends.
+// kinds maps kinds of payments to drafts, with the state in which an approved payment ends.
 var kinds = map[string]struct {
 	draft func() map[string]any
 	ends  string
@@ -310,10 +313,11 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches are the test banks, how their customers approve, and what a refusal there means.
+// approaches maps the test banks to the way in which their customers approve, and to the result
+// of a refusal.
 var approaches = map[string]struct {
 	refused string
-	// forms is how many a payer fills in until it is approved.
+	// forms is how many forms a payer fills in before the payment is approved.
 	forms int
 }{
 	"redirect":          {refused: "CancelledByUser"},
@@ -326,8 +330,8 @@ var approaches = map[string]struct {
 	"confirmation":      {refused: "CancelledByUser"},
 }
 
-// TestPaymentsAtBanks: each kind of payment with each approach ends as the payer decided, and
-// as the bank's books say.
+// TestPaymentsAtBanks: each kind of payment with each approach ends in the state that the payer
+// decided, in agreement with the bank's books.
 func TestPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -396,8 +400,8 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// TestScenariosOfBanks: whatever a bank does with an order, the payment ends as the page of
-// scenarios says, and the money moves at most once.
+// TestScenariosOfBanks: whatever a bank does with an order, the payment ends as
+// docs/scenarios.md says, and the money moves at most once.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -457,7 +461,7 @@ func (s *shopper) sent(p seenPayment) (n int) {
 }
 
 // TestCancellationsAtBanks: an approved order is cancelled, at once or when the payer approves
-// the cancellation, and continues when they do not.
+// the cancellation, and continues when the payer refuses it.
 func TestCancellationsAtBanks(t *testing.T) {
 	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -493,7 +497,7 @@ func TestCancellationsAtBanks(t *testing.T) {
 	})
 }
 
-// TestConfirmationAtABank: the bank carries out nothing before the client has confirmed.
+// TestConfirmationAtABank: the bank executes nothing before the client has confirmed.
 func TestConfirmationAtABank(t *testing.T) {
 	banks := newBanks(t, "confirmation")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -591,8 +595,8 @@ func (s *shopper) states(since int) string {
 	return strings.Join(all, " ")
 }
 
-// TestLostAnswersToSteps: wherever the answer to a step of an approval is lost, the payer continues
-// from there or starts again, and the order is paid once.
+// TestLostAnswersToSteps: when the answer to any step of an approval is lost, the payer
+// continues from there or starts again, and the order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -631,7 +635,7 @@ func (s *shopper) lose(bank string, next bool) {
 	}
 }
 
-// step does one thing that the payer is asked for.
+// step does one of the payer's actions.
 func (s *shopper) step(p seenPayment) seenPayment {
 	s.t.Helper()
 	switch *p.Action {
@@ -646,7 +650,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 }
 
 // TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how the payer
-// approves, they wait in the webview until the bank says so.
+// approves, the payer waits in the webview until the bank says so.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -684,15 +688,15 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	})
 }
 
-// appearances are windows in which people see pages.
+// appearances are the window sizes and colour schemes of browsers.
 var appearances = []struct {
 	name, scheme  string
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the pictures that
-// the bank has for two of three codes, gets no error without a mistake, and pays. The test runs on
-// a desktop by day and by night, and on a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the pictures
+// that the bank has for two of three codes, gets no error without a mistake, and pays. The test
+// runs in a wide window in both colour schemes, and on a phone.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})

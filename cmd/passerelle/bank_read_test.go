@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// banksOf starts test banks in a folder of the test. It returns the address that steers them
-// and the folder of their files.
+// banksOf are test banks in a folder of the test. It has the address that controls them and the
+// folder of their files.
 type banksOf struct {
 	servicetest.TestBanks
 
@@ -42,7 +42,7 @@ func newBanks(t testing.TB, profiles string) *banksOf {
 	return banks
 }
 
-// steer calls the control interface of a bank.
+// steer calls the control API of a bank.
 func (b *banksOf) steer(method, path string, body any, into any) {
 	b.t.Helper()
 	if err := b.Steer(method, path, body, into); err != nil {
@@ -69,7 +69,7 @@ func (b *banksOf) uuid(bank string) string {
 	return b.UUID(b.t, bank)
 }
 
-// landing is where the application receives people.
+// landing is the redirect address of the application.
 const landing = "https://app.example/back"
 
 // customer is an end user with a browser, who is a customer of a bank.
@@ -98,7 +98,7 @@ func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *custome
 	return &customer{Instance: s, t: t, banks: banks, token: out.Token, browser: &http.Client{Jar: jar, CheckRedirect: stay}}
 }
 
-// browse asks for a page, or sends a form to it, and is sent elsewhere.
+// browse requests a page, or sends a form to it, and returns the address of the redirect.
 func (c *customer) browse(address string, form url.Values) string {
 	c.t.Helper()
 	answer, err := c.browser.Get(address)
@@ -117,7 +117,7 @@ func (c *customer) browse(address string, form url.Values) string {
 	return ""
 }
 
-// begin sets out for the page of a bank.
+// begin begins the redirect to the page of a bank.
 func (c *customer) begin(q url.Values) string {
 	c.t.Helper()
 	q.Set("client_id", c.ClientID)
@@ -127,7 +127,7 @@ func (c *customer) begin(q url.Values) string {
 	return c.browse(out.URL, nil)
 }
 
-// decide decides on the bank's page and returns with what the application gets.
+// decide decides on the bank's page and returns the parameters that the application gets.
 func (c *customer) decide(page, decision string) url.Values {
 	c.t.Helper()
 	return c.decideAs(page, decision, "anna")
@@ -180,7 +180,7 @@ func (c *customer) accounts() (all []seenAccount) {
 	return out.Accounts
 }
 
-// share lets the accounts be read, and makes the service read them when that is due.
+// share shares the accounts, and makes the service read them when they are due.
 func (c *customer) share(all []seenAccount) {
 	c.t.Helper()
 	for _, a := range all {
@@ -208,7 +208,7 @@ func (c *customer) transactions() (all []seenTransaction) {
 	return all
 }
 
-// connection returns the connection of a person who has one.
+// connection returns the connection of a customer who has one.
 func (c *customer) connection() seenConnection {
 	c.t.Helper()
 	var out struct{ Connections []seenConnection }
@@ -230,12 +230,12 @@ type bookedAccount struct {
 	Booked     int64
 }
 
-// books are the accounts of Anna in the books of a bank.
+// books are Anna's accounts in the books of a bank.
 func (b *banksOf) books(bank string) []bookedAccount {
 	b.t.Helper()
 	var out struct{ Accounts []bookedAccount }
 	b.steer("GET", bank+"/accounts?customer=anna", nil, &out)
-	slices.SortFunc(out.Accounts, func(a, b bookedAccount) int { return strings.Compare(b.Number, a.Number) }) // the cards last
+	slices.SortFunc(out.Accounts, func(a, b bookedAccount) int { return strings.Compare(b.Number, a.Number) }) // cards are last
 	return out.Accounts
 }
 
@@ -249,8 +249,8 @@ func cents(t *testing.T, amount json.Number) int64 {
 	return n
 }
 
-// matchesBooks compares stored data with the bank's books: balances, and that the transactions
-// add up to them.
+// matchesBooks compares stored data with the bank's books: the balances, and the sums of the
+// transactions.
 func (c *customer) matchesBooks(bank string, transactions int) {
 	c.t.Helper()
 	want, got := map[string]int64{}, map[string]int64{}
@@ -261,7 +261,7 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 	for _, a := range c.accounts() {
 		got[a.Number] = cents(c.t, a.Balance)
 	}
-	maps.DeleteFunc(want, func(number string, booked int64) bool { _, shown := got[number]; return !shown && booked == 0 }) // a card
+	maps.DeleteFunc(want, func(number string, booked int64) bool { _, shown := got[number]; return !shown && booked == 0 }) // a card account
 	if !maps.Equal(want, got) {
 		c.t.Errorf("the balances are %v, in the books %v", got, want)
 	}
@@ -277,7 +277,7 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 }
 
 // TestAccountsOfABankAreRead: a customer gives consent on the bank's page. The service stores
-// the bank's books page by page, and reads them again without the person.
+// the bank's transactions page by page, and reads them again without the customer.
 func TestAccountsOfABankAreRead(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid, first := banks.uuid("redirect"), banks.books("redirect")[0]
@@ -297,7 +297,7 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 		c.sync("false")
 		c.matchesBooks("redirect", total)
 		for range 5 {
-			c.sync("true") // more often than the bank allows without the person
+			c.sync("true") // more often than the bank allows without the customer
 		}
 		if state := c.connection().State; state != nil {
 			t.Errorf("the connection is in the state %s\n%s", *state, s.Logs)
@@ -391,10 +391,10 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: with bookings between pages, pending transactions that get
-// booked, a bank without ids and one with downloads, nothing is missing or stored twice.
+// TestTenThousandTransactions: with bookings between pages, pending transactions that are booked
+// later, a bank without ids and one with downloads, no transaction is missing or stored twice.
 func TestTenThousandTransactions(t *testing.T) {
-	const openings = 2 // of the accounts that are not cards
+	const openings = 2 // one for each account that is not a card account
 	banks, total := newBanks(t, "redirect,old,idempotent,rewording"), map[string]int{}
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		for _, bank := range []string{"redirect", "old", "idempotent", "rewording"} {
@@ -437,7 +437,8 @@ func TestTenThousandTransactions(t *testing.T) {
 }
 
 // TestStatementsOfABank: transactions that come as a statement, on request or as a download, are
-// read to the cent. A transaction stays the same one when a later list has more, or another format.
+// read to the cent. A transaction keeps its id when a later list has more transactions, or
+// another format.
 func TestStatementsOfABank(t *testing.T) {
 	banks, total := newBanks(t, "statements"), 2
 	path := filepath.Join(banks.Folder, "statements.toml")
@@ -461,7 +462,7 @@ func TestStatementsOfABank(t *testing.T) {
 			c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("statements")}}), "approve")
 			c.share(c.accounts())
 			c.matchesBooks("statements", total)
-			for _, more := range []int{150, 5} { // more than a page is a download
+			for _, more := range []int{150, 5} { // a download contains more than a page
 				before := c.transactions()
 				fill(more)
 				c.sync("true")
@@ -490,8 +491,8 @@ func (c *customer) coming() map[int64]bool {
 	return ids
 }
 
-// TestDisturbedBankIsMarked: people and operators see that a bank fails before they choose it.
-// Operators also see when its certificates end.
+// TestDisturbedBankIsMarked: users and operators see that a bank fails before they choose it.
+// Operators also see when its certificates expire.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -516,9 +517,9 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 	})
 }
 
-// TestReplicasAgreeOnABank: when one replica finds a bank disturbed, people see that at every
-// replica. Another replica whose own calls succeed still makes them. The report of a replica ends
-// some time after the replica is gone.
+// TestReplicasAgreeOnABank: when one replica marks a bank as failing, users see that at every
+// replica. Another replica whose own calls succeed still makes them. The report of a replica
+// expires some time after the replica has ended.
 func TestReplicasAgreeOnABank(t *testing.T) {
 	banks, now := newBanks(t, "redirect"), time.Now()
 	uuid := banks.uuid("redirect")
@@ -552,7 +553,7 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 	if c.sync("true"); c.connection().State != nil {
 		t.Errorf("calls of the other replica end in %s", *c.connection().State)
 	}
-	now = now.Add(time.Minute) // in which the first replica is gone
+	now = now.Add(time.Minute) // the first replica no longer runs then
 	if err := second.ShareBankHealth(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -583,7 +584,7 @@ func (c *customer) shows(address, text string) bool {
 	return bytes.Contains(body, []byte(text))
 }
 
-// TestSharingOneByOne: a newly shared account is read for the person who is present, and does
+// TestSharingOneByOne: a newly shared account is read for the customer who is present, and does
 // not count as an unattended read.
 func TestSharingOneByOne(t *testing.T) {
 	banks := newBanks(t, "redirect")

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// validatorSetting is the address of a program that checks messages against the API description of
-// the standard and passes them on to validatorNext. scripts/validate-banks starts it. With it, all
-// messages between connectors and test banks in tests go through that program.
+// validatorSetting is the address of a program that validates messages against the API
+// description of the standard and passes them on to validatorNext. scripts/validate-banks starts
+// it. With it, all messages between connectors and test banks in tests go through that program.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"
@@ -29,17 +29,16 @@ const (
 )
 
 // validator reports the violations in the messages between connectors and banks. It gets each
-// message as the program in the middle understands it. The message that goes on is the one that
-// arrived, byte for byte.
+// message as the validating program has parsed it. The message that it sends to the bank is the
+// original one, byte for byte.
 type validator struct {
 	address string
 	mu      sync.Mutex
-	// open are the messages on their way, by their number.
+	// open are the messages that are on their way, by number.
 	open     map[string]*message
 	number   int
 	messages int
-	// broken counts answers that the bank was asked to break, and found are violations, with how
-	// often they came.
+	// broken counts answers that the test made the bank break, and found counts each violation.
 	broken int
 	found  map[string]int
 }
@@ -60,7 +59,7 @@ type message struct {
 	lost bool
 }
 
-// validating is the one validator of this process, nil without the setting.
+// validating is the only validator of this process, nil without the setting.
 var validating = sync.OnceValue(func() *validator {
 	address := os.Getenv(validatorSetting)
 	if address == "" {
@@ -75,7 +74,8 @@ var validating = sync.OnceValue(func() *validator {
 	return v
 })
 
-// between puts the validator between the connectors and the banks, by their files.
+// between inserts the validator between the connectors and the banks, by changing the bank
+// files.
 func (v *validator) between(b *banksOf) {
 	b.t.Helper()
 	certificates := filepath.Join(filepath.Dir(b.Folder), "certs")
@@ -114,7 +114,7 @@ func (v *validator) between(b *banksOf) {
 	b.t.Cleanup(func() { relay.Close(); v.report(b.t) })
 }
 
-// relay sends a message to the program in the middle, and records what it reports.
+// relay sends a message to the validating program, and records its reports.
 func (v *validator) relay(ctx context.Context, m *message) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(m.path, "/"), "/")
 	v.mu.Lock()
@@ -154,7 +154,7 @@ func (m *message) asStandard() bool {
 	return len(m.answered) == 0 || !strings.Contains(m.answer.Get("Content-Type"), "json") || json.Valid(m.answered)
 }
 
-// note records the violations that the program in the middle reports.
+// note records the violations that the validating program reports.
 func (v *validator) note(m *message, reported string) {
 	var all []struct {
 		Location []string
@@ -175,11 +175,12 @@ func (v *validator) note(m *message, reported string) {
 	}
 }
 
-// pathForm is what differs between paths of the same kind: ids, and queries.
+// pathForm matches the parts of paths that differ between calls of the same kind: ids, and
+// queries.
 var pathForm = regexp.MustCompile(`[A-Z0-9]{20,}|[0-9a-f-]{36}|\?.*$|^/[a-z0-9-]+`)
 
-// pass receives the messages from the program in the middle, and sends them on to the bank as they
-// arrived.
+// pass receives the messages from the validating program, and sends the original messages to the
+// bank.
 func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	m := v.open[r.Header.Get(validatorID)]
@@ -202,15 +203,15 @@ func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	}
 	defer answer.Body.Close()
 	m.status, m.answer = answer.StatusCode, answer.Header
-	const enough = 20 << 20 // more than a connector reads of an answer
+	const enough = 20 << 20 // more than a connector reads from an answer
 	m.answered, err = io.ReadAll(io.LimitReader(answer.Body, enough))
 	if m.lost = err != nil; m.lost || !m.asStandard() {
 		panic(http.ErrAbortHandler)
 	}
-	m.write(w, "https://bank.example") // the program in the middle does not take loopback for an address
+	m.write(w, "https://bank.example") // the validating program does not accept loopback as an address
 }
 
-// write answers as the bank did, with own in place of the bank's address.
+// write writes the bank's answer, with own in place of the bank's address.
 func (m *message) write(w http.ResponseWriter, own string) {
 	if m.lost && m.answer == nil {
 		panic(http.ErrAbortHandler)
@@ -225,7 +226,7 @@ func (m *message) write(w http.ResponseWriter, own string) {
 	}
 	body := bytes.ReplaceAll(m.answered, []byte(m.origin), []byte(own))
 	w.WriteHeader(m.status)
-	w.Write(body) // the caller is gone
+	w.Write(body) // the caller may have left
 	if m.lost {
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -249,7 +250,7 @@ func (v *validator) report(t testing.TB) {
 	v.found = map[string]int{}
 }
 
-// exception is a report of the program in the middle that is no fault, and the reason.
+// exception is a report of the validating program that is no fault, with the reason.
 type exception struct {
 	of  *regexp.Regexp
 	why string

@@ -31,7 +31,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The test binary is also the program: scripts run it as a process of its own.
+// The test binary is also the program, because scripts run it as a separate process.
 func TestMain(m *testing.M) {
 	database.Watch(storetest.Collect)
 	testscript.Main(m, map[string]func(){"passerelle": main})
@@ -62,7 +62,7 @@ func TestKeyFiles(t *testing.T) { play(t, "testdata/sqlite/keys.txtar") }
 func TestCommandsBesideAServer(t *testing.T) {
 	data := t.TempDir()
 	said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
-	t.Cleanup(func() { stop() }) // after the script, which runs when this function has returned
+	t.Cleanup(func() { stop() }) // runs after the script, which runs when this function has returned
 	base := said["base_url"].(string)
 	play(t, "testdata/beside/server.txtar",
 		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(data, "passerelle.db"), "KEYS="+filepath.Join(data, "keys"),
@@ -112,7 +112,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(value))
 }
 
-// token requests a service token and checks that the status is the first argument.
+// token requests a service token and checks that the status equals the first argument.
 func token(ts *testscript.TestScript, _ bool, args []string) {
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {args[1]}, "client_secret": {args[2]}, "scope": {"payments:admin"}}
 	answer, err := http.PostForm(ts.Getenv("BASE")+"/auth/token", form)
@@ -125,7 +125,7 @@ func token(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestConnectorPrograms runs a script next to a connector that is another program.
+// TestConnectorPrograms runs a script with a connector that is a separate program.
 func TestConnectorPrograms(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte("2026-01-02,-12.50,Bread\n"), 0o600); err != nil {
@@ -137,7 +137,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// forgetful is a program whose transactions have another key in each read.
+// forgetful is a program whose transactions have different keys in each read.
 func forgetful(t *testing.T) string {
 	t.Helper()
 	h, err := remote.Handler(keyless{}, servicetest.ConnectorSecret)

@@ -20,8 +20,8 @@ type configCommand struct {
 	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 
-// settingView is a key as it is printed: Value is in effect. Set reports whether it was set or
-// is the default.
+// settingView is a key in printed form. Value is the value in effect. Set reports whether the
+// value was set. Otherwise it is the default.
 type settingView struct {
 	Key     string `json:"key"`
 	Aliases string `json:"aliases,omitempty"`
@@ -67,7 +67,7 @@ type configUpdate struct {
 	Value string `arg:"" help:"New value. Booleans are 0 and 1."`
 }
 
-// Run sets a key. The service notices at the next request.
+// Run sets a key. The change applies from the next request on.
 func (u *configUpdate) Run(c *console, g *configCommand) error {
 	return g.changed(c, u.Key, map[string]*string{u.Key: &u.Value})
 }
@@ -81,8 +81,7 @@ func (r *configDelete) Run(c *console, g *configCommand) error {
 	return g.changed(c, r.Key, map[string]*string{r.Key: nil})
 }
 
-// changed makes changes to a key that exists, if there are any, and shows the
-// key afterwards.
+// changed makes changes to an existing key, if there are any, and prints the key afterwards.
 func (g *configCommand) changed(c *console, name string, changes map[string]*string) error {
 	key, known := settings.Find(name)
 	if !known {
@@ -105,7 +104,7 @@ type configLog struct {
 	Limit  int    `default:"100" placeholder:"N" help:"List at most this many changes, up to 1000."`
 }
 
-// settingChangeView is a change as it is printed.
+// settingChangeView is a change in printed form.
 type settingChangeView struct {
 	ID       int64   `json:"id"`
 	Key      string  `json:"key"`

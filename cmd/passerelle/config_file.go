@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/envfile"
 )
 
-// What names the file with variables, on the command line and in the environment.
+// The flag and the environment variable for the file with variables.
 const (
 	configFlag     = "--config"
 	configVariable = variablePrefix + "CONFIG="
@@ -61,8 +61,8 @@ type checkView struct {
 	Variables []string `json:"variables"`
 }
 
-// Run reads what serve would read at its start: the variables and the files that they name. It
-// does not open the database; doctor does.
+// Run reads the variables and files that serve would read at its start. It does not open the
+// database. The command doctor does.
 func (configCheck) Run(c *console) error {
 	var p program
 	serve, environment, err := parse(&p, []string{"serve"}, c.environment, io.Discard, io.Discard, func(int) {})

@@ -14,7 +14,7 @@ type connectionCommand struct {
 	List connectionList `cmd:"" help:"List the connections whose last read failed, newest first."`
 }
 
-// connectionView is a connection as it is printed.
+// connectionView is a connection in printed form.
 type connectionView struct {
 	ID         passerelle.ConnectionID    `json:"id"`
 	User       passerelle.UserID          `json:"id_user"`

@@ -31,7 +31,7 @@ type connectorCommand struct {
 	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, and are followed no more."`
 }
 
-// connectorView is a connector as it is printed.
+// connectorView is a connector in printed form.
 type connectorView struct {
 	UUID          string                   `json:"uuid"`
 	ID            int64                    `json:"id"`
@@ -79,7 +79,7 @@ func viewConnector(b wire.Bank) connectorView {
 	return view
 }
 
-// connectors returns the use cases of connectors on the command's database. The commands call no
+// connectors returns the use cases of connectors on the command's database. No command calls a
 // connector.
 func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregation, error) {
 	programs, err := service.ProgramConnectors(c.ctx, &d.db.Reader)
@@ -103,7 +103,7 @@ func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregati
 	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Connectors: all}, nil
 }
 
-// connector finds one by its UUID or its number.
+// connector finds a connector by its UUID or its number.
 func (d target) connector(c *console, banks bankFolder, name string) (any, error) {
 	a, err := d.connectors(c, banks)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// programKeys is the flag for the key file, which encrypts the secrets of programs.
+// programKeys is the flag for the key file with which the secrets of programs are encrypted.
 type programKeys struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file of the deployment, which encrypts the program's secret."`
 }
 
-// programView is a connector program as it is printed.
+// programView is a connector program in printed form.
 type programView struct {
 	UUID    string `json:"uuid"`
 	Address string `json:"address"`
@@ -62,7 +62,8 @@ type connectorTest struct {
 	SecretFile string `required:"" type:"path" help:"File with the secret that the program has, of 32 to 256 characters."`
 }
 
-// Run prints the result of each rule. It fails when the program breaks one.
+// Run checks a program and prints the result of each rule. It fails when the program breaks a
+// rule.
 func (t *connectorTest) Run(c *console) error {
 	secret, err := os.ReadFile(t.SecretFile)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *connectorTest) Run(c *console) error {
 	return nil
 }
 
-// ruleView is the result of a rule as it is printed.
+// ruleView is the result of a rule in printed form.
 type ruleView struct {
 	Rule   string   `json:"rule"`
 	Result string   `json:"result"`
@@ -106,7 +107,7 @@ type connectorNew struct {
 	Folder   string `arg:"" type:"path" help:"Folder to write to."`
 }
 
-// fileView is a file that was written as it is printed.
+// fileView is a written file in printed form.
 type fileView struct {
 	File string `json:"file"`
 }

@@ -25,8 +25,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// credentials are the credentials that dev prints. They are kept in the data folder, readable
-// by their owner alone, so that a restart leaves a newcomer's programs working.
+// credentials are the credentials that dev prints. They are stored in the data folder, readable
+// only by their owner, so that a newcomer's programs still work after a restart.
 type credentials struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`
@@ -37,22 +37,22 @@ type credentials struct {
 	UsersToken   string `json:"users_token"`
 	consoleCredentials
 	PID int `json:"pid"`
-	// Testbanks are the test banks that dev started, nil without them. They are not kept.
+	// Testbanks are the test banks that dev started, nil without them. They are not stored.
 	Testbanks *banksView `json:"testbanks,omitempty"`
 }
 
-// consoleCredentials are where and how the first operator signs in.
+// consoleCredentials are the address, name and password with which the first operator signs in.
 type consoleCredentials struct {
 	ConsoleURL      string `json:"console_url"`
 	ConsoleUser     string `json:"console_user"`
 	ConsolePassword string `json:"console_password"`
-	// ConsoleSeen is a digest of the stored password hash that ConsolePassword was checked against.
-	// To check it again would take a large part of a start.
+	// ConsoleSeen is a digest of the stored password hash against which ConsolePassword was
+	// checked. Checking the password again would take a large part of the start time.
 	ConsoleSeen string `json:"console_seen,omitempty"`
 }
 
-// credentialsFile is where the credentials for a database are: each database
-// has its own, so that going from one to another and back loses none.
+// credentialsFile is the path of the credentials for a database. Each database has its own, so
+// that switching between databases loses none.
 func credentialsFile(folder, database string) string {
 	name := nameOf(database)
 	if name == nameOf(ownDatabase(folder)) {
@@ -67,13 +67,13 @@ func nameOf(database string) string {
 	if path, file := strings.CutPrefix(database, "sqlite:"); file {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
-			return path // what the store opens as well
+			return path // the store opens the same path
 		}
 		return absolute
 	}
 	u, err := url.Parse(database)
 	if err != nil {
-		return database // which the store has refused
+		return database // the store has refused this address
 	}
 	query := u.Query()
 	query.Del("password")
@@ -91,7 +91,7 @@ func readCredentials(file string) credentials {
 	return kept
 }
 
-// write replaces the file atomically: after a crash, the old or the new one is there.
+// write replaces the file atomically: after a crash, either the old or the new file exists.
 func (k credentials) write(file string) error {
 	raw, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
@@ -138,10 +138,10 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 }
 
 // application makes sure that there is a first application. It keeps the application of the last
-// start while that exists, and otherwise registers a new one. A secret that somebody has reset
-// since stays as it is, and is unknown here.
+// start while that exists, and otherwise registers a new one. When its secret was reset by an
+// operator, the secret stays, and dev does not have it.
 func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
-	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise it is none
+	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise the id is 0, which no application has
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		if k.ClientID != "" {
@@ -171,8 +171,8 @@ func (k *credentials) register(ctx context.Context, s *service.Service, d passer
 // firstOperator is the name of the operator that dev makes.
 const firstOperator = "admin"
 
-// operator makes sure that there is a first operator. A password that was changed
-// since is the operator's own business: it is left alone, and not known here.
+// operator makes sure that there is a first operator. A password that the operator has changed
+// stays, and dev does not have it.
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
 	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator

@@ -17,20 +17,20 @@ import (
 	"passerelle/internal/store"
 )
 
-// databaseFlag is the flag of commands that open a database directly, next to serving
-// processes.
+// databaseFlag is the flag of commands that open a database directly, also while processes serve
+// from it.
 type databaseFlag struct {
 	Database     string `placeholder:"URL" help:"Database to work on: sqlite:PATH or postgres://… (default: sqlite:passerelle-data/passerelle.db)."`
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 }
 
-// AfterApply finds the database that the flags name. Parsing calls it once for each struct
-// that has it.
+// AfterApply sets the database from the flags. kong calls it once for each struct that embeds
+// the flag.
 func (d *databaseFlag) AfterApply() error {
 	if err := secretfile.Read(secretfile.Value{Flag: "--database", File: &d.DatabaseFile, Value: &d.Database}); err != nil {
 		return err
 	}
-	d.Database = cmp.Or(d.Database, "sqlite:passerelle-data/passerelle.db") // that of dev
+	d.Database = cmp.Or(d.Database, "sqlite:passerelle-data/passerelle.db") // the database of dev
 	return nil
 }
 
@@ -51,8 +51,7 @@ func (d databaseFlag) do(c *console, ring *keys.Ring, command func(*store.DB) (a
 	return c.show(result)
 }
 
-// exists keeps the store from making an empty database where a path was
-// mistyped.
+// exists prevents the store from creating an empty database at a mistyped path.
 func (d databaseFlag) exists() error {
 	path, file := strings.CutPrefix(d.Database, "sqlite:")
 	if !file {
@@ -64,8 +63,8 @@ func (d databaseFlag) exists() error {
 	return nil
 }
 
-// current runs the command on a database that is up to date and was, if there
-// is a ring, sealed with it.
+// current runs the command if the database is up to date and, when a ring is given, was sealed
+// with that ring.
 func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
 	if err := db.Database.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)
@@ -84,7 +83,7 @@ type domainFlags struct {
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
 
-// target is what a command works with: an open database, a domain and its time zone.
+// target contains what a command works with: an open database, a domain and its time zone.
 type target struct {
 	db     *store.DB
 	domain passerelle.Domain
@@ -135,7 +134,7 @@ func (t domainFlags) choose(all []passerelle.Domain) (passerelle.Domain, error) 
 	return passerelle.Domain{}, absent("--domain", "there is no domain %q; there are %s", t.Domain, strings.Join(names, ", "))
 }
 
-// zoneOf is the zone in which the times of a domain are read and written.
+// zoneOf is the zone in which the command reads and prints the times of a domain.
 func zoneOf(c *console, db *store.DB, d passerelle.Domain) (*time.Location, error) {
 	values, err := settings.Load(c.ctx, &db.Reader, d.ID)
 	if err != nil {
@@ -144,7 +143,7 @@ func zoneOf(c *console, db *store.DB, d passerelle.Domain) (*time.Location, erro
 	return values.Location(), nil
 }
 
-// moment writes an instant as the API does, and nothing for none.
+// moment formats an instant like the API, and returns "" for nil.
 func (d target) moment(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -152,14 +151,14 @@ func (d target) moment(t *time.Time) string {
 	return passerelle.FormatDateTime(*t, d.zone)
 }
 
-// absent reports that what a flag or an argument names does not exist.
+// absent reports that the object named by a flag or an argument does not exist.
 func absent(field, format string, args ...any) error {
 	return &passerelle.Error{
 		Kind: passerelle.NotFound, Code: "notFound", Field: field, Message: field + ": " + fmt.Sprintf(format, args...),
 	}
 }
 
-// known names the missing object where the store and the use cases only say that something is
+// known names the missing object when the store and the use cases only report that something is
 // missing.
 func known(err error, field string, id any) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
@@ -171,7 +170,7 @@ func known(err error, field string, id any) error {
 // access is the use cases of tokens and applications on the command's database.
 func (d target) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
 
-// views converts rows for printing. No rows are an empty list, not null.
+// views converts rows for printing. Without rows the result is an empty list and not null.
 func views[Row, View any](rows []Row, view func(Row) View) []View {
 	all := make([]View, len(rows))
 	for i, row := range rows {

@@ -18,16 +18,16 @@ import (
 // bankStop is how long the program of test banks has to end before it is killed.
 const bankStop = 5 * time.Second
 
-// testbanks are the test banks of dev, which run as a program of their own.
+// testbanks are the test banks of dev, which run as a separate process.
 type testbanks struct {
 	banksView
-	// ended is closed once they have ended, with this error.
+	// ended is closed when they have ended, after err was set.
 	ended chan struct{}
 	err   error
 }
 
-// connectBanks starts the test banks when the flag asks for them, and makes the service read
-// their files. They end with end, or with the program.
+// connectBanks starts the test banks when the flag requests them, and makes the service read
+// their files. They end when end is called, or when this process ends.
 func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	if !d.Bank {
 		return nil, func() {}, nil
@@ -46,7 +46,7 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 }
 
 // startBanks starts this program again as test banks with files in the data folder, and waits
-// until they are ready. They end with the context, or with this program.
+// until they are ready. They end with the context, or when this process ends.
 func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics io.Writer) (*testbanks, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -59,7 +59,7 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()
 	if err == nil {
-		_, err = command.StdinPipe() // which ends with this program, however it ends
+		_, err = command.StdinPipe() // the pipe closes when this process ends, in any way
 	}
 	if err == nil {
 		err = command.Start()
@@ -77,7 +77,7 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	return banks, nil
 }
 
-// wait waits until the test banks have ended. When they end early, the log says so and the
+// wait waits until the test banks have ended. When they end early, that is logged and the
 // service continues without them.
 func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) {
 	defer close(b.ended)

@@ -27,7 +27,7 @@ type devOutput struct {
 	Testbanks    banksView `json:"testbanks"`
 }
 
-// call asks the interface, and reads the answer.
+// call calls the API, and decodes the answer.
 func (d devOutput) call(t *testing.T, method, path, token string, body, into any) {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -56,15 +56,15 @@ func (d devOutput) call(t *testing.T, method, path, token string, body, into any
 	}
 }
 
-// TestDevWithTestBanks: a newcomer pays with a bank in another process, which ends with the
-// service.
+// TestDevWithTestBanks: a newcomer pays with a bank in another process, which ends together with
+// the service.
 func TestDevWithTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dev, command := startDev(ctx, t)
 	dev.pay(t, "redirect")
 	cancel()
-	_ = command.Wait() // its status is that of the interruption
+	_ = command.Wait() // the status is that of an interrupted process
 	if _, err := http.Get(dev.Testbanks.Control + "/banks"); err == nil {
 		t.Error("the test banks go on without the service")
 	}
@@ -103,14 +103,14 @@ func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	if err := errors.Join(line.SetReadDeadline(time.Now().Add(30*time.Second)), command.Process.Kill()); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait() // its status is that of the kill
+	_ = command.Wait() // the status is that of a killed process
 	var silent net.Error
 	if _, err := line.Read(make([]byte, 1)); err == nil || errors.As(err, &silent) && silent.Timeout() {
 		t.Errorf("the test banks go on after the service was killed: %v", err)
 	}
 }
 
-// pay pays with a test bank until the money is on its way.
+// pay pays with a test bank until the bank has accepted the order.
 func (d devOutput) pay(t *testing.T, bank string) {
 	t.Helper()
 	var auth struct{ Token string }

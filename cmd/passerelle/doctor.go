@@ -26,7 +26,8 @@ type doctorCommand struct {
 	outbound
 }
 
-// finding is one line of the doctor: the subject, whether it is right, and what to know or do.
+// finding is one result of the doctor: the check, whether it succeeded, and an explanation or
+// remedy.
 type finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"`
@@ -42,7 +43,7 @@ const (
 // errUnwell is the error of a doctor that found something.
 var errUnwell = errors.New("not everything is as it should be")
 
-// Run checks everything, prints all findings, and fails when something is wrong.
+// Run checks everything, prints all findings, and fails when any check fails.
 func (d *doctorCommand) Run(c *console) error {
 	open, err := d.networks()
 	if err != nil {
@@ -58,7 +59,7 @@ func (d *doctorCommand) Run(c *console) error {
 	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// printFindings prints all findings, and fails when something is wrong.
+// printFindings prints all findings, and fails when any check failed.
 func (c *console) printFindings(findings []finding) error {
 	if err := c.show(findings); err != nil {
 		return err
@@ -92,7 +93,7 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns a finding with the error, or with the text that reassures when there is none.
+// seen returns a finding with the error, or with the text reassurance when there is none.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
@@ -123,7 +124,7 @@ func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) 
 	return append(append(findings, d.invariants(c, db)...), chains(c, db))
 }
 
-// chains reads the whole audit log.
+// chains verifies the complete audit log.
 func chains(c *console, db *store.DB) finding {
 	all, err := operatorstore.From(db).AuditChains(c.ctx)
 	var broken []error
@@ -148,8 +149,9 @@ func (d *doctorCommand) keys(c *console, db *store.DB) finding {
 	return seen("keys", err, "those that the database was sealed with")
 }
 
-// maxSkew is how far the clock of the machine may differ from the clock of the database. Leases
-// follow the database's clock, and the times that people see follow the machine's.
+// maxSkew is the largest allowed difference between the clock of the machine and the clock of
+// the database. Leases use the database's clock, and the times that people see use the
+// machine's.
 const maxSkew = 2 * time.Second
 
 func (d *doctorCommand) clock(c *console, db *store.DB) finding {
@@ -158,7 +160,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	if err != nil {
 		return seen("clock", err, "")
 	}
-	// The answer was made at some moment between asking and hearing it.
+	// The database read its clock at some moment between the query and its answer.
 	skew := max(before.Sub(there), time.Until(there), 0)
 	if skew > maxSkew {
 		err = fmt.Errorf("the database's clock is %v away from this machine's; let both follow a time server", skew.Round(time.Millisecond))
@@ -168,7 +170,8 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 
 const maxHooks = 1000
 
-// receivers compares the webhooks of live domains with the addresses that may be called.
+// receivers checks the webhook addresses of live domains against the addresses to which requests
+// are allowed.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {
@@ -192,8 +195,8 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 
 const lookupTimeout = 5 * time.Second
 
-// dialable looks up the host of a webhook as the sender does, and returns why no request would
-// be made.
+// dialable looks up the host of a webhook like the sender, and returns the reason why no request
+// would be made.
 func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) error {
 	address, err := url.Parse(hook.URL)
 	if err != nil {
@@ -217,7 +220,7 @@ func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) 
 	return nil
 }
 
-// invariants is a finding for each rule, of all domains together.
+// invariants returns a finding for each rule, for all domains together.
 func (d *doctorCommand) invariants(c *console, db *store.DB) []finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/commands.md anew")
 
-// document is the page about commands.
+// document is the page about the commands.
 const document = "../../docs/commands.md"
 
 func TestDocumentIsFresh(t *testing.T) {

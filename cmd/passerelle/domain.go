@@ -21,7 +21,7 @@ type domainCommand struct {
 	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the answers of a domain with a new key. Earlier signatures stay valid."`
 }
 
-// domainView is a domain as it is printed, its times in its own zone.
+// domainView is a domain in printed form, with times in its own zone.
 type domainView struct {
 	ID      passerelle.DomainID   `json:"id"`
 	Name    string                `json:"name"`
@@ -42,7 +42,7 @@ type domainCreate struct {
 	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC, for a domain that moved here. It selects the behaviour where the API changed over time (default: now)."`
 }
 
-// Run makes a domain. A name or a host that is taken is a conflict.
+// Run makes a domain. A name or a host in use is a conflict.
 func (n *domainCreate) Run(c *console, g *domainCommand) error {
 	d := passerelle.Domain{Name: n.Name, Kind: passerelle.DomainKind(n.Kind), BaseURL: n.BaseURL, Created: time.Now()}
 	if n.Created != "" {
@@ -106,7 +106,7 @@ type domainUpdate struct {
 	BaseURL string `required:"" placeholder:"URL" help:"New address that clients call."`
 }
 
-// Run moves a domain. Requests for the old host then find nothing.
+// Run moves a domain. After that, requests for the old host find no domain.
 func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		d, err := namedDomain(c, db, u.Name)
@@ -125,7 +125,7 @@ type domainRotateSignKey struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts the new key."`
 }
 
-// signKeyView is a key that answers are signed with as it is printed.
+// signKeyView is a key that signs answers, in printed form.
 type signKeyView struct {
 	ID        int64  `json:"id"`
 	PublicKey string `json:"public_key"`

@@ -21,8 +21,8 @@ type healthView struct {
 	Server  string `json:"server"`
 }
 
-// Run asks the service of this machine how it is. A container without a shell has no other way to
-// ask.
+// Run sends a health check to the service of this machine. A container without a shell has no
+// other program for that.
 func (h *healthcheckCommand) Run(c *console) error {
 	path := "/healthz"
 	if h.Ready {
@@ -40,7 +40,7 @@ func (h *healthcheckCommand) Run(c *console) error {
 	return c.show(healthView{true, server})
 }
 
-// alive asks the service about itself, if it has an address to ask at.
+// alive sends a health check, if the service has an address for it.
 func alive(ctx context.Context, ops string) error {
 	if ops == "" {
 		return nil

@@ -17,13 +17,13 @@ type identities struct {
 	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that count as a second factor. Otherwise the console asks for its own."`
 }
 
-// config is the provider that the flags name, or nil when they name none.
+// config returns the provider that the flags define, or nil when they define none.
 func (i identities) config() (*oidc.Config, error) {
 	if i.OIDCIssuer == "" {
 		if i.OIDCClientID+i.OIDCClientSecretFile+i.OIDCNameClaim+strings.Join(i.OIDCSecondFactor, "") != "" {
 			return nil, passerelle.MissingField("--oidc-issuer", "the other flags of the provider go with it")
 		}
-		return nil, nil //nolint:nilnil // without one, operators have passwords
+		return nil, nil //nolint:nilnil // without a provider, operators have passwords
 	}
 	secret, err := secretfile.Text("--oidc-client-secret-file", i.OIDCClientSecretFile)
 	if err != nil {

@@ -24,10 +24,10 @@ type importCommand struct {
 	Files []string `arg:"" optional:"" name:"file" help:"Statement files, and folders of them."`
 }
 
-// errRefused is the error after files that were refused were printed.
+// errRefused is the error after refused files were printed.
 var errRefused = errors.New("some files were refused")
 
-// Run previews all files, and imports them when the service refuses none.
+// Run previews all files, and imports them when the service refuses none of them.
 func (i *importCommand) Run(c *console) error {
 	to, err := i.open(c.ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 	return to, err
 }
 
-// sendAll sends files one after the other, and reports whether one was refused.
+// sendAll sends files one after the other, and reports whether any was refused.
 func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, preview bool) ([]uploads.Uploaded, bool, error) {
 	meter := c.meter(map[bool]string{true: "preview", false: "import"}[preview])
 	defer meter.End()

@@ -68,8 +68,8 @@ func bucketOfTest(t *testing.T) (*s3mem.Backend, string) {
 	return memory, address
 }
 
-// Objects that come into a bucket are imported and moved, and what is refused has its reason
-// beside it. Those outside of the prefix and below it stay as they are.
+// Objects in a bucket are imported and moved, and each refused object gets a second object with
+// the reason. Objects outside of the prefix, and in folders below it, do not change.
 func TestWatchedBucket(t *testing.T) {
 	base, token := userOfDev(t)
 	memory, address := bucketOfTest(t)
@@ -120,8 +120,8 @@ func TestWatchedBucket(t *testing.T) {
 	}
 }
 
-// Files in a watched folder are imported and moved. A refused file has its reason in a file next to
-// it.
+// Files in a watched folder are imported and moved. A refused file gets a second file with the
+// reason.
 func TestWatchedFolder(t *testing.T) {
 	base, token := userOfDev(t)
 	folder := t.TempDir()

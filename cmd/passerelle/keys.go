@@ -17,13 +17,13 @@ type keysCommand struct {
 	Rewrap keysRewrap `cmd:"" help:"Re-encrypt all values in the database under the newest master key, while the service runs."`
 }
 
-// ownKeys is the flag of the commands about a key file.
+// ownKeys is the flag of the commands that manage a key file.
 type ownKeys struct {
 	KeyFile string `required:"" placeholder:"FILE" type:"path" help:"The key file."`
 }
 
-// keyFileView is a key file as it is printed. Current is the id of the master key for new
-// values.
+// keyFileView is a key file in printed form. Current is the id of the master key that encrypts
+// new values.
 type keyFileView struct {
 	File    string `json:"file"`
 	Current string `json:"current"`
@@ -58,7 +58,7 @@ func (o ownKeys) show(c *console) error {
 	return c.show(keyFileView{o.KeyFile, ids[len(ids)-1]})
 }
 
-// masterKeyView is a master key as it is listed.
+// masterKeyView is a master key in a printed list.
 type masterKeyView struct {
 	ID      string `json:"id"`
 	Current bool   `json:"current"`
@@ -100,19 +100,19 @@ type keysRewrap struct {
 	Retire bool `help:"Then remove the older master keys from the key file. Keep a copy of the file: earlier copies of the database need these keys."`
 }
 
-// rewrapView is the output of rewrap: how many encrypted values it saw, and how many were
-// under an older key.
+// rewrapView is the output of rewrap: how many encrypted values it read, and how many had an
+// older key.
 type rewrapView struct {
 	Values    int64 `json:"values"`
 	Rewrapped int64 `json:"rewrapped"`
 	Retired   int   `json:"retired_keys"`
 }
 
-// rewrapBatch is how many values change in one transaction.
+// rewrapBatch is how many values one transaction changes.
 const rewrapBatch = 500
 
-// Run rewraps until it finds no value with an older key: a process without the new key still seals
-// with an older one.
+// Run rewraps until it finds no value with an older key, because a process without the new key
+// still seals with an older one.
 func (r *keysRewrap) Run(c *console) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {
@@ -154,7 +154,8 @@ type sealView struct {
 	Payments int64 `json:"payments"`
 }
 
-// Run seals account numbers. What an earlier run left is sealed by the next.
+// Run seals account numbers. Account numbers that an interrupted run left are sealed by the next
+// run.
 func (s *keysSeal) Run(c *console) error {
 	ring, err := openKeys(s.KeyFile)
 	if err != nil {
@@ -169,7 +170,7 @@ func (s *keysSeal) Run(c *console) error {
 	})
 }
 
-// openKeys reads a key file that must exist. The error says how to make one.
+// openKeys reads a key file that must exist. The error says how to create one.
 func openKeys(file string) (*keys.Ring, error) {
 	ring, err := keys.Load(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,9 +1,10 @@
 // Command passerelle is the service in one binary: the API, the pages, the sandbox and the
 // commands for operators.
 //
-// It owns what a test cannot have: the real environment, signals, the exit status and the texts
-// of the command line. It does not own any rule. Commands call the use cases or, for operators,
-// the database. It exits 0, 1 when a command failed, or 2 when it was called wrongly.
+// It owns what tests cannot have: the real environment, signals, the exit status and the texts
+// of the command line. It owns no business rule. Commands call the use cases or, for operators,
+// the database. It exits with 0, with 1 when a command failed, or with 2 when the call was
+// wrong.
 package main
 
 import (
@@ -42,14 +43,14 @@ func main() {
 	os.Exit(status)
 }
 
-// Exit statuses of the operating contract.
+// The documented exit statuses.
 const (
 	succeeded = 0
 	failed    = 1
 	misused   = 2
 )
 
-// program is the command line as kong reads it.
+// program is the command line in the form that kong parses.
 type program struct {
 	JSON       bool   `name:"json" help:"Print only one JSON value on standard output."`
 	ConfigFile string `name:"config" placeholder:"FILE" help:"File with variables of the environment, one NAME=VALUE a line. The environment and the command line take precedence."`
@@ -82,19 +83,19 @@ type program struct {
 	Version     versionCommand     `cmd:"" help:"Print the version and build of this program."`
 }
 
-// console is a command's access to its process.
+// console gives a command access to its process.
 type console struct {
 	ctx      context.Context
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
-	// environment has the variables of the file of --config, and after them those of the process,
-	// which take precedence.
+	// environment contains the variables of the file of --config, followed by those of the
+	// process, which take precedence.
 	environment []string
 }
 
-// run is the program without its process: it gets arguments, an environment and two writers,
-// and returns the exit status.
+// run is the program without access to its process: it gets arguments, an environment and two
+// writers, and returns the exit status.
 func run(ctx context.Context, args, environment []string, out, diagnostics io.Writer) int {
 	var p program
 	if len(args) > 0 && args[0] == "help" {
@@ -103,7 +104,7 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 	exit := -1
 	command, environment, err := parse(&p, args, environment, out, diagnostics, func(code int) { exit = code })
 	if exit >= 0 {
-		return exit // help was printed
+		return exit // kong has printed the help
 	}
 	if err != nil {
 		complain(diagnostics, sentence(err))
@@ -112,8 +113,8 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment})
 }
 
-// parse reads the command line. Variables of a file and of the environment fill in what it
-// leaves out. It returns all variables.
+// parse reads the command line. Variables of a file and of the environment provide flags that it
+// omits. It returns all variables.
 func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
 	environment, err := withConfigFile(args, environment)
 	if err != nil {
@@ -141,13 +142,13 @@ func execute(command *kong.Context, c *console) int {
 	}
 	complain(c.err, explain(command, err))
 	if errors.Is(err, passerelle.Invalid) {
-		return misused // the same call will stay wrong
+		return misused // the same call would fail again
 	}
 	return failed
 }
 
-// complain writes an error as one line, even when a driver or another program used several,
-// because readers treat each line as an error.
+// complain writes an error as one line, even when its text has several, because readers treat
+// each line as an error.
 func complain(diagnostics io.Writer, text string) {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -167,8 +168,8 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// explain is the sentence of an error. It begins with the flag, where that has another name
-// than the field of the interface.
+// explain returns the sentence of an error. It begins with the flag when the flag has another
+// name than the field of the API.
 func explain(command *kong.Context, err error) string {
 	var wrong *passerelle.Error
 	if !errors.As(err, &wrong) {
@@ -206,8 +207,8 @@ const description = `An open service for banking data and payment initiation.
 Every flag has a twin in the environment: --base-url is PASSERELLE_BASE_URL. The exit status is 0, 1 when the command
 failed, or 2 when it was called wrongly.`
 
-// environmentResolver gives every flag its twin: --base-url is
-// PASSERELLE_BASE_URL. A flag on the command line wins.
+// environmentResolver gives every flag an environment variable: --base-url is
+// PASSERELLE_BASE_URL. A flag on the command line takes precedence.
 func environmentResolver(environment []string) kong.Resolver {
 	values := map[string]string{}
 	for _, pair := range environment {
@@ -227,7 +228,7 @@ const (
 	testPrefix     = variablePrefix + "TEST_"
 )
 
-// variable is the twin of a flag. Help is asked for on the command line only.
+// variable is the environment variable of a flag. The flag for help has none.
 func variable(flag *kong.Flag) string {
 	if flag.Name == "help" {
 		return ""
@@ -235,8 +236,8 @@ func variable(flag *kong.Flag) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 }
 
-// unknownVariables refuses a misspelt variable, which would otherwise be a
-// setting that silently does nothing. Variables for tests are left alone.
+// unknownVariables refuses a misspelt variable, which would otherwise have no effect without any
+// message. Variables for tests are ignored.
 func unknownVariables(app *kong.Application, environment []string) error {
 	known := map[string]bool{}
 	collectVariables(app.Node, known)
@@ -262,11 +263,11 @@ func logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-// meter shows on the diagnostics how far long work has got.
+// meter shows the progress of long work on the diagnostic output.
 func (c *console) meter(work string) *progress.Meter { return progress.Start(c.err, c.json, work) }
 
-// show prints a result: as JSON when asked, otherwise as lines of a name and a
-// value for a person.
+// show prints a result: as JSON when requested, otherwise as lines of a name and a value for
+// people.
 func (c *console) show(result any) error {
 	if c.json {
 		encoder := json.NewEncoder(c.out)
@@ -288,8 +289,9 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without empty ones. It prints a number
-// that is zero, unless omitempty is set: that none are due is an answer.
+// showOne prints the fields of a struct by their JSON names, without empty ones. It prints a
+// zero number, unless omitempty is set, because zero may be the answer, for example to the
+// question how many are due.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()

@@ -28,7 +28,7 @@ type maintenanceView struct {
 	Since string `json:"since,omitempty"`
 }
 
-// Run closes the API. Closing it again changes nothing.
+// Run closes the API. When it is already closed, nothing changes.
 func (maintenanceOn) Run(c *console, m *maintenanceCommand) error {
 	return m.change(c, func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
 }
@@ -38,7 +38,7 @@ func (maintenanceOff) Run(c *console, m *maintenanceCommand) error {
 	return m.change(c, (*store.Tx).EndMaintenance)
 }
 
-// Run changes nothing.
+// Run only reads the state.
 func (maintenanceStatus) Run(c *console, m *maintenanceCommand) error {
 	return m.do(c, nil, func(db *store.DB) (any, error) { return maintenanceState(c, db) })
 }

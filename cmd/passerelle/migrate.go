@@ -20,13 +20,13 @@ type schemaView struct {
 
 var upToDate = schemaView{"up to date"}
 
-// pendingView is a migration as it is printed before it is applied.
+// pendingView is a migration in printed form before it is applied.
 type pendingView struct {
 	Migration  string `json:"migration"`
 	Statements string `json:"statements"`
 }
 
-// dryRun prints what would be applied to a database that exists.
+// dryRun prints the migrations that would be applied to an existing database.
 func (m *migrateCommand) dryRun(c *console) error {
 	if err := m.exists(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (m *migrateCommand) dryRun(c *console) error {
 	return c.show(views(pending, func(p database.PendingMigration) pendingView { return pendingView{p.Name, p.Statements} }))
 }
 
-// Run brings the schema up to date. It is the only command that creates a missing database.
+// Run applies all migrations. It is the only command that creates a missing database.
 func (m *migrateCommand) Run(c *console) error {
 	if m.DryRun {
 		return m.dryRun(c)

@@ -21,8 +21,8 @@ type operatorCommand struct {
 	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove an operator's second factor, and end their sessions."`
 }
 
-// operatorView is an operator as it is printed, in UTC. Password is known only
-// to the command that makes it.
+// operatorView is an operator in printed form, with times in UTC. Only the command that
+// generates the password has it.
 type operatorView struct {
 	ID           store.OperatorID `json:"id"`
 	Name         string           `json:"name"`
@@ -54,7 +54,7 @@ func (g *operatorCommand) change(c *console, do func(*operators.Operators) (oper
 	})
 }
 
-// operatorNamed is the argument of the commands about one operator.
+// operatorNamed is the argument of the commands that act on one operator.
 type operatorNamed struct {
 	Name string `arg:"" help:"Name of the operator."`
 }
@@ -86,7 +86,7 @@ func (operatorList) Run(c *console, g *operatorCommand) error {
 
 type operatorPassword struct{ operatorNamed }
 
-// Run makes a new password.
+// Run generates a new password.
 func (n *operatorPassword) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		return a.ResetPassword(c.ctx, n.Name)
@@ -99,7 +99,7 @@ type (
 	operatorTOTPReset struct{ operatorNamed }
 )
 
-// Run keeps an operator out.
+// Run disables an operator.
 func (n *operatorDisable) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Disable(c.ctx, n.Name)
@@ -107,7 +107,7 @@ func (n *operatorDisable) Run(c *console, g *operatorCommand) error {
 	})
 }
 
-// Run lets an operator in again.
+// Run enables an operator again.
 func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Enable(c.ctx, n.Name)

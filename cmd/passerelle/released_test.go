@@ -87,7 +87,7 @@ func emptyDatabase(t *testing.T) string {
 	return empty.String()
 }
 
-// passes runs a command, which has to succeed.
+// passes runs a command and expects success.
 func passes(t *testing.T, args ...string) {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
@@ -122,9 +122,8 @@ func upgrade(t *testing.T, folder, database string) {
 	checks()
 }
 
-// goesOn: the application of the release reads its payments and makes another. The service runs
-// until the background work of an upgrade is done.
-func goesOn(t *testing.T, folder, database string, done func() bool) {
+// goesOn: the application of the release reads its payments and creates another one.
+func goesOn(t *testing.T, folder, database string) {
 	t.Helper()
 	said, stop := started(t, "dev", "--json", "--data", folder, "--database", database, "--listen", "127.0.0.1:0")
 	defer func() {
@@ -164,7 +163,7 @@ func goesOn(t *testing.T, folder, database string, done func() bool) {
 	}
 }
 
-// ask calls the interface: with a form, with JSON, or only to read.
+// ask calls the API: with a form, with JSON, or with a read.
 func ask(t *testing.T, address, token string, body any, into any) {
 	t.Helper()
 	method, kind, text := http.MethodPost, "application/json", ""

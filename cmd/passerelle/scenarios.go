@@ -8,7 +8,7 @@ import (
 
 type scenariosCommand struct{}
 
-// Run prints what the sandbox can do: as JSON, or as the page of the documentation.
+// Run prints the scenarios of the sandbox: as JSON, or as the page of the documentation.
 func (scenariosCommand) Run(c *console) error {
 	if c.json {
 		return c.show(struct {

@@ -25,7 +25,7 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// shutdownTimeout is how long dev drains. serve has a flag for it.
+// shutdownTimeout is the drain time of dev. serve has a flag for it.
 const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
@@ -73,7 +73,7 @@ func (s *serveCommand) Run(c *console) error {
 	})
 }
 
-// serving is the output of serve when it is ready.
+// serving is the output of serve once it is ready.
 type serving struct {
 	BaseURL string `json:"base_url"`
 	Listen  string `json:"listen"`
@@ -88,7 +88,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if s.Database == "" {
 		return service.Config{}, passerelle.MissingField("--database", "name a database, or with --database-file a file that does")
 	}
-	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // the database has the kind of the domain
+	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // the database contains the real kind of the domain
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}
@@ -128,10 +128,10 @@ func ownFiles(database string) string {
 	return folder
 }
 
-// mailer is the mail server that flags name, or nil when they name none.
+// mailer is the mail server that the flags define, or nil when they define none.
 func mailer(address, from string) (service.Mailer, error) {
 	if address == "" && from == "" {
-		return nil, nil //nolint:nilnil // without one, mails wait
+		return nil, nil //nolint:nilnil // without a mail server, mails wait
 	}
 	server, err := mail.NewServer(address, from)
 	if err != nil {
@@ -140,9 +140,9 @@ func mailer(address, from string) (service.Mailer, error) {
 	return server, nil
 }
 
-// firstDomain creates the first domain in a new database. It is live, because a sandbox is
-// created on purpose, with the domain command. Later starts move it to their base URL; the old
-// URL then leads nowhere.
+// firstDomain creates the first domain in a new database. The domain is live, because operators
+// create a sandbox explicitly, with the domain command. Later starts move it to their base URL.
+// The old URL then leads to no domain.
 func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	all, err := running.DB.Domains(c.ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ type bounds struct {
 	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`
 }
 
-// outbound has the flags that open networks to webhooks, for every sender of requests.
+// outbound contains the flags for the networks to which requests may be sent.
 type outbound struct {
 	AllowNetworks []string `help:"Private networks that may receive webhooks, as CIDR."`
 	AllowPorts    []uint16 `help:"Ports that may receive webhooks (default: all)."`
@@ -200,7 +200,8 @@ func networks(flag string, texts []string) ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
-// refuseOpenDatabase keeps payment data off an unencrypted network.
+// refuseOpenDatabase refuses a database connection that would send payment data over a network
+// without encryption.
 func refuseOpenDatabase(address string) error {
 	err := database.CheckTransport(address)
 	if errors.Is(err, database.ErrOpenTransport) {

@@ -24,7 +24,7 @@ import (
 // function that stops it and returns the exit status.
 func started(t testing.TB, args ...string) (said map[string]any, stop func() int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background()) // it outlives the function of a test with parallel parts
+	ctx, cancel := context.WithCancel(context.Background()) // it outlives the function of a test with parallel subtests
 	out, in := io.Pipe()
 	exited := make(chan int, 1)
 	go func() {
@@ -128,7 +128,7 @@ func TestDevKeepsItsCredentials(t *testing.T) {
 	}
 }
 
-// A password that the first operator changed is not taken back by a restart.
+// A restart does not change a password that the first operator has changed.
 func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	for _, want := range []func(string) bool{func(s string) bool { return s != "" }, func(s string) bool { return s == "" }, func(s string) bool { return s == "" }} {
@@ -188,8 +188,7 @@ func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	}
 }
 
-// Dev goes from one database to another and back, and loses the credentials of
-// none.
+// dev switches from one database to another and back, and loses the credentials of neither.
 func TestDevKeepsTheCredentialsOfEachDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, other string) {
 		data := filepath.Join(t.TempDir(), "data")
@@ -238,7 +237,7 @@ func TestDevMakesNoKeysBesideADatabaseInUse(t *testing.T) {
 // refuses runs a command that must fail with a reason.
 func refuses(t *testing.T, args []string, why string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should it serve after all
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves although it should fail
 	defer cancel()
 	var out, diagnostics bytes.Buffer
 	status := run(ctx, args, nil, &out, &diagnostics)
@@ -279,7 +278,7 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 			for flag, value := range safe {
 				args = append(args, flag+"="+value)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should it serve after all
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves although it should fail
 			defer cancel()
 			var out, diagnostics bytes.Buffer
 			status := run(ctx, append(args, test.flag+"="+test.value), nil, &out, &diagnostics)
@@ -302,8 +301,8 @@ func TestServeTakesItsFlagsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestHealthcheckAsksTheService: alive and ready are two questions, with and without a host in
-// the address.
+// TestHealthcheckAsksTheService: the command checks liveness and readiness, with and without a
+// host in the address.
 func TestHealthcheckAsksTheService(t *testing.T) {
 	database := "sqlite:" + filepath.Join(t.TempDir(), "bank.db")
 	said, stop := started(t, "serve", "--json", "--database", database,
@@ -334,7 +333,8 @@ func TestHealthcheckAsksTheService(t *testing.T) {
 	check(failed, "--ops-listen", ops)
 }
 
-// TestServeNotifiesSystemd: when it is ready, while it is alive, and when it stops.
+// TestServeNotifiesSystemd: the service notifies systemd when it is ready, while it is alive,
+// and when it stops.
 func TestServeNotifiesSystemd(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "300000")
 	_, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTestbankCommand starts the banks, calls their pages and their control interface, and
-// stops them. A second start in the same folder finds all data.
+// TestTestbankCommand starts the banks, calls their pages and their control API, and stops them.
+// A second start in the same folder finds all data.
 func TestTestbankCommand(t *testing.T) {
 	data := t.TempDir()
 	const free = "127.0.0.1:0"
@@ -40,7 +40,7 @@ func TestTestbankCommand(t *testing.T) {
 	}
 }
 
-// TestTestbankCertsCommand makes certificates and leaves existing ones alone.
+// TestTestbankCertsCommand makes certificates and does not change existing ones.
 func TestTestbankCertsCommand(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
 	var out bytes.Buffer

@@ -16,8 +16,8 @@ type tokenCommand struct {
 	Delete tokenDelete `cmd:"" help:"Revoke a token of any kind."`
 }
 
-// tokenView is a token as it is printed. Token is the text of the token, which is known only
-// when the token is created.
+// tokenView is a token in printed form. Token is the text of the token. Only the command that
+// creates the token has it.
 type tokenView struct {
 	ID      int64  `json:"id"`
 	Kind    string `json:"kind"`
@@ -58,7 +58,7 @@ func (n *tokenCreate) issue(c *console, d target) (access.Grant, error) {
 
 type tokenList struct{}
 
-// Run lists the operator's tokens, revoked ones included.
+// Run lists the operator's tokens, including revoked ones.
 func (tokenList) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Tokens(c.ctx, store.TokenFilter{Domain: d.domain.ID}, store.Window{Descending: true, Limit: math.MaxInt32})
@@ -73,7 +73,7 @@ type tokenDelete struct {
 	ID int64 `arg:"" help:"Id of the token."`
 }
 
-// Run revokes a token. A revoked token is not found.
+// Run revokes a token. An already revoked token is not found.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)

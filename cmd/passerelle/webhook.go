@@ -34,7 +34,7 @@ type webhookCommand struct {
 	Auth     webhookAuth     `cmd:"" help:"Manage authentication providers, by which receivers recognise the service's requests."`
 }
 
-// withKeys is at for commands that read or write signing secrets.
+// withKeys is like at, for commands that read or write signing secrets.
 func (g *webhookCommand) withKeys(c *console, command func(target) (any, error)) error {
 	ring, err := openKeys(g.KeyFile)
 	if err != nil {
@@ -43,13 +43,13 @@ func (g *webhookCommand) withKeys(c *console, command func(target) (any, error))
 	return g.sealed(c, ring, command)
 }
 
-// registry has the use cases of registration and sends nothing. It logs changes to standard
+// registry returns the use cases of registration, and sends nothing. It logs changes to standard
 // error.
 func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
-// webhookView is a webhook as it is printed.
+// webhookView is a webhook in printed form.
 type webhookView struct {
 	ID       passerelle.WebhookID `json:"id"`
 	Event    webhook.Event        `json:"event"`
@@ -66,7 +66,7 @@ type webhookView struct {
 	Success  string               `json:"last_success,omitempty"`
 	Failure  string               `json:"last_failure,omitempty"`
 	NextTry  string               `json:"next_try,omitempty"`
-	// Of the last 24 hours, and only when one webhook is shown.
+	// For the last 24 hours, and only when one webhook is printed.
 	Requests int64  `json:"requests_24h,omitempty"`
 	Failed   int64  `json:"failed_24h,omitempty"`
 	Average  int64  `json:"average_duration_ms,omitempty"`
@@ -131,7 +131,7 @@ type oneWebhook struct {
 	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
 }
 
-// at runs a command about the webhook, even a deleted one.
+// at runs a command for the webhook, including a deleted one.
 func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store.Webhook) (any, error)) error {
 	return g.at(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)
@@ -144,7 +144,7 @@ func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store
 
 type webhookShow struct{ oneWebhook }
 
-// Run prints a webhook, deleted ones included, with the results of its requests.
+// Run prints a webhook, including deleted ones, with the results of its requests.
 func (s *webhookShow) Run(c *console, g *webhookCommand) error {
 	return s.at(c, g, func(d target, w store.Webhook) (any, error) {
 		found, err := d.db.Health(c.ctx, d.domain.ID, d.domain.Clock.Now(time.Now()), w.ID)
@@ -182,7 +182,7 @@ func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
 	return g.withKeys(c, func(d target) (any, error) { return d.changed(c, u.ID, change) })
 }
 
-// changed changes a webhook and shows it.
+// changed changes a webhook and prints it.
 func (d target) changed(c *console, id passerelle.WebhookID, change delivery.WebhookUpdate) (any, error) {
 	change.By = settings.ByCommand
 	w, err := d.registry().Update(c.ctx, d.domain, id, change)
@@ -194,7 +194,7 @@ func (d target) changed(c *console, id passerelle.WebhookID, change delivery.Web
 
 type webhookEnable struct{ oneWebhook }
 
-// Run lets a webhook go on.
+// Run enables a webhook again.
 func (e *webhookEnable) Run(c *console, g *webhookCommand) error {
 	no := false
 	return g.at(c, func(d target) (any, error) {
@@ -204,7 +204,7 @@ func (e *webhookEnable) Run(c *console, g *webhookCommand) error {
 
 type webhookDisable struct{ oneWebhook }
 
-// Run pauses a webhook.
+// Run disables a webhook.
 func (p *webhookDisable) Run(c *console, g *webhookCommand) error {
 	yes := true
 	return g.at(c, func(d target) (any, error) { return d.changed(c, p.ID, delivery.WebhookUpdate{Disabled: &yes}) })
@@ -212,7 +212,7 @@ func (p *webhookDisable) Run(c *console, g *webhookCommand) error {
 
 type webhookDelete struct{ oneWebhook }
 
-// Run ends a webhook.
+// Run deletes a webhook.
 func (r *webhookDelete) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand); err != nil {

@@ -23,8 +23,8 @@ type webhookAuth struct {
 	Verify authVerify `cmd:"" help:"Check the signature of a received request, and name what is wrong with it."`
 }
 
-// authView is a provider as it is printed. SecretKey is known only to the
-// commands that make one.
+// authView is a provider in printed form. Only the commands that generate the secret key have
+// it.
 type authView struct {
 	ID         int64  `json:"id"`
 	Type       string `json:"type"`
@@ -51,7 +51,7 @@ func (d target) viewAuth(a store.AuthProvider) authView {
 }
 
 // endpointFlags describe a token endpoint. Secrets come from files, because other users of the
-// machine see arguments and variables.
+// machine can see arguments and variables.
 type endpointFlags struct {
 	URL              *string `name:"url" placeholder:"URL" help:"Token endpoint of an oauth provider; https in a live domain."`
 	ClientID         *string `name:"client-id" placeholder:"ID" help:"The service's client id at the token endpoint."`
@@ -60,7 +60,7 @@ type endpointFlags struct {
 	PrivateCertFile  string  `placeholder:"FILE|-" help:"File with the certificate's private key in PEM, unencrypted, or - for standard input. An empty file removes it."`
 }
 
-// change is the change that the flags ask for.
+// change returns the change that the flags define.
 func (f endpointFlags) change() (delivery.EndpointChange, error) {
 	c := delivery.EndpointChange{URL: f.URL, ClientID: f.ClientID}
 	for _, file := range []struct {
@@ -80,14 +80,14 @@ func (f endpointFlags) change() (delivery.EndpointChange, error) {
 	return c, nil
 }
 
-// maxSecretFile is more than any secret, certificate or key that is accepted.
+// maxSecretFile is larger than any secret, certificate or key that is accepted.
 const maxSecretFile = 1 << 20
 
-// contentOf returns the text of a file or of standard input without a line break at the end;
-// nil without a name.
+// contentOf returns the text of a file or of standard input without a final line break; nil
+// without a name.
 func contentOf(name string) (*string, error) {
 	if name == "" {
-		return nil, nil //nolint:nilnil // nothing was asked for
+		return nil, nil //nolint:nilnil // no name was given
 	}
 	file := os.Stdin
 	if name != "-" {
@@ -187,7 +187,7 @@ type authDelete struct {
 	All bool   `help:"Delete all providers of the domain. Their webhooks send nothing until they have another."`
 }
 
-// Run ends a provider, or all.
+// Run deletes a provider, or all providers.
 func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	if (r.ID != nil) == r.All {
 		return passerelle.MissingField("id, --all", "give one of them")
@@ -201,7 +201,7 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// endedView is the output when all of something was deleted. Deleted is the instant.
+// endedView is the output when all objects of a kind were deleted. Deleted is the instant.
 type endedView struct {
 	Deleted string `json:"deleted"`
 }

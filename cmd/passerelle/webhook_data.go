@@ -13,7 +13,7 @@ import (
 	"passerelle/webhook"
 )
 
-// webhookDataView is a delivery as it is printed.
+// webhookDataView is a delivery in printed form.
 type webhookDataView struct {
 	ID        passerelle.DeliveryID `json:"id"`
 	Event     webhook.Event         `json:"event"`
@@ -33,7 +33,7 @@ func (d target) viewData(data store.WebhookData) webhookDataView {
 		ID: data.ID, Event: data.Event, Resource: data.Resource, User: data.User, State: data.State(), Created: d.moment(&data.Created),
 		Delivered: d.moment(data.Delivered), Attempts: data.Attempts,
 	}
-	if view.State == store.WebhookDropped { // a test that was accepted is given up as well
+	if view.State == store.WebhookDropped { // an accepted test is also given up
 		view.Dropped, view.Reason = d.moment(data.Dropped), data.DropReason
 	}
 	if data.Body != nil {
@@ -42,14 +42,14 @@ func (d target) viewData(data store.WebhookData) webhookDataView {
 	return view
 }
 
-// period is the flags of lists that can be bounded in time.
+// period contains the flags of lists that can be limited in time.
 type period struct {
 	MinDate string `placeholder:"YYYY-MM-DD" help:"Start at this day, month (YYYY-MM) or year (YYYY), in the domain's time zone."`
 	MaxDate string `placeholder:"YYYY-MM-DD" help:"Stop at the end of this day, month or year."`
 }
 
-// bounds are the first instant of a period and the first after it, zero where
-// it has no bound.
+// bounds returns the first instant of a period and the first instant after it, zero for no
+// limit.
 func (p period) bounds(zone *time.Location) (time.Time, time.Time, error) {
 	var (
 		from  time.Time
@@ -98,7 +98,7 @@ func (l *webhookData) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// attemptView is a request as it is printed.
+// attemptView is a request in printed form.
 type attemptView struct {
 	ID       int64                 `json:"id"`
 	Data     passerelle.DeliveryID `json:"id_webhook_data"`
@@ -152,8 +152,8 @@ type sending struct {
 	Loopback bool `help:"Allow addresses of this machine, as passerelle dev does."`
 }
 
-// send is withKeys for commands about a webhook that make a request. A delivery that was not
-// accepted is printed, and the command fails.
+// send is like withKeys, for commands that send a request to a webhook. When the delivery is not
+// accepted, it is printed and the command fails.
 func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(target, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
 	open, err := s.networks()
 	if err != nil {
@@ -181,7 +181,7 @@ func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, co
 	return err
 }
 
-// advice explains failures with flags that only the command line has.
+// advice explains failures that depend on flags of the command line.
 func (s sending) advice(made attemptView, w store.Webhook) string {
 	u, err := url.Parse(w.URL)
 	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !domains.Loopback(u.Host) {
@@ -236,7 +236,7 @@ type webhookRecover struct {
 	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Make everything undelivered since this time due, in the domain's time zone. A day YYYY-MM-DD also works."`
 }
 
-// recoverView is how much is due.
+// recoverView is the number of due events.
 type recoverView struct {
 	Due int64 `json:"due"`
 }
@@ -253,7 +253,7 @@ func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// eventView is an event of the catalogue as it is printed.
+// eventView is an event of the catalogue in printed form.
 type eventView struct {
 	Event       webhook.Event   `json:"event"`
 	ID          int             `json:"id"`

@@ -24,7 +24,7 @@ type signatureCheckView struct {
 	Reason string `json:"reason"`
 }
 
-// errNotValid is the error after an invalid signature was printed.
+// errNotValid is the error after the result "not valid" was printed.
 var errNotValid = errors.New("the signature is not valid")
 
 // Run checks a signature.
@@ -46,7 +46,7 @@ func (v *authVerify) Run(c *console, g *webhookCommand) error {
 	return err
 }
 
-// body is the body as it is: unlike a secret it may end in a line break.
+// body returns the body unchanged. Unlike a secret, it may end in a line break.
 func (v *authVerify) body() (string, error) {
 	file := os.Stdin
 	if v.BodyFile != "-" {
