@@ -6,8 +6,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// SumAmounts adds two amounts of one currency. The sum is nil when an amount is unknown, or
-// when it has more digits than a decimal holds.
+// SumAmounts adds two amounts of one currency. The sum is nil when an amount is unknown, or when
+// the sum has more digits than a decimal can hold.
 func SumAmounts(a, b *decimal.Decimal) *decimal.Decimal {
 	if a == nil || b == nil {
 		return nil
@@ -19,8 +19,8 @@ func SumAmounts(a, b *decimal.Decimal) *decimal.Decimal {
 	return &sum
 }
 
-// Movement is the money that accounts of one currency received on a day, and the money that
-// left them, which is zero or less. Nil is a sum that is too long.
+// Movement is the money that accounts of one currency received on a day, and the money that left
+// them, which is zero or less. A sum that has too many digits is nil.
 type Movement struct {
 	Day     Date
 	In, Out *decimal.Decimal
@@ -34,9 +34,9 @@ type Balance struct {
 	End, In, Out, Net *decimal.Decimal
 }
 
-// DailyBalances returns the balances at the end of each day from first to last. The accounts
-// have the balance present after all movements. The movements are in the order of their days,
-// from the first day on. Those after the last day are subtracted.
+// DailyBalances returns the balances at the end of each day from first to last. present is the
+// balance of the accounts after all movements. The movements are ordered by day, from the first
+// day on. Movements after the last day are subtracted.
 func DailyBalances(present *decimal.Decimal, movements []Movement, first, last Date) []Balance {
 	var days []Balance
 	end := present

@@ -14,7 +14,7 @@ func amount(text string) *decimal.Decimal {
 	return &d
 }
 
-// The balance at the end of a day is the present one without the movements since.
+// The balance at the end of a day is the present balance without the later movements.
 func TestDailyBalances(t *testing.T) {
 	day := func(n int) passerelle.Date {
 		d, _ := passerelle.ParseDate("date", "2026-02-27")

@@ -9,11 +9,11 @@ import (
 // AccountType is the kind of a bank account, by its name in the interface.
 type AccountType string
 
-// AccountTypeDetails describes an account type. Number is its id_type.
+// AccountTypeDetails describes an account type. Number is its id_type in the API.
 type AccountTypeDetails struct {
 	Type   AccountType
 	Number int64
-	// Parent is the type it is a kind of, or empty.
+	// Parent is the more general type, or empty.
 	Parent AccountType
 	// Invest reports whether the account holds investments.
 	Invest bool
@@ -24,7 +24,7 @@ type AccountTypeDetails struct {
 // UnknownAccount is the type of an account whose type is unknown.
 const UnknownAccount AccountType = "unknown"
 
-// The numbers of accountTypes never change: they are ids on the wire.
+// The numbers of accountTypes never change, because they are ids in the API.
 var accountTypes = []AccountTypeDetails{
 	{"article83", 1, "", true, "Article 83", "Article 83 plans"},
 	{"capitalisation", 2, "", true, "Capitalisation contract", "Capitalisation contracts"},
@@ -62,7 +62,7 @@ var accountTypes = []AccountTypeDetails{
 // AccountTypes lists the types by their numbers.
 func AccountTypes() []AccountTypeDetails { return append([]AccountTypeDetails(nil), accountTypes...) }
 
-// Details describes the type. A type that is not in the interface is unknown.
+// Details describes the type. A type that the API does not have is unknown.
 func (t AccountType) Details() AccountTypeDetails {
 	for _, known := range accountTypes {
 		if known.Type == t {
@@ -85,16 +85,11 @@ const (
 	Association  Usage = "ASSO"
 )
 
-// AccountDetails has an institution's details of a bank account. Empty text, the zero date
-// and nil mean that it gives none.
-//
-// Details are stored as one JSON value, with a digest by which the next read finds what changed. So
-// a new field needs no column, but the JSON option omitzero: without it the digest of every stored
-// row changes, and the next sync reports them all. The same holds for all details that
-// institutions give.
+// AccountDetails has an institution's details of a bank account. Empty text, the zero date and
+// nil mean that the institution reports no value.
 type AccountDetails struct {
-	// Key is the institution's own name for the account. It never changes, so that the next read
-	// finds the account by it. It is unique within the connection.
+	// Key is the institution's own key for the account. It never changes, because the next read
+	// recognises the account by it. It is unique within the connection.
 	Key string
 	// Parent is the key of the account that a card is settled on.
 	Parent          string
@@ -120,19 +115,18 @@ type BankAccount struct {
 	Source     SourceID
 	ParentID   AccountID
 	AccountDetails
-	// CustomName is the name that the person chose. The institution's name does not overwrite
-	// it.
+	// CustomName is the name that the user chose. The institution's name does not overwrite it.
 	CustomName string
-	// Display and Bookmarked are set by the person.
+	// Display and Bookmarked are set by the user.
 	Display, Bookmarked bool
-	// Disabled is the instant from which the person withholds the account, nil while they share it.
-	// A discovered account is withheld from its discovery on.
+	// Disabled is the instant since which the user does not share the account, nil while the
+	// user shares it. A newly found account is disabled from that time on.
 	Disabled *time.Time
-	// Deleted is when the institution no longer showed it.
+	// Deleted is the time at which the institution no longer listed it.
 	Deleted    *time.Time
 	LastUpdate *time.Time
 	Error      ConnectionState
-	// CoveredFrom is the first day whose transactions were all read.
+	// CoveredFrom is the first day from which all transactions were read.
 	CoveredFrom Date
 	// Worth is the value of the investments, nil when the account has none.
 	Worth *Worth

@@ -2,8 +2,8 @@ package passerelle
 
 import "strings"
 
-// bankCodes are the types by the beginnings of the bank transaction codes of ISO 20022, the
-// longer ones first.
+// bankCodes maps prefixes of the bank transaction codes of ISO 20022 to types, longer prefixes
+// first.
 var bankCodes = []struct {
 	code string
 	kind TransactionType
@@ -26,7 +26,7 @@ var bankCodes = []struct {
 }
 
 // TypeOfBankCode returns the type of a transaction by its bank transaction code of ISO 20022,
-// such as PMNT-RCDT-ESCT. It is empty when the code has no such part.
+// such as PMNT-RCDT-ESCT. It is empty when no prefix of the code is known.
 func TypeOfBankCode(code string) TransactionType {
 	for _, one := range bankCodes {
 		if strings.HasPrefix(code, one.code) {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// CategoryID identifies a category of transactions, one of the interface or one that a person
+// CategoryID identifies a category of transactions: a built-in category or one that a user
 // created.
 type CategoryID int64
 
 const (
 	// Uncategorized is the number of no category.
 	Uncategorized CategoryID = 9998
-	// FirstOwnCategory is where the numbers of people's own categories begin.
+	// FirstOwnCategory is the first number of categories that users created.
 	FirstOwnCategory CategoryID = 10_000
 )
 
-// Category is a kind of transactions. Code is the name in transactions: the parent, if any, a
-// point, and the category.
+// Category is a kind of transactions. Code is the name of the category in transactions: the
+// parent, if any, a point, and the category.
 type Category struct {
 	ID     CategoryID
 	Code   string
@@ -27,7 +27,7 @@ type Category struct {
 	// that are often refunded.
 	Income, Refundable bool
 	Color              string
-	// User is the person who created the category; zero for categories of the interface.
+	// User is the user who created the category; zero for built-in categories.
 	User UserID
 }
 
@@ -83,11 +83,10 @@ func CategoryByID(id CategoryID) (Category, bool) {
 	return Category{}, false
 }
 
-// ownPrefix begins the codes of people's own categories.
+// ownPrefix is the prefix of the codes of categories that users created.
 const ownPrefix = "own-"
 
-// OwnCode is the code of a category that a person made below another one, or
-// below none.
+// OwnCode is the code of a category that a user created, with or without a parent.
 func OwnCode(id CategoryID, parent Category) string {
 	code := ownPrefix + strconv.FormatInt(int64(id), 10)
 	if parent.ID == 0 {
@@ -116,8 +115,8 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
-// labelWords maps words, in capitals, to the category of transactions whose label has the word. The
-// first match counts, so longer words come before words that they contain.
+// labelWords maps words, in capitals, to the category of transactions whose label contains the
+// word. The first match is used, so longer words come before words that they contain.
 var labelWords = []struct{ word, code string }{
 	{"SALAIRE", "income.salary"},
 	{"SALARY", "income.salary"},
@@ -160,8 +159,8 @@ var typeCategories = map[TransactionType]string{
 	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
 }
 
-// Categorize finds the category of a transaction by the words of its label, and otherwise by
-// its type. It returns none when neither helps.
+// Categorize finds the category of a transaction by the words of its label, and otherwise by its
+// type. It returns none when neither matches a category.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

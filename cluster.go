@@ -11,8 +11,8 @@ import (
 // ClusterID identifies a cluster.
 type ClusterID int64
 
-// Cluster is a series of transactions of an account that come back: much the
-// same amount under the same label, at much the same interval.
+// Cluster is a series of similar transactions of an account: about the same amount with the same
+// label, at about the same interval.
 type Cluster struct {
 	ID      ClusterID
 	Account AccountID
@@ -28,7 +28,7 @@ type Cluster struct {
 	Enabled   bool
 }
 
-// Recurrence is a cluster as it is found among transactions.
+// Recurrence is a cluster in the form in which it is found among transactions.
 type Recurrence struct {
 	Cluster
 	Transactions []TransactionID
@@ -46,8 +46,8 @@ const (
 	slackParts     = 4
 )
 
-// Recurrences finds the series among transactions of one account, in the order
-// of their keys. Those to come have no part in it.
+// Recurrences finds the series among transactions of one account, in the order of their keys.
+// Coming transactions are ignored.
 func Recurrences(all []Transaction) []Recurrence {
 	alike := map[string][]Transaction{}
 	for _, t := range all {
@@ -66,11 +66,11 @@ func Recurrences(all []Transaction) []Recurrence {
 	return found
 }
 
-// maxClusterKey bounds a key, in bytes.
+// maxClusterKey limits the length of a key, in bytes.
 const maxClusterKey = 200
 
-// clusterKey has the letters of a label in capitals, and the direction of the money. It is
-// empty without letters.
+// clusterKey consists of the letters of a label in capitals, and the direction of the money. It
+// is empty without letters.
 func clusterKey(t Transaction) string {
 	letters := strings.Join(strings.FieldsFunc(strings.ToUpper(t.TransactionDetails.Wording), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
 	if letters == "" || len(letters) > maxClusterKey {
@@ -102,8 +102,8 @@ func recurrence(key string, list []Transaction) (Recurrence, bool) {
 	return r, true
 }
 
-// interval returns the median number of days between transactions in order, and whether all
-// intervals are near it.
+// interval returns the median number of days between ordered transactions, and whether all
+// intervals are close to it.
 func interval(list []Transaction) (int, bool) {
 	var median int
 	if len(list) < minOccurrences {
@@ -121,7 +121,7 @@ func interval(list []Transaction) (int, bool) {
 
 func daysBetween(a, b Date) int { return int(b.utc().Sub(a.utc()).Hours() / 24) }
 
-// meanValue returns the mean of the values, and whether all are near it.
+// meanValue returns the mean of the values, and whether all values are close to it.
 func meanValue(list []Transaction) (decimal.Decimal, bool) {
 	var mean decimal.Decimal
 	sum := &decimal.Zero

@@ -17,11 +17,12 @@ const (
 	GraphicContrast = 3
 )
 
-// Ground is the background of texts by day on all pages, except where it is white.
+// Ground is the background of texts on all pages in the light colour scheme, where it is not
+// white.
 var Ground = Color{0xf2, 0xf5, 0xf4}
 
-// ParseColor reads six hexadecimal digits with or without #. It fails with Invalid on the field
-// for anything else.
+// ParseColor reads six hexadecimal digits with or without #. It fails with Invalid for the field
+// for any other text.
 func ParseColor(field, s string) (Color, error) {
 	digits := strings.TrimPrefix(s, "#")
 	if parts, err := hex.DecodeString(digits); err == nil && len(parts) == 3 {
@@ -30,17 +31,17 @@ func ParseColor(field, s string) (Color, error) {
 	return Color{}, InvalidField(field, "must be six hexadecimal digits, as #1a2b3c")
 }
 
-// String is the colour as style sheets write it, such as #1a2b3c.
+// String is the colour in the form of style sheets, such as #1a2b3c.
 func (c Color) String() string { return fmt.Sprintf("#%02x%02x%02x", c.Red, c.Green, c.Blue) }
 
 // CheckSeen fails with Invalid on the field for a colour with too little contrast against the
-// ground. The message has the ratio and the required ratio.
+// ground. The message contains the contrast ratio and the required ratio.
 func (c Color) CheckSeen(field string, needed float64) error {
 	has := c.Contrast(Ground)
 	if has >= needed {
 		return nil
 	}
-	// Cut, not rounded: a refused ratio must not look sufficient.
+	// The ratio is cut and not rounded, so that a refused ratio does not look sufficient.
 	return InvalidField(field, "%s has a contrast of %.2f:1 with the ground of the pages, %s, and needs %.1f:1 to be seen (WCAG 2.2): choose a darker colour",
 		c, math.Floor(has*100)/100, Ground, needed)
 }
@@ -65,7 +66,7 @@ func linear(part uint8) float64 {
 	return math.Pow((share+0.055)/1.055, 2.4)
 }
 
-// Mix returns the colour with a share of another colour, in hundredths.
+// Mix returns the colour mixed with a share of another colour, in hundredths.
 func (c Color) Mix(other Color, hundredths int) Color {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*(100-hundredths) + int(b)*hundredths) / 100) }
 	return Color{mix(c.Red, other.Red), mix(c.Green, other.Green), mix(c.Blue, other.Blue)}

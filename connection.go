@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// ConnectionState is the reason why a connection cannot be synchronised. The zero value is
-// success, null on the wire.
+// ConnectionState is the reason why a connection cannot be synchronised. The zero value means
+// success, and is null in the API.
 type ConnectionState string
 
-// The states of a connection. These are the codes of the API family; old programs know no
-// others.
+// The states of a connection. They are the codes of this API family, because older programs know
+// no others.
 const (
 	SCARequired                 ConnectionState = "SCARequired"
 	WebauthRequired             ConnectionState = "webauthRequired"
@@ -26,16 +26,16 @@ const (
 	NotSupported                ConnectionState = "notSupported"
 )
 
-// Resolution is who can end a state.
+// Resolution says who can end a state.
 type Resolution int
 
 // The resolutions.
 const (
-	// ByNobody is success, or a state that ends by itself.
+	// ByNobody is for success, and for a state that ends by itself.
 	ByNobody Resolution = iota
-	// ByPerson needs the person: unattended reads do not help.
+	// ByPerson needs the user: unattended reads do not end the state.
 	ByPerson
-	// ByRetry needs nobody: a later attempt of the service may end the state.
+	// ByRetry needs no person: a later attempt of the service may end the state.
 	ByRetry
 )
 
@@ -46,8 +46,7 @@ var connectionStates = map[ConnectionState]Resolution{
 	Wrongpass: ByPerson, RateLimiting: ByRetry, WebsiteUnavailable: ByRetry, Bug: ByRetry,
 }
 
-// ConnectionStates lists the states that keep a connection from being read, by
-// name.
+// ConnectionStates lists the states that prevent reading, by name.
 func ConnectionStates() []ConnectionState {
 	all := slices.Sorted(maps.Keys(connectionStates))
 	return slices.DeleteFunc(all, func(s ConnectionState) bool { return s == "" })
@@ -59,15 +58,14 @@ func (s ConnectionState) Known() bool {
 	return known
 }
 
-// Resolution returns who can end the state. The person resolves a wrong password. The service
-// still tries again now and then, because institutions err as well.
+// Resolution returns who can end the state. The user resolves a wrong password. The service
+// still tries again from time to time, because institutions also make mistakes.
 func (s ConnectionState) Resolution() Resolution { return connectionStates[s] }
 
-// AuthMechanism is how a person proves to an institution who they are.
+// AuthMechanism is the way in which a user authenticates to an institution.
 type AuthMechanism string
 
-// The mechanisms: secrets that pass through the service, or a page of the
-// institution's.
+// The mechanisms: secrets that pass through the service, or a page of the institution.
 const (
 	ByCredentials AuthMechanism = "credentials"
 	ByWebauth     AuthMechanism = "webauth"

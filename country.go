@@ -2,8 +2,8 @@ package passerelle
 
 import "strings"
 
-// ParseCountry accepts an ISO 3166-1 alpha-2 code in capitals. It fails with Invalid on the
-// field for anything else.
+// ParseCountry accepts an ISO 3166-1 alpha-2 code in capitals. It fails with Invalid for the
+// field for any other text.
 func ParseCountry(field, s string) (string, error) {
 	if !isCountry(s) {
 		return "", InvalidField(field, "must be an ISO 3166-1 country code of two capitals, such as FR")
@@ -17,8 +17,8 @@ func isCountry(s string) bool {
 
 func isUpper(b byte) bool { return 'A' <= b && b <= 'Z' }
 
-// countryCodes are the codes that ISO 3166-1 assigns officially. The spaces make two letters
-// match a complete code only.
+// countryCodes are the codes that ISO 3166-1 assigns officially. The spaces ensure that two
+// letters match only a complete code.
 const countryCodes = "" +
 	"AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI " +
 	"BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN " +

@@ -6,17 +6,17 @@ import (
 	cldr "github.com/bojanz/currency"
 )
 
-// Currency is an ISO 4217 code, or a customary code of a crypto asset. Accounts may hold crypto
-// assets; payments may not use them.
+// Currency is an ISO 4217 code, or a customary code of a crypto asset. Accounts may contain
+// crypto assets, but payments cannot use them.
 type Currency string
 
 // CurrencyDetails describes a currency to a reader.
 type CurrencyDetails struct {
 	// Name is the English name of ISO 4217.
 	Name string
-	// Symbol is the one used in English, and the code where there is none.
+	// Symbol is the symbol used in English, or the code when there is none.
 	Symbol string
-	// Prefix reports whether the symbol stands before the number in the currency's own country.
+	// Prefix reports whether the symbol precedes the number in the currency's own country.
 	Prefix bool
 	// Crypto reports whether the currency is not in ISO 4217.
 	Crypto bool
@@ -32,8 +32,8 @@ const (
 	crypto
 )
 
-// currencyRow holds what the CLDR data lack. Symbol and digits are set only for currencies that
-// the CLDR data do not have.
+// currencyRow contains data that CLDR lacks. Symbol and digits are set only for currencies that
+// CLDR does not have.
 type currencyRow struct {
 	name   string
 	after  bool
@@ -42,8 +42,8 @@ type currencyRow struct {
 	digits int
 }
 
-// Currencies has the currencies that an account may have, by code: active ones of ISO 4217, and
-// crypto assets.
+// Currencies returns the currencies that an account may have, by code: active ones of ISO 4217,
+// and crypto assets.
 func Currencies() []Currency {
 	var all []Currency
 	for code, row := range currencies {
@@ -56,8 +56,8 @@ func Currencies() []Currency {
 }
 
 // ParseCurrency accepts the upper-case code of an active ISO 4217 currency. It fails with
-// Invalid on the field for anything else. Withdrawn currencies and crypto assets cannot be paid
-// and are refused.
+// Invalid for the field for any other text. Withdrawn currencies and crypto assets are refused,
+// because payments cannot use them.
 func ParseCurrency(field, s string) (Currency, error) {
 	row, known := currencies[Currency(s)]
 	switch {
@@ -110,9 +110,9 @@ func (c Currency) symbol(row currencyRow) string {
 	return symbol
 }
 
-// currencies lists the active codes of ISO 4217 that denote money, those
-// withdrawn since 2025 and those that the euro replaced, which older data and
-// statement files still carry, and crypto assets.
+// currencies lists the active codes of ISO 4217 that denote money; codes withdrawn since 2025
+// and codes that the euro replaced, which older data and statement files still contain; and
+// crypto assets.
 var currencies = map[Currency]currencyRow{
 	"AED": {name: "UAE Dirham"},
 	"AFN": {name: "Afghani"},

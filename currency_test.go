@@ -41,7 +41,7 @@ func TestParseCurrency(t *testing.T) {
 	}
 }
 
-// Every currency of the CLDR data needs a name of ours, or it cannot be used.
+// Every currency in CLDR must have a name in this package, or it cannot be used.
 func TestEveryCurrencyHasAName(t *testing.T) {
 	for _, code := range cldr.GetCurrencyCodes() {
 		if details := passerelle.Currency(code).Details(); details.Name == code {

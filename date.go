@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Date is a day of the calendar, without a zone. The zero value is no date.
-// Dates are comparable with ==.
+// Date is a day of the calendar, without a zone. The zero value means no date. Dates are
+// comparable with ==.
 type Date struct {
 	year  int32
 	month uint8
 	day   uint8
 }
 
-// ParseDate reads YYYY-MM-DD with years 0001 to 9999. It fails with Invalid on the field for
-// anything else, including days that do not exist.
+// ParseDate reads YYYY-MM-DD with years 0001 to 9999. It fails with Invalid for the field for
+// any other text, including days that do not exist.
 func ParseDate(field, s string) (Date, error) {
 	d, ok := readDate(s)
 	if !ok {
@@ -23,7 +23,7 @@ func ParseDate(field, s string) (Date, error) {
 	return d, nil
 }
 
-// MarshalText writes the date as String does, and no date as nothing.
+// MarshalText returns the text of String. The zero date is empty.
 func (d Date) MarshalText() ([]byte, error) {
 	if d.IsZero() {
 		return nil, nil
@@ -31,7 +31,7 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the result of MarshalText.
 func (d *Date) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*d = Date{}
@@ -53,7 +53,7 @@ func readDate(s string) (Date, bool) {
 	return makeDate(year, time.Month(month), day), true
 }
 
-// readNumber is the value of a few decimal digits, or -1.
+// readNumber returns the value of a few decimal digits, or -1.
 func readNumber(s string) int {
 	if !isDigits(s) {
 		return -1
@@ -79,7 +79,7 @@ func DateOf(t time.Time, loc *time.Location) Date { return makeDate(t.In(loc).Da
 // IsZero reports whether there is no date.
 func (d Date) IsZero() bool { return d == Date{} }
 
-// String is YYYY-MM-DD, and "" for no date. ParseDate reads it back.
+// String is the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result.
 func (d Date) String() string {
 	if d.IsZero() {
 		return ""
@@ -88,21 +88,23 @@ func (d Date) String() string {
 		return d.utc().Format(time.DateOnly)
 	}
 	year, month, day := d.year, d.month, d.day
-	// By hand, since lists of transactions write little else.
+	// Written without a formatting library for speed, because lists of transactions consist
+	// mostly of dates.
 	return string([]byte{
 		byte('0' + year/1000), byte('0' + year/100%10), byte('0' + year/10%10), byte('0' + year%10), '-',
 		'0' + month/10, '0' + month%10, '-', '0' + day/10, '0' + day%10,
 	})
 }
 
-// Compare is negative when d is before other, zero when they are the same day,
-// positive when d is after. No date comes before all dates.
+// Compare is negative when d is before other, zero when they are equal, and positive when d is
+// after other. The zero date is before all others.
 func (d Date) Compare(other Date) int {
 	return cmp.Or(cmp.Compare(d.year, other.year), cmp.Compare(d.month, other.month), cmp.Compare(d.day, other.day))
 }
 
-// AddDays is the date that many days later, or earlier when negative. A zero date stays zero. A
-// result outside the years 0001 to 9999 is a valid Date that ParseDate would not read.
+// AddDays returns the date a number of days later, or earlier when the number is negative. A
+// zero date stays zero. A result outside of the years 0001 to 9999 is a valid Date that
+// ParseDate would not accept.
 func (d Date) AddDays(days int) Date {
 	if d.IsZero() {
 		return d
@@ -121,15 +123,15 @@ func (d Date) AddMonths(months int) Date {
 	return makeDate(year, month, min(int(d.day), daysIn(year, int(month))))
 }
 
-// Weekday is the day of the week. It has no meaning for no date.
+// Weekday is the day of the week. The result for the zero date has no meaning.
 func (d Date) Weekday() time.Weekday { return d.utc().Weekday() }
 
 func (d Date) utc() time.Time {
 	return time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, time.UTC)
 }
 
-// In is the first instant of the day in a zone: midnight, except where a
-// change of clocks skips midnight or makes it come twice.
+// In is the first instant of the day in a zone: midnight, except where a clock change skips
+// midnight or makes it occur twice.
 func (d Date) In(loc *time.Location) time.Time {
 	midnight := time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, loc)
 	change, next := midnight.ZoneBounds()
@@ -145,8 +147,8 @@ func (d Date) In(loc *time.Location) time.Time {
 	return midnight
 }
 
-// earlierMidnight finds the first of two midnights where clocks were set back
-// at change, and is midnight itself everywhere else.
+// earlierMidnight returns the first of two midnights when clocks were set back at change, and
+// otherwise midnight itself.
 func earlierMidnight(d Date, midnight, change time.Time) time.Time {
 	before := change.Add(-time.Nanosecond)
 	if DateOf(before, midnight.Location()) != d {

@@ -2,26 +2,26 @@ package passerelle
 
 import "time"
 
-// FormatDateTime writes an instant in a zone as YYYY-MM-DD HH:MM:SS, without the name of the
+// FormatDateTime formats an instant in a zone as YYYY-MM-DD HH:MM:SS, without the name of the
 // zone and without a fraction.
 func FormatDateTime(t time.Time, loc *time.Location) string {
 	t = t.In(loc)
 	if year := t.Year(); year < 0 || year > 9999 {
 		return t.Format(time.DateTime)
 	}
-	// The standard layout is the same up to the T and the zone, and the library writes it
-	// fastest. Lists of transactions consist mostly of times.
+	// RFC 3339 differs only in the T and the zone, and the library formats it fastest. Speed
+	// matters because lists of transactions consist mostly of times.
 	text := t.AppendFormat(make([]byte, 0, len(time.RFC3339)), time.RFC3339)[:len(time.DateTime)]
 	text[len(time.DateOnly)] = ' '
 	return string(text)
 }
 
-// ParseDateTime reads exactly what FormatDateTime writes. Anything else, and a time that a
-// change of clocks skips in the zone, is an Invalid error on the field. For a time that occurs
+// ParseDateTime reads exactly the form of FormatDateTime. Any other text, and a time that a
+// clock change skips in the zone, is an Invalid error for the field. For a time that occurs
 // twice, it returns one of the two instants.
 func ParseDateTime(field, s string, loc *time.Location) (time.Time, error) {
-	// time.Parse also accepts fractions and hours of one digit. Writing the result back finds
-	// these and skipped times.
+	// time.Parse also accepts fractions and hours of one digit. Formatting the result again
+	// detects these and skipped times.
 	t, err := time.ParseInLocation(time.DateTime, s, loc)
 	if err != nil || FormatDateTime(t, loc) != s || t.Year() < 1 {
 		return time.Time{}, InvalidField(field, "must be an existing date and time in the form YYYY-MM-DD HH:MM:SS, such as 2024-03-01 09:30:00, in %s", loc)

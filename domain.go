@@ -3,26 +3,26 @@ package passerelle
 import "time"
 
 // Domain is one isolated tenant of the API, with its own base URL, clients, users and settings.
-// Every stored row belongs to one.
+// Every stored row belongs to a domain.
 type Domain struct {
 	ID   DomainID
 	Name string
 	Kind DomainKind
-	// BaseURL is the address root clients use, scheme and host and the
-	// version segment: "https://bank.example/2.0", without a trailing slash.
+	// BaseURL is the root of the API's addresses: scheme, host and version segment,
+	// "https://bank.example/2.0", without a trailing slash.
 	BaseURL string
-	// Created decides which behaviour applies where the interface
-	// specification changed over time.
+	// Created decides which behaviour applies in cases in which the interface specification has
+	// changed over time.
 	Created time.Time
 	Clock   Clock
 }
 
-// Clock turns real time into a domain's time. The zero value is real time. Only sandbox domains
-// have another clock.
+// Clock converts real time to a domain's time. The zero value leaves real time unchanged. Only
+// sandbox domains have another clock.
 type Clock struct {
 	// Offset is added to real time while the clock runs.
 	Offset time.Duration
-	// Frozen, when set, is the instant at which the clock stands still.
+	// Frozen, when set, is the instant at which the clock is stopped.
 	Frozen *time.Time
 }
 

@@ -2,22 +2,22 @@ package passerelle
 
 import "regexp"
 
-// maxEmail is the longest address that every mail server takes, and maxMailbox
-// how much of it may be in front of the @ (RFC 5321, 4.5.3.1).
+// maxEmail is the longest address that every mail server accepts, and maxMailbox the longest
+// part before the @ (RFC 5321, 4.5.3.1).
 const (
 	maxEmail   = 254
 	maxMailbox = 64
 )
 
 // email is the plain form of an address: dots between words, an @, the name of a host. RFC 5321
-// also allows quotes, comments and addresses of hosts. No mailbox needs these, and mail
-// programs read them differently.
+// also allows quotes, comments and addresses of hosts. No mailbox needs these, and mail programs
+// parse them differently.
 var email = regexp.MustCompile("^([a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*)@" +
 	`[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
 
-// IsEmail reports whether s is an e-mail address that can be written unchanged into a header
-// and an SMTP command: ops@bank.example, in ASCII, at most 254 characters, without a name,
-// quotes or comments. Whether it exists is not known.
+// IsEmail reports whether s is an e-mail address that can be written unchanged into a header and
+// an SMTP command: ops@bank.example, in ASCII, at most 254 characters, without a name, quotes or
+// comments. It does not check whether the address exists.
 func IsEmail(s string) bool {
 	parts := email.FindStringSubmatch(s)
 	return len(s) <= maxEmail && parts != nil && len(parts[1]) <= maxMailbox

@@ -30,7 +30,7 @@ func TestEmail(t *testing.T) {
 	}
 }
 
-// Every accepted address is an address for other programs too, and the same one.
+// Other programs also accept every accepted address, and parse it to the same address.
 func FuzzEmail(f *testing.F) {
 	f.Add("ops@bank.example")
 	f.Add("\"a b\"@bank.example")

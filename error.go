@@ -2,20 +2,19 @@ package passerelle
 
 import "fmt"
 
-// Kind classifies an Error by what the caller can do about it. A Kind is
-// itself an error, so errors.Is(err, Invalid) works on any error that wraps
-// one.
+// Kind classifies an Error by what the caller can do about it. A Kind is itself an error, so
+// errors.Is(err, Invalid) works on any error that wraps a Kind.
 type Kind string
 
-// The kinds of error a client can meet. Everything else is an internal error.
+// The kinds of error that a client can get. Every other error is internal.
 const (
 	// Invalid: the request is wrong, and repeating it does not help.
 	Invalid Kind = "invalid"
-	// Unauthenticated: no usable token came with the request.
+	// Unauthenticated: the request has no valid token.
 	Unauthenticated Kind = "unauthenticated"
-	// Forbidden: the token is known and lacks a scope.
+	// Forbidden: the token is valid but lacks a scope.
 	Forbidden Kind = "forbidden"
-	// NotFound: the token reaches nothing of that name.
+	// NotFound: the token has access to no such object.
 	NotFound Kind = "not found"
 	// Conflict: the request does not fit the present state.
 	Conflict Kind = "conflict"
@@ -28,10 +27,10 @@ const (
 // Error makes a Kind an error, so that it can be a target of errors.Is.
 func (k Kind) Error() string { return string(k) }
 
-// Error is a failure that clients may see. Code is a word of the error-code list
-// ("invalidValue", "notFound"). Message is safe to show, and says which field is wrong and what
-// would be right. Field is the field as the client wrote it, with a path for nested ones
-// ("instructions[0].amount"), and may be empty. The cause is for logs only.
+// Error is a failure that clients may see. Code is a code of the error-code list
+// ("invalidValue", "notFound"). Message is safe to show, and says which field is wrong and which
+// values are valid. Field is the field in the client's spelling, with a path for nested fields
+// ("instructions[0].amount"), and may be empty. The cause is only for logs.
 type Error struct {
 	Kind    Kind
 	Code    string
@@ -59,20 +58,19 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// InvalidField reports a value that cannot be accepted, as code invalidValue.
-// The message begins with the field's name.
+// InvalidField reports an invalid value, with code invalidValue. The message begins with the
+// field's name.
 func InvalidField(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalidValue", Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// MissingField reports a required field that did not come, as code
-// missingParameter.
+// MissingField reports an absent required field, with code missingParameter.
 func MissingField(field, why string) *Error {
 	return &Error{Kind: Invalid, Code: "missingParameter", Field: field, Message: field + ": " + why}
 }
 
-// Missing reports that no such resource exists within the caller's reach. The text does not
-// depend on the reason, so it reveals nothing about the resources of others.
+// Missing reports that the caller has access to no such resource. The text does not depend on
+// the reason, so it reveals nothing about other owners' resources.
 func Missing() *Error {
 	return &Error{Kind: NotFound, Code: "notFound", Message: "No such resource."}
 }

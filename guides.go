@@ -2,7 +2,7 @@ package passerelle
 
 import "embed"
 
-// Guides has the documentation as files: README.md and docs/*.md. A running service shows
+// Guides contains the documentation as files: README.md and docs/*.md. A running service shows
 // them.
 //
 //go:embed README.md docs/*.md

@@ -28,8 +28,8 @@ func ibanFault(iban string) string {
 	return ""
 }
 
-// checkDigitsMatch computes ISO 7064 MOD 97-10 over the account number, the
-// country and the check digits, in this order.
+// checkDigitsMatch calculates ISO 7064 MOD 97-10 over the account number, the country and the
+// check digits, in this order.
 func checkDigitsMatch(iban string) bool {
 	if check := iban[2:4]; check < "02" || check > "98" {
 		return false
@@ -84,7 +84,7 @@ func (f bbanForm) size() int {
 	return size
 }
 
-// matches expects a text of the size of the form.
+// matches reports whether a text of the right length has the form.
 func (f bbanForm) matches(bban string) bool {
 	for f != "" {
 		length, kind, rest := f.first()
@@ -117,8 +117,8 @@ func (f bbanForm) String() string {
 	return strings.Join(runs, ", ")
 }
 
-// ibanForms are the countries of the IBAN registry (ISO 13616) as of 2025,
-// and the territories it counts under Finland, France and the United Kingdom.
+// ibanForms are the forms for the countries of the IBAN registry (ISO 13616) as of 2025, and for
+// the territories that it lists under Finland, France and the United Kingdom.
 var ibanForms = map[string]bbanForm{
 	"AD": "8n12c", "AE": "19n", "AL": "8n16c", "AT": "16n", "AX": "14n", "AZ": "4a20c", "BA": "16n", "BE": "12n",
 	"BG": "4a6n8c", "BH": "4a14c", "BI": "23n", "BL": "10n11c2n", "BR": "23n1a1c", "BY": "4c4n16c", "CH": "5n12c",

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// IdentityKind is what an Identity describes.
+// IdentityKind says whether an Identity is a person or a kind of organisation.
 type IdentityKind string
 
 // The kinds of the interface specification. Individual is the default.
@@ -33,7 +33,7 @@ const (
 	RNA                 IdentitySchemeName = "rna"
 )
 
-// identitySchemes are the schemes that each kind may be identified by.
+// identitySchemes are the schemes that may identify each kind.
 var identitySchemes = map[IdentityKind][]IdentitySchemeName{
 	Individual: {NationalIDNumber, PassportNumber, AlienRegNumber},
 	Corporate:  {SIREN, IncorporationNumber, EUID},
@@ -41,8 +41,7 @@ var identitySchemes = map[IdentityKind][]IdentitySchemeName{
 	Government: {IncorporationNumber},
 }
 
-// Identity is who pays, is paid or operates a payment. It is valid after
-// Check.
+// Identity describes who pays, is paid or operates a payment. It is valid after Check.
 type Identity struct {
 	// IDUser is the related user, zero for none.
 	IDUser         UserID
@@ -50,12 +49,12 @@ type Identity struct {
 	ExternalRef    string
 	OrgName        string
 	OrgLegalStatus string
-	// Sensitive is nil when it was not loaded, or when nothing sensitive is known.
+	// Sensitive is nil when it was not loaded, or when there is no sensitive data.
 	Sensitive *Sensitive
 }
 
-// Sensitive has the fields of an Identity that only permitted callers see, on request. Logs,
-// errors and webhooks never have them.
+// Sensitive contains the fields of an Identity that only permitted callers get, on request.
+// Logs, errors and webhooks never contain them.
 type Sensitive struct {
 	FirstName              string
 	LastName               string
@@ -75,10 +74,10 @@ type Sensitive struct {
 	OrgBusinessAddress     string
 }
 
-// String hides everything, so that printing an identity shows nothing.
+// String returns a fixed text, so that printing an identity shows no data.
 func (Sensitive) String() string { return "[sensitive]" }
 
-// LogValue hides everything from logs.
+// LogValue returns a fixed text for logs.
 func (s Sensitive) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // audience is the set of kinds that a field applies to.
@@ -94,9 +93,8 @@ func (a audience) includes(kind IdentityKind) bool {
 	return a == everyone || (a == individuals) == (kind == Individual)
 }
 
-// identityField is a row of the interface specification's table of identity
-// fields: its limit in code points (zero: none is set), the kinds it applies
-// to, and those that must have it.
+// identityField is a row of the interface specification's table of identity fields: its limit in
+// code points (zero: no limit), the kinds to which it applies, and the kinds that require it.
 type identityField struct {
 	name     string
 	limit    int
@@ -105,8 +103,8 @@ type identityField struct {
 	text     func(*Identity, *Sensitive) *string
 }
 
-// The specification gives an identification no requirement for individuals and
-// yet lists schemes of theirs: they may have one.
+// For individuals, the specification requires no identification but lists schemes, so
+// individuals may have one.
 var identityFields = []identityField{
 	{"external_ref", 255, everyone, false, func(i *Identity, _ *Sensitive) *string { return &i.ExternalRef }},
 	{"first_name", 255, individuals, true, func(_ *Identity, s *Sensitive) *string { return &s.FirstName }},
@@ -130,8 +128,8 @@ var identityFields = []identityField{
 // Check compares an identity at path with the requirements of its kind, by default Individual.
 // It reports all absent required fields in one missingParameter error. Fields that do not apply
 // to the kind are emptied, or are Invalid errors when strict. Unknown kinds, schemes of other
-// kinds, texts that are too long and countries that do not exist are Invalid errors on the
-// field below path, and repeat no value.
+// kinds, texts that are too long and countries that do not exist are Invalid errors for the
+// field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual
@@ -204,8 +202,8 @@ func (c identityCheck) presence() error {
 	return nil
 }
 
-// requires adds to the table what depends on more than the audience: organisations
-// need a number with its scheme.
+// requires adds a rule that the table cannot express: an organisation with a number needs its
+// scheme.
 func (c identityCheck) requires(field identityField) bool {
 	if field.name == "scheme_name" || field.name == "identification" {
 		return organisations.includes(c.identity.Kind)

@@ -7,8 +7,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Assets has the assets of an account other than money, and the repayments of a loan, as the
-// institution reports them.
+// Assets contains the assets of an account other than money, and the repayments of a loan, as
+// the institution reports them.
 type Assets struct {
 	Investments   []InvestmentDetails
 	MarketOrders  []MarketOrderDetails
@@ -16,11 +16,11 @@ type Assets struct {
 	Amortizations []AmortizationDetails
 }
 
-// InvestmentDetails has an institution's details of a position. Amounts are in the account's
-// currency, and the Original ones in the investment's. Nil means that the institution gives
-// none.
+// InvestmentDetails contains an institution's details of a position. Amounts are in the
+// account's currency, and amounts in the fields named Original are in the investment's. Nil
+// means that the institution reports no value.
 type InvestmentDetails struct {
-	// Key is the institution's own name for the position within its account.
+	// Key is the institution's own key for the position within its account.
 	Key, Label string
 	// Code identifies the investment, in the scheme of CodeType: ISIN or AMF.
 	Code, CodeType           string
@@ -49,7 +49,7 @@ type InvestmentDetails struct {
 type MarketOrderDetails struct {
 	Key, Number, Label, Code string
 	// Direction is buy or sell, Type market, limit or trigger, and PaymentMethod cash or
-	// deferred; each is empty when unknown. State has the institution's own words.
+	// deferred; each is empty when unknown. State is the institution's own text.
 	Direction, Type, State, PaymentMethod, StockMarket, StockSymbol string
 	Quantity, Amount                                                *decimal.Decimal
 	// OrderValue is the limit or the trigger, UnitPrice the value of a unit at
@@ -58,7 +58,7 @@ type MarketOrderDetails struct {
 	Date, Validity, Executed         Date
 }
 
-// PocketDetails is a part of a position that is available on a condition: available, date,
+// PocketDetails is a part of a position with a condition for its availability: available, date,
 // retirement or unknown.
 type PocketDetails struct {
 	Key, Label string
@@ -69,7 +69,7 @@ type PocketDetails struct {
 	Available       Date
 }
 
-// AmortizationDetails is a line of the plan by which a loan is paid back.
+// AmortizationDetails is a line of the repayment plan of a loan.
 type AmortizationDetails struct {
 	Key  string
 	Date Date
@@ -82,9 +82,9 @@ type AmortizationDetails struct {
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
-// Complete fills in what follows from the data: the currency of a loan's plan, and the value of a
-// pocket whose institution reports only how many units of a position it has. The position must be
-// on the same page.
+// Complete fills in values that follow from others: the currency of a loan's plan, and the value
+// of a pocket whose institution reports only the number of its units. The position must be on
+// the same page.
 func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {
@@ -105,13 +105,13 @@ func (w *Assets) Complete(currency Currency) {
 type Asset[D any] struct {
 	ID      AssetID
 	Account AccountID
-	// Investment is the position that a pocket is a part of.
+	// Investment is the position that a pocket belongs to.
 	Investment AssetID
 	Details    D
-	// Previous has the details that the institution reported before, on an earlier day.
+	// Previous contains the details that the institution reported on an earlier day.
 	Previous            *D
 	Created, LastUpdate time.Time
-	// Deleted is when the institution no longer showed it.
+	// Deleted is the time at which the institution no longer listed it.
 	Deleted *time.Time
 }
 
@@ -134,8 +134,8 @@ type InvestmentValue struct {
 // value. Percentages are fractions.
 type Worth struct {
 	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
-	// Calculated names the members that the institution did not report, in the words of the
-	// interface.
+	// Calculated lists the members that the institution did not report, by their names in the
+	// API.
 	Calculated []string
 }
 
@@ -166,8 +166,9 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// TotalWorth returns the value of all positions of one currency. A value that some positions
-// lack is unknown for all, except that a position without a previous value counts as unchanged.
+// TotalWorth returns the value of all positions of one currency. When some positions lack a
+// value, the total is unknown, except that a position without a previous value counts as
+// unchanged.
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero
@@ -202,7 +203,7 @@ func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 	return &share
 }
 
-// Equal reports whether two worths are the same, digit by digit.
+// Equal reports whether two values are equal, digit by digit.
 func (w Worth) Equal(other Worth) bool {
 	amounts := func(w Worth) []string {
 		var texts []string

@@ -15,16 +15,16 @@ const MaxInstruction = "999999999.99"
 const maxInstructionHundredths = 99_999_999_999
 
 // Money is an exact amount in minor units of a currency: 1250 of EUR is 12.50. It may be
-// negative or zero. Positive and CheckInstruction are the rules for amounts that are paid.
+// negative or zero. Positive and CheckInstruction check the rules for payment amounts.
 type Money struct {
 	Minor    int64
 	Currency Currency
 }
 
-// ParseMoney reads an amount in major units: a JSON number or the same digits
-// as a string, without exponent, plus sign, spaces or leading zeros. Zeros
-// beyond the precision of the currency are accepted, other digits there and
-// amounts beyond 63 bits of minor units are Invalid errors on the field.
+// ParseMoney reads an amount in major units: a JSON number or the same digits as a string,
+// without exponent, plus sign, spaces or leading zeros. Zeros beyond the precision of the
+// currency are accepted. Other digits there, and amounts beyond 63 bits of minor units, are
+// Invalid errors for the field.
 func ParseMoney(field, text string, c Currency) (Money, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, fraction, pointed := strings.Cut(digits, ".")
@@ -84,8 +84,8 @@ func (m Money) Positive(field string) error {
 	return nil
 }
 
-// CheckInstruction refuses amounts that one payment instruction cannot have: amounts that are
-// not positive or above MaxInstruction. The error is Invalid, on the field.
+// CheckInstruction refuses amounts that a payment instruction cannot have: amounts that are not
+// positive or above MaxInstruction. The error is Invalid, for the field.
 func (m Money) CheckInstruction(field string) error {
 	if err := m.Positive(field); err != nil {
 		return err
@@ -111,8 +111,8 @@ func fromHundredths(n int64, precision int) int64 {
 	return n
 }
 
-// Add is the sum. Amounts of two currencies and sums beyond 63 bits of minor units are Invalid
-// errors on the field, which names what is summed.
+// Add returns the sum. Amounts of two currencies and sums beyond 63 bits of minor units are
+// Invalid errors for the field, which names the summed amounts.
 func (m Money) Add(field string, other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, InvalidField(field, "must all be in one currency, not in %s and %s", m.Currency, other.Currency)
@@ -124,23 +124,23 @@ func (m Money) Add(field string, other Money) (Money, error) {
 	return Money{Minor: sum, Currency: m.Currency}, nil
 }
 
-// Decimal is the amount in major units with exactly the digits of the
-// currency: "12.50" for EUR, "12" for JPY. ParseMoney reads it back.
+// Decimal is the amount in major units with exactly the digits of the currency: "12.50" for EUR,
+// "12" for JPY. ParseMoney reads the result.
 func (m Money) Decimal() string {
 	var digits [24]byte
 	return string(m.AppendDecimal(digits[:0]))
 }
 
-// Written is the amount for people: exact, in the form of CLDR for readers of a language. The
-// language is a BCP 47 tag such as "en" or "pt-PT". A currency that CLDR does not know is
-// written with its code.
+// Written is the exact amount in the form of CLDR for readers of a language. The language is a
+// BCP 47 tag such as "en" or "pt-PT". A currency that CLDR does not know is written with its
+// code.
 func (m Money) Written(language string) string {
 	amount, err := cldr.NewAmount(m.Decimal(), string(m.Currency))
 	if err != nil {
 		return m.Decimal() + "\u00a0" + string(m.Currency)
 	}
 	formatter := cldr.NewFormatter(cldr.NewLocale(language))
-	formatter.MinDigits = uint8(m.Currency.Digits()) // never stripped of its zeros, never above 4
+	formatter.MinDigits = uint8(m.Currency.Digits()) // its zeros are never stripped, and it is never above 4
 	return formatter.Format(amount)
 }
 
@@ -161,8 +161,8 @@ func (m Money) AppendDecimal(b []byte) []byte {
 	if precision == 0 {
 		return b
 	}
-	// The unit puts a 1 before the fraction, which keeps its leading zeros and is replaced by
-	// the decimal point.
+	// The leading 1 keeps the leading zeros of the fraction, and is then replaced by the decimal
+	// point.
 	point := len(b)
 	b = strconv.AppendUint(b, magnitude%unit+unit, 10)
 	b[point] = '.'

@@ -2,14 +2,15 @@
 // numbers, identities, scopes, errors, and the accounts, transactions and subscriptions that
 // banks and providers report.
 //
-// It owns the meaning of the words and which values are possible. Constructors and parsers fail
-// for all others, so other packages need not check again. It does not own rules about payments
-// (package payment), storage, HTTP or any wire format, and it has no clock: the present instant
-// is always an argument. It fails only by returning an *Error that names the field at fault.
+// It owns the meaning of these terms and their possible values. Constructors and parsers fail
+// for all other values, so other packages need not check again. It does not own rules about
+// payments (package payment), storage, HTTP or any wire format, and it has no clock: the present
+// instant is always an argument. It fails only by returning an *Error that names the wrong
+// field.
 package passerelle
 
-// Identifiers are positive integers, unique within a deployment and never
-// reused. They are assigned in blocks and so do not order anything.
+// Identifiers are positive integers, unique within a deployment and never reused. They are
+// assigned in blocks, so their order has no meaning.
 type (
 	// DomainID identifies a domain.
 	DomainID int64
@@ -21,8 +22,7 @@ type (
 	PaymentID int64
 	// WebhookID identifies the registration of a receiving URL for an event.
 	WebhookID int64
-	// DeliveryID identifies one event body for one webhook. Receivers know it as
-	// id_webhook_data.
+	// DeliveryID identifies one event body for one webhook. Receivers get it as id_webhook_data.
 	DeliveryID int64
 	// ConnectionID identifies a user's connection to a bank or provider.
 	ConnectionID int64

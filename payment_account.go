@@ -21,8 +21,8 @@ const MaxAccountLabel = 140
 // the interface specification. It is valid after Check.
 type Account struct {
 	Scheme AccountScheme
-	// Identification is the account number: an IBAN in capitals without
-	// spaces, or 14 digits, 6 of the sort code and 8 of the account.
+	// Identification is the account number: an IBAN in capitals without spaces, or 14 digits, of
+	// which 6 are the sort code and 8 the account.
 	Identification string
 	// Label is the name shown for the account, at most MaxAccountLabel code
 	// points.
@@ -31,8 +31,8 @@ type Account struct {
 	Issuer string
 }
 
-// accountSchemes has, for each scheme, the function that brings a number into its canonical
-// form. The fault is "" for a valid number and never repeats it.
+// accountSchemes has, for each scheme, the function that converts a number to its canonical
+// form. The fault is "" for a valid number and never contains it.
 var accountSchemes = []struct {
 	scheme    AccountScheme
 	normalise func(number string) (normal, fault string)
@@ -41,11 +41,11 @@ var accountSchemes = []struct {
 	{SortCode, normaliseSortCode},
 }
 
-// Check brings the number and the BIC of the account at path into canonical form. Every error is
-// Invalid, on the field below path, and does not repeat the number. When required fields are
-// absent, the code is missingParameter and the message names all of them. Check also refuses an
-// unknown scheme, a number of a wrong form or with wrong check digits, a BIC that is malformed or
-// comes with another scheme than IBAN, and a label that is too long.
+// Check converts the number and the BIC of the account at path to their canonical form. Every
+// error is Invalid, for the field below path, and does not contain the number. When required
+// fields are absent, the code is missingParameter and the message names all of them. Check also
+// refuses an unknown scheme, a number with a wrong form or wrong check digits, a BIC that is
+// malformed or accompanies another scheme than IBAN, and a label that is too long.
 func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)
@@ -118,8 +118,8 @@ func normaliseSortCode(number string) (string, string) {
 	return normal, ""
 }
 
-// capitals removes spaces and turns the small letters of ASCII into capitals. It leaves all other
-// letters, because the capitals of some are in ASCII.
+// capitals removes spaces and converts the small letters of ASCII to capitals. It does not
+// convert other letters, because the capitals of some are in ASCII.
 func capitals(s string) string {
 	s = strings.ReplaceAll(s, " ", "")
 	for i := range len(s) {
@@ -157,9 +157,9 @@ func (a Account) Country() string {
 	return ""
 }
 
-// Masked hides all but the end of the number, for people who have to recognise it: "FR76 ****
-// 0189", "**** 9911". The country and check digits of an IBAN stay. A text that is too short to
-// be a number is hidden completely.
+// Masked hides all but the last characters of the number, for people who have to recognise it:
+// "FR76 **** 0189", "**** 9911". The country and check digits of an IBAN stay. A text that is
+// too short to be a number is hidden completely.
 func (a Account) Masked() string {
 	const hidden = "****"
 	number := a.Identification

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// ibans are valid numbers of every country of the IBAN registry that publishes
-// one, and a few of territories.
+// ibans are valid numbers of every country in the IBAN registry that publishes an example, and
+// of some territories.
 var ibans = strings.Fields(`
 	AD1200012030200359100100 AE070331234567890123456 AL47212110090000000235698741 AT611904300234573201
 	AX2112345600000785 AZ21NABZ00000000137010001944 BA391290079401028494 BE68539007547034 BG80BNBG96611020345678
@@ -147,7 +147,7 @@ func TestMissingAccountFieldsAreMissingParameters(t *testing.T) {
 }
 
 func TestCheckDigitsOutsideTheirRange(t *testing.T) {
-	// 97 subtracted from valid check digits leaves the remainder the same.
+	// When the check digits are valid, subtracting 97 from them keeps the remainder.
 	account := iban("XK981212012345678906")
 	for _, digits := range []string{"00", "01", "99"} {
 		for last := range 100 {

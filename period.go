@@ -2,14 +2,14 @@ package passerelle
 
 import "time"
 
-// Period is a day, a month or a year, as clients name one to bound a list. The
-// zero value is no period.
+// Period is a day, a month or a year, in the form in which clients limit a list. The zero value
+// means no period.
 type Period struct {
 	first Date
 	unit  periodUnit
 }
 
-// periodUnit is also how many characters of a date a period is written with.
+// periodUnit is also the length of the period's text in characters.
 type periodUnit uint8
 
 const (
@@ -18,8 +18,8 @@ const (
 	inDay   periodUnit = 10
 )
 
-// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, years 0001 to 9999; anything
-// else is an Invalid error on the field.
+// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, years 0001 to 9999. Any other text is an
+// Invalid error for the field.
 func ParsePeriod(field, s string) (Period, error) {
 	const firstDay = "0000-01-01"
 	unit := periodUnit(min(len(s), len(firstDay)+1))
@@ -32,8 +32,8 @@ func ParsePeriod(field, s string) (Period, error) {
 	return Period{}, InvalidField(field, "must be a day, month or year in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
 }
 
-// ParseInstant reads a DateTime, or a Period, of which it is the first instant,
-// in a zone; anything else is an Invalid error on the field.
+// ParseInstant reads a DateTime, or a Period, whose first instant it returns, in a zone. Any
+// other text is an Invalid error for the field.
 func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
 	if period, err := ParsePeriod(field, s); err == nil {
 		return period.Start(loc), nil

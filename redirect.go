@@ -9,10 +9,9 @@ import (
 // MaxURL is how many characters a redirect URI or return URL may have.
 const MaxURL = 2048
 
-// ParseRedirectURI accepts an absolute http or https URI with a host and
-// without query, fragment and user info: the state is added to it as the only
-// query parameter, and it is compared, as it came, to those registered. All
-// else is an Invalid error on the field.
+// ParseRedirectURI accepts an absolute http or https URI with a host and without query, fragment
+// and user info. The service adds the state as its only query parameter, and compares the URI
+// unchanged with the registered ones. Any other text is an Invalid error for the field.
 func ParseRedirectURI(field, s string) (string, error) {
 	if strings.Contains(s, "?") {
 		return "", InvalidField(field, "must have no query, not even a bare question mark; pass what should come back in the state")
@@ -20,8 +19,8 @@ func ParseRedirectURI(field, s string) (string, error) {
 	return ParseReturnURL(field, s)
 }
 
-// ParseReturnURL accepts what ParseRedirectURI does, and a query: it is for the
-// pages of clients to which a person returns in the middle of a validation.
+// ParseReturnURL accepts the same URIs as ParseRedirectURI, and also a query. It is for the
+// pages of clients to which a user returns during a validation.
 func ParseReturnURL(field, s string) (string, error) {
 	if fault := urlFault(s); fault != "" {
 		return "", InvalidField(field, "%s", fault)
@@ -52,8 +51,8 @@ func urlFault(s string) string {
 	return ""
 }
 
-// outsideURL names the characters that RFC 3986 does not allow anywhere.
-// Browsers take some of them, above all the backslash, for delimiters.
+// outsideURL reports characters that RFC 3986 does not allow anywhere in a URL. Browsers
+// interpret some of them, above all the backslash, as delimiters.
 func outsideURL(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r)
 }

@@ -12,10 +12,10 @@ const MaxReference = 31
 // digits.
 const sepaPunctuation = "/-?:().,'+ "
 
-// CheckReference accepts a reference id: 1 to MaxReference characters of the
-// SEPA character set, no slash at its beginning or end and no two slashes in
-// succession, which EPC217-08 forbids, and no space at its ends, which banks
-// remove. All else is an Invalid error on the field.
+// CheckReference accepts a reference id: 1 to MaxReference characters of the SEPA character set,
+// no slash at its beginning or end and no two consecutive slashes, which EPC217-08 forbids, and
+// no space at its beginning or end, which banks remove. Any other text is an Invalid error for
+// the field.
 func CheckReference(field, s string) error {
 	if err := CheckSEPAText(field, s, MaxReference); err != nil {
 		return err
@@ -29,9 +29,8 @@ func CheckReference(field, s string) error {
 	return nil
 }
 
-// CheckSEPAText accepts at most max characters of the SEPA character set:
-// unaccented letters, digits, space and / - ? : ( ) . , ' +. All else is an
-// Invalid error on the field.
+// CheckSEPAText accepts at most max characters of the SEPA character set: unaccented letters,
+// digits, space and / - ? : ( ) . , ' +. Any other text is an Invalid error for the field.
 func CheckSEPAText(field, s string, max int) error {
 	if err := CheckText(field, s, max); err != nil {
 		return err
@@ -50,16 +49,16 @@ func outsideSEPA(r rune) bool {
 	return !strings.ContainsRune(sepaPunctuation, r)
 }
 
-// sortCodeReference is how much of a reference id UK Faster Payments carry.
+// sortCodeReference is the length of a reference id in UK Faster Payments.
 const sortCodeReference = 18
 
-// NewReference makes a reference id from random bytes, as long as the
-// instrument of the beneficiary's scheme carries: 31 characters for SEPA, 18
-// for sort codes. With a count above one, it ends in "-" and the position,
-// which counts from 1, so that ids from the same bytes differ within a bulk.
+// NewReference makes a reference id from random bytes, in the length of the payment instrument
+// for the beneficiary's scheme: 31 characters for SEPA, 18 for sort codes. With a count above
+// one, it ends in "-" and the position, counted from 1, so that ids from the same bytes differ
+// within a bulk payment.
 func NewReference(random [MaxReference]byte, scheme AccountScheme, position, count int) string {
-	// 32 characters, so that every byte chooses each of them equally often;
-	// those that people confuse are left out.
+	// 32 characters, so that a random byte chooses each of them with the same probability.
+	// Characters that people confuse are left out.
 	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var suffix []byte
 	if count > 1 {

@@ -8,8 +8,8 @@ import (
 // Scope is a permission a token carries.
 type Scope string
 
-// The scopes of the payments product, and those of management tokens, which
-// are given by the kind of token and cannot be asked for.
+// The scopes of the payments product, and those of management tokens, which depend on the kind
+// of token and cannot be requested.
 const (
 	ScopePaymentsAdmin     Scope = "payments:admin"
 	ScopePaymentsReadOnly  Scope = "payments:read-only"
@@ -18,8 +18,8 @@ const (
 	ScopePaymentsCancel    Scope = "payments:cancel"
 	ScopeConfig            Scope = "config"
 	ScopeUsers             Scope = "users"
-	// ScopeDeployment reaches what all domains share. A config token has it when an operator of
-	// the machine created it so.
+	// ScopeDeployment gives access to data that all domains share. A config token has it only
+	// when an operator created it so on the command line.
 	ScopeDeployment Scope = "deployment"
 )
 
@@ -28,10 +28,9 @@ type Scopes []Scope
 
 var grantable = []Scope{ScopePaymentsAdmin, ScopePaymentsReadOnly, ScopePaymentsSensitive, ScopePaymentsValidate, ScopePaymentsCancel}
 
-// ParseScopes reads scopes asked for by a client: each word may itself hold
-// several, separated by spaces or commas. "payments" is the deprecated
-// spelling of payments:admin. An unknown or absent scope is an Invalid error
-// on the field "scope".
+// ParseScopes reads the scopes that a client requests: each word may contain several, separated
+// by spaces or commas. "payments" is the deprecated spelling of payments:admin. An unknown or
+// absent scope is an Invalid error for the field "scope".
 func ParseScopes(words ...string) (Scopes, error) {
 	var scopes Scopes
 	separator := func(r rune) bool { return r == ' ' || r == ',' }
@@ -58,7 +57,7 @@ func (s Scopes) Has(any ...Scope) bool {
 	return slices.ContainsFunc(any, func(scope Scope) bool { return slices.Contains(s, scope) })
 }
 
-// String joins the scopes with spaces, the form in which answers echo them.
+// String joins the scopes with spaces, the form in which answers repeat them.
 func (s Scopes) String() string {
 	words := make([]string, len(s))
 	for i, scope := range s {

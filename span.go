@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Span is a length of calendar time: months, then days. The zero value is none.
+// Span is a length of calendar time: a number of months and then of days. The zero value means
+// no time.
 type Span struct{ Months, Days int }
 
-// maxSpan is how large a number of a span may be.
+// maxSpan is the largest number in a span.
 const maxSpan = 9999
 
-// spanUnits are the words of a span, of which an s at the end is left out.
+// spanUnits are the units of a span, without the s of the plural.
 var spanUnits = map[string]Span{"day": {Days: 1}, "week": {Days: 7}, "month": {Months: 1}, "year": {Months: 12}}
 
-// ParseSpan reads numbers with units, without spaces: 1month, 15days,
-// 1year6months. Anything else, and no time at all, is an Invalid error on the
-// field.
+// ParseSpan reads numbers with units, without spaces: 1month, 15days, 1year6months. Any other
+// text, and a span of no time, is an Invalid error for the field.
 func ParseSpan(field, text string) (Span, error) {
 	fault := InvalidField(field, "must be numbers of days, weeks, months or years, such as 15days, 1month or 1year6months")
 	var total Span
@@ -42,5 +42,5 @@ func ParseSpan(field, text string) (Span, error) {
 	return total, nil
 }
 
-// After is the day that many spans after another.
+// After returns the day that is n spans after another day.
 func (s Span) After(d Date, n int) Date { return d.AddMonths(n * s.Months).AddDays(n * s.Days) }

@@ -21,7 +21,7 @@ func TestParseSpan(t *testing.T) {
 	}
 }
 
-// A span leads on, to a day that there is.
+// A valid span leads to a later, existing day.
 func FuzzParseSpan(f *testing.F) {
 	for _, text := range []string{"1month", "15days", "1year6months", "9999days9999days", "s"} {
 		f.Add(text)

@@ -10,7 +10,7 @@ import (
 // SubscriptionDetails is a subscription as the provider describes it (interface.md,
 // Subscription).
 type SubscriptionDetails struct {
-	// Key is the provider's own name for it, unique within its connection.
+	// Key is the provider's own key for it, unique within its connection.
 	Key                string
 	Number             string
 	Label              string
@@ -18,8 +18,8 @@ type SubscriptionDetails struct {
 	Validity, Renewing Date
 }
 
-// Subscription is a subscription of a connection. It is disabled from its
-// discovery until the person consents.
+// Subscription is a subscription of a connection. It is disabled from the time it is found until
+// the user consents.
 type Subscription struct {
 	ID         SubscriptionID
 	Connection ConnectionID
@@ -55,12 +55,12 @@ type Document struct {
 	Subscription SubscriptionID
 	User         UserID
 	DocumentDetails
-	// File is the file of the person or of the provider, zero for none. Its content may not
-	// have been fetched yet.
+	// File is the file of the user or of the provider, zero for none. Its content may not have
+	// been fetched yet.
 	File FileID
-	// Category is the person's, zero for none.
+	// Category is set by the user, zero for none.
 	Category int64
-	// ReadOnly is set by the person, to keep the document as it is.
+	// ReadOnly is set by the user, to prevent changes of the document.
 	ReadOnly   bool
 	Found      time.Time
 	LastUpdate time.Time
@@ -77,8 +77,8 @@ var documentTypes = []string{
 // DocumentTypes lists the names of the document types by their numbers, from 1.
 func DocumentTypes() []string { return append([]string(nil), documentTypes...) }
 
-// DocumentTypeNumber returns the number of a type. A type that is not in the interface counts
-// as other.
+// DocumentTypeNumber returns the number of a type. A type that the API does not have counts as
+// other.
 func DocumentTypeNumber(name string) int64 {
 	number := slices.Index(documentTypes, name)
 	if number < 0 {

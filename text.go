@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText refuses text that is not valid UTF-8, contains NUL (which one of
-// the databases cannot store) or is longer than max code points; a max of zero
-// sets no limit. The error is Invalid, on the field.
+// CheckText refuses text that is not valid UTF-8, contains NUL (which one of the databases
+// cannot store) or is longer than max code points; a max of zero sets no limit. The error is
+// Invalid, for the field.
 func CheckText(field, s string, max int) error {
 	if fault := textFault(s, max); fault != "" {
 		return InvalidField(field, "%s", fault)
@@ -17,9 +17,9 @@ func CheckText(field, s string, max int) error {
 	return nil
 }
 
-// textFault returns what is wrong with a text, or "". The result does not contain the text.
-// Checks of nested objects use it, so that the path of a field is only put together when there
-// is something to say about it.
+// textFault describes what is wrong with a text, or returns "". The result does not contain the
+// text. Checks of nested objects use it, so that the path of a field is composed only for an
+// error.
 func textFault(s string, max int) string {
 	switch {
 	case !utf8.ValidString(s):
@@ -32,8 +32,8 @@ func textFault(s string, max int) string {
 	return ""
 }
 
-// CheckLine refuses what CheckText refuses, and characters that a person cannot see as they are:
-// control characters, such as line breaks, and invisible ones that make a name look like another
+// CheckLine refuses what CheckText refuses, and characters that people cannot see: control
+// characters, such as line breaks, and invisible ones that make a name look like another
 // (Unicode report 36). It is for labels and names.
 func CheckLine(field, s string, max int) error {
 	if fault := lineFault(s, max); fault != "" {
@@ -52,8 +52,8 @@ func lineFault(s string, max int) string {
 	return ""
 }
 
-// misleading names control characters, and the format characters that change the direction of a
-// text or cannot be seen. It accepts joiners, because some scripts need them.
+// misleading reports control characters, and the format characters that change the direction of
+// a text or are invisible. It accepts joiners, because some scripts need them.
 func misleading(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
@@ -62,7 +62,7 @@ func misleading(r rune) bool {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// nested is the path of a field within the object at path.
+// nested returns the path of a field of the object at path.
 func nested(path, name string) string {
 	if path == "" {
 		return name
@@ -70,8 +70,8 @@ func nested(path, name string) string {
 	return path + "." + name
 }
 
-// missingFields reports absent required fields of the object at path: all of them in the
-// message, the first one as the field.
+// missingFields reports the absent required fields of the object at path: all of them in the
+// message, and the first one as the field.
 func missingFields(path, condition string, names []string) *Error {
 	paths := make([]string, len(names))
 	for i, name := range names {

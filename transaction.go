@@ -22,15 +22,15 @@ var transactionTypes = map[TransactionType]bool{
 // Known reports whether the type is in the interface.
 func (t TransactionType) Known() bool { return transactionTypes[t] }
 
-// TransactionDetails is a transaction as the institution describes it. Value is signed:
-// negative is money that leaves. Dates are calendar days of the institution. Instants are set
-// only by institutions that report them.
+// TransactionDetails is a transaction as the institution describes it. Value is signed: it is
+// negative for money that leaves the account. Dates are calendar days of the institution.
+// Instants are set only by institutions that report them.
 type TransactionDetails struct {
-	// Key is the institution's own name for the transaction within its account. A connector
-	// whose bank has no such name derives a stable one.
+	// Key is the institution's own key for the transaction within its account. A connector whose
+	// bank has no such key derives a stable one.
 	Key string
-	// Date is the booking day or, of a coming one, the expected day. VDate is
-	// the value day, RDate the day it was made, BDate the bank's booking day.
+	// Date is the booking day or, for a coming transaction, the expected day. VDate is the value
+	// day, RDate the day of the transaction itself, and BDate the bank's booking day.
 	Date, RDate                               Date
 	VDate, BDate                              Date
 	DateTime, VDateTime, RDateTime, BDateTime *time.Time
@@ -47,7 +47,7 @@ type TransactionDetails struct {
 	Country, Card                             string
 	Counterparty                              *Counterparty
 	Attachments                               []AttachmentDetails
-	// Origin is nil unless the transaction came in a file that a person handed over.
+	// Origin is nil unless the transaction comes from a file that a user uploaded.
 	Origin *Origin `json:",omitempty"`
 }
 
@@ -71,14 +71,14 @@ type AttachmentDetails struct {
 	Key, Name, Description, MediaType string
 }
 
-// Attachment is a file that an institution keeps with a transaction.
+// Attachment is a file that an institution stores with a transaction.
 type Attachment struct {
 	ID          AttachmentID
 	User        UserID
 	Transaction TransactionID
 	AttachmentDetails
 	File FileID
-	// Size is zero until the file is stored. Stored is the instant of that.
+	// Size is zero until the file is stored. Stored is the instant at which it was stored.
 	Size                int64
 	Stored              *time.Time
 	Created, LastUpdate time.Time
@@ -89,16 +89,16 @@ type Transaction struct {
 	ID      TransactionID
 	Account AccountID
 	TransactionDetails
-	// CustomWording, Comment and ApplicationDate belong to the person. ApplicationDate is RDate
-	// until the person moves it.
+	// CustomWording, Comment and ApplicationDate belong to the user. ApplicationDate equals
+	// RDate until the user changes it.
 	CustomWording, Comment string
 	ApplicationDate        Date
-	// Active is false when the person leaves it out of their sums.
+	// Active is false when the user excludes it from sums.
 	Active bool
 	// Categories are codes, the most specific first.
 	Categories []string
 	Cluster    int64
-	// Documents is how many documents the person attached.
+	// Documents is the number of documents that the user attached.
 	Documents  int
 	Scraped    time.Time
 	LastUpdate time.Time

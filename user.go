@@ -2,15 +2,15 @@ package passerelle
 
 import "time"
 
-// Platform is how a user came to be, a word of the interface.
+// Platform says how a user was created, with a value of the API.
 type Platform string
 
-// SharedAccess is the platform of users that applications create. It is the only platform here.
-// Other programs of this API family have more.
+// SharedAccess is the platform of users that applications create. It is the only platform in
+// this service. Other programs of this API family have more.
 const SharedAccess Platform = "sharedAccess"
 
-// User is an end user of a domain: whoever owns connections. A user that an application creates
-// with its credentials is permanent. Any other is temporary, and deleted when it expires unless
+// User is an end user of a domain, who owns connections. A user that an application creates with
+// its credentials is permanent. Any other user is temporary, and is deleted at its expiry unless
 // an application takes it over.
 type User struct {
 	ID       UserID
@@ -20,10 +20,9 @@ type User struct {
 	// as long as the user is temporary.
 	Created   time.Time
 	Permanent *time.Time
-	// Expires is when a temporary user ends. It is in real time, as is everything that
-	// credentials depend on; nil for a permanent user.
+	// Expires is the time at which a temporary user expires. It is in real time, like everything
+	// that depends on credentials; nil for a permanent user.
 	Expires *time.Time
-	// Version counts the events about the user, which are delivered in its
-	// order.
+	// Version counts the events about the user, which are delivered in the order of versions.
 	Version int64
 }

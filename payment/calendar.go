@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// Neither calendar caches: the library's cache is not safe for concurrent use, and a
-// calendar without it is only read.
+// The calendars have no cache, because the library's cache is not safe for concurrent use.
+// Without it, a calendar is only read.
 var (
 	// target is the calendar of TARGET, the settlement system of the euro.
 	target = calendar(ecb.Holidays)
@@ -25,9 +25,9 @@ func calendar(holidays []*cal.Holiday) *cal.BusinessCalendar {
 	return c
 }
 
-// OpenDay reports whether banks execute payments to accounts of the scheme on a day. For
-// sort codes these are the working days of England and Wales, for all others the days on
-// which TARGET is open. The zero date is no open day.
+// OpenDay reports whether banks execute payments to accounts of the scheme on a day. For sort
+// codes these are the working days of England and Wales, for all others the days on which TARGET
+// is open. The zero date is not an open day.
 func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	if day.IsZero() {
 		return false
@@ -40,7 +40,7 @@ func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 }
 
 // NextOpenDay returns the first open day after now, in UTC. A first_open_day payment that is
-// ordered now is executed on it. Like most banks, it does not count the day of now.
+// ordered now is executed on that day. Like most banks, it never returns the day of now itself.
 func NextOpenDay(now time.Time, scheme passerelle.AccountScheme) passerelle.Date {
 	return openDayFrom(passerelle.DateOf(now, time.UTC).AddDays(1), scheme)
 }

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestClosedDays names every closed day of whole years that is not in a
-// week-end. The British ones are those that the government announced.
+// TestClosedDays lists every closed day of whole years that is not on a week-end. The British
+// days are those that the government announced.
 func TestClosedDays(t *testing.T) {
 	tests := []struct {
 		scheme passerelle.AccountScheme
@@ -56,7 +56,7 @@ func TestNoDateIsNoOpenDay(t *testing.T) {
 	}
 }
 
-// TestNextOpenDay never counts the day of the order, which is that of UTC.
+// TestNextOpenDay never returns the day of the order, which is the day in UTC.
 func TestNextOpenDay(t *testing.T) {
 	tests := []struct {
 		name     string

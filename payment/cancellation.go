@@ -8,11 +8,11 @@ import (
 	"passerelle"
 )
 
-// MayCancel returns nil when a cancellation may be requested now. cancellable says whether
-// the payment's connector can cancel. No bank is needed for a created payment, or when the
-// payer abandons a payment that they have not approved (see Unapproved). MayCancel fails
-// with Conflict when the payment has ended, has an instant instruction or is being
-// cancelled, and with Invalid, code notSupported, when the connector cannot cancel.
+// MayCancel returns nil when a cancellation may be requested now. cancellable says whether the
+// payment's connector can cancel. No bank is needed for a created payment, or when the payer
+// abandons a payment that the payer has not approved (see Unapproved). MayCancel fails with
+// Conflict when the payment has ended, has an instant instruction or is being cancelled, and
+// with Invalid, code notSupported, when the connector cannot cancel.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
@@ -32,23 +32,23 @@ func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	return nil
 }
 
-// Unapproved reports whether a bank has the payment and waits for the payer's approval, as
-// far as the service knows, and nobody is cancelling it. A payment that waits for its
-// client's confirmation was approved.
+// Unapproved reports whether a bank has the payment and waits for the payer's approval,
+// according to the stored data, and no cancellation is under way. A payment that waits for its
+// client's confirmation is already approved.
 func (p *Payment) Unapproved() bool {
 	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }
 
-// AskCancellation stores who requests a cancellation, as the error code of a granted one,
-// and where the payer goes afterwards. It is called before the bank is. Apply takes the
-// bank's answer; the state does not change before that.
+// AskCancellation stores who requests a cancellation, as the error code for the case that it is
+// granted, and the address to which the payer is redirected afterwards. It must be called before
+// the bank is called. Apply handles the bank's answer; the state does not change before that.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
 
 // RefuseCancellation drops a requested cancellation and adds a note about it. It keeps the
-// redirect address, because the payer may still be on the way. Apply does the same when a
-// report refuses the cancellation.
+// redirect address, because the payer may still be on the bank's page. Apply does the same when
+// a report refuses the cancellation.
 func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 	if p.Detail != Cancelling && p.CancelCode == "" {
 		return
@@ -61,9 +61,9 @@ func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 	p.record(NoteCancellationRefused, by, "", now)
 }
 
-// concede turns a report of a granted cancellation into one of a declined order, with the
-// requester's code and actor. When the order ended by itself, the bank's outcome counts and
-// the cancellation does not.
+// concede converts a report of a granted cancellation into a report of a declined order, with
+// the requester's code and actor. When the order ended for another reason, the bank's outcome is
+// used and the cancellation is ignored.
 func (r Report) concede(code ErrorCode) Report {
 	granted := r.Cancellation == CancellationGranted
 	switch {
@@ -76,7 +76,7 @@ func (r Report) concede(code ErrorCode) Report {
 	return r
 }
 
-// canceller returns the actor that the code of a cancellation stands for.
+// canceller returns the actor for the code of a cancellation.
 func canceller(code ErrorCode) Actor {
 	if code == CancelledByClient {
 		return ByClient
@@ -84,8 +84,8 @@ func canceller(code ErrorCode) Actor {
 	return ByPayer
 }
 
-// applyCancellation applies what a report says of a cancellation. A report that says nothing
-// changes nothing.
+// applyCancellation applies the part of a report about a cancellation. Without such a part
+// nothing changes.
 func (p *Payment) applyCancellation(r Report, now time.Time) {
 	switch r.Cancellation {
 	case CancellationAwaiting:

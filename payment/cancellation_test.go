@@ -14,7 +14,7 @@ import (
 
 const cancelPage = "https://bank.example/cancel"
 
-// about makes a report also one about a cancellation.
+// about adds a cancellation status to a report.
 func about(r payment.Report, c payment.Cancellation) payment.Report {
 	r.Cancellation = c
 	if c == payment.CancellationAwaiting {
@@ -23,8 +23,8 @@ func about(r payment.Report, c payment.Cancellation) payment.Report {
 	return r
 }
 
-// cancelling is a payment in a state whose cancellation, asked for by the
-// client, waits for the payer.
+// cancelling is a payment in a state whose cancellation, requested by the client, waits for the
+// payer.
 func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := in(t, state, lines)
@@ -40,9 +40,9 @@ func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 	return p
 }
 
-// TestEveryReportInEverySituation gives all reports about an order and its
-// cancellation to payments of all states, asked to be cancelled or not. The
-// file is read like the state table; in final states all of them are stale.
+// TestEveryReportInEverySituation applies all reports about an order and its cancellation to
+// payments in all states, with and without a requested cancellation. The file has the form of
+// the state table. In final states all reports are stale.
 func TestEveryReportInEverySituation(t *testing.T) {
 	type situation struct {
 		name string
@@ -75,7 +75,7 @@ func TestEveryReportInEverySituation(t *testing.T) {
 	wantFile(t, "testdata/reports.txt", matrix.String())
 }
 
-// after describes a payment after a report, in words.
+// after describes a payment after a report as text.
 func after(t *testing.T, p *payment.Payment, r payment.Report) string {
 	t.Helper()
 	steps, err := p.Apply(r, now)
@@ -166,8 +166,8 @@ func TestMayCancel(t *testing.T) {
 	}
 }
 
-// TestMayCancelAgain: a refused cancellation can be asked for again, and the
-// payer of the first one still knows where to go.
+// TestMayCancelAgain: after a refused cancellation another one can be requested, and the
+// redirect address of the first stays stored for its payer.
 func TestMayCancelAgain(t *testing.T) {
 	p := cancelling(t, payment.Pending, 1)
 	p.Instructions[0].DateType = payment.Deferred
@@ -204,8 +204,8 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 	}
 }
 
-// TestCancellingABulk: what the bank already did stays, and the rest ends with
-// the code of who asked, which is the payment's if nothing was paid.
+// TestCancellingABulk: lines that the bank already executed stay executed, and the other lines
+// end with the code of the requester. This is also the payment's code if no line was paid.
 func TestCancellingABulk(t *testing.T) {
 	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},
@@ -226,8 +226,8 @@ func TestCancellingABulk(t *testing.T) {
 	}
 }
 
-// TestApprovingWhileCancelling: the payer approves the order and is still asked
-// about its cancellation.
+// TestApprovingWhileCancelling: after the payer approves the order, the question about its
+// cancellation stays open.
 func TestApprovingWhileCancelling(t *testing.T) {
 	p := cancelling(t, payment.Validating, 1)
 	steps, err := p.Apply(processing, now)
@@ -242,8 +242,8 @@ func TestApprovingWhileCancelling(t *testing.T) {
 	wantNotes(t, p)
 }
 
-// TestApprovalDefaultsToRedirect, and the order's own action comes back after a
-// refusal.
+// TestApprovalDefaultsToRedirect: a cancellation that needs approval has the action redirect by
+// default, and the order's own action returns after a refusal.
 func TestApprovalDefaultsToRedirect(t *testing.T) {
 	p := in(t, payment.Validating, 1)
 	p.AskCancellation(payment.CancelledByUser, "https://client.example/back", "")
@@ -257,8 +257,7 @@ func TestApprovalDefaultsToRedirect(t *testing.T) {
 	wantNotes(t, p, "cancelling", "cancellationRefused")
 }
 
-// TestEndsWithoutItsBank: expiry and refusals that no bank reports overtake a
-// cancellation too.
+// TestEndsWithoutItsBank: expiry and refusals that no bank reports also end a cancellation.
 func TestEndsWithoutItsBank(t *testing.T) {
 	ends := map[payment.State]func(*payment.Payment) ([]payment.Step, error){
 		payment.Expired: func(p *payment.Payment) ([]payment.Step, error) { return p.Expire(now) },
@@ -292,8 +291,8 @@ func TestRefuseCancellation(t *testing.T) {
 	wantNotes(t, asked, "cancellationRefused")
 }
 
-// TestNotesAreNotShared: a change of a payment leaves an earlier copy alone, although both may
-// share the array of their notes.
+// TestNotesAreNotShared: a change of a payment does not change an earlier copy, although both
+// may share the array of their notes.
 func TestNotesAreNotShared(t *testing.T) {
 	p := made(t, 1)
 	p.Notes = make([]payment.Note, 1, 8)

@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// PayerAccount says whether an order to a connector has the payer's account.
+// PayerAccount says whether an order to a connector contains the payer's account.
 type PayerAccount string
 
 // The ways a connector treats the payer's account.
@@ -19,9 +19,9 @@ const (
 	PayerMandatory PayerAccount = "mandatory"
 )
 
-// Settings describe what a connector can carry: the payment_settings of a connector. A nil
-// map or slice and a zero number mean no restriction. Schemes, DateTypes, Currencies and
-// Mechanisms are different: they list what is possible.
+// Settings describe the payments that a connector can make: the payment_settings of a connector.
+// A nil map or slice and a zero number mean no restriction. Schemes, DateTypes, Currencies and
+// Mechanisms are different: they list the supported values.
 type Settings struct {
 	Mechanisms      []string
 	Schemes         []passerelle.AccountScheme
@@ -29,8 +29,8 @@ type Settings struct {
 	Frequencies     []Frequency
 	Currencies      []passerelle.Currency
 	MaxInstructions int
-	// BulkDateTypes lists the date types of which a payment may have several instructions;
-	// nil for all.
+	// BulkDateTypes lists the date types with which a payment may have several instructions; nil
+	// for all.
 	BulkDateTypes []DateType
 	PayerAccount  PayerAccount
 	// MaxLabel is the longest label of a line, in characters, up to LongestLabel. Zero means
@@ -41,10 +41,10 @@ type Settings struct {
 	// TrustedBeneficiary lists the types that need a trusted beneficiary.
 	TrustedBeneficiary []DateType
 	Cancellable        bool
-	// Minimum and Maximum bound the sum, in minor units, per date type.
+	// Minimum and Maximum limit the sum, in minor units, for each date type.
 	Minimum map[DateType]int64
 	Maximum map[DateType]int64
-	// MinDays and MaxDays bound how far away the execution day is.
+	// MinDays and MaxDays limit the number of days until the execution day.
 	MinDays int
 	MaxDays int
 	// OpenDaysOnly means that the execution day must be an open day, as OpenDay defines it.
@@ -70,8 +70,8 @@ type Reason struct {
 	PaymentValue   any
 }
 
-// Incompatibilities lists the rules of a connector that the payment breaks. An empty list
-// means that the connector can carry it.
+// Incompatibilities lists the rules of a connector that the payment breaks. An empty list means
+// that the connector can make the payment.
 func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	var reasons []Reason
 	for _, rule := range compatibilityRules {
@@ -82,13 +82,13 @@ func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	return reasons
 }
 
-// Carries reports whether no rule of a connector excludes the payment. It also checks the
-// length of labels, for which no Reason has a code.
+// Carries reports whether no rule of a connector excludes the payment. It also checks the length
+// of labels, for which there is no code of a Reason.
 func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }
 
-// LongLabel returns the first line whose label is longer than the connector takes, or -1.
+// LongLabel returns the first line whose label is longer than the connector allows, or -1.
 func (p *Payment) LongLabel(s Settings) int {
 	most := max(MaxLabel, s.MaxLabel)
 	return slices.IndexFunc(p.Instructions, func(in Instruction) bool { return utf8.RuneCountInString(in.Label) > most })
@@ -161,7 +161,7 @@ func minAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		bounded && p.Total() < minimum
 }
 
-// maxAmountRule only warns, because the payer may have the bank lift the limit.
+// maxAmountRule only warns, because the payer can ask the bank to raise the limit.
 func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	maximum, bounded := s.Maximum[p.DateType()]
 	return Reason{"maxAmount", Warning, "The amount is above this bank's usual limit.", p.decimal(maximum), p.decimal(p.Total())},
@@ -180,8 +180,8 @@ func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
-// openDayRule names the day that would do: the next open day for the first line whose bank
-// is closed.
+// openDayRule reports the next possible day: the next open day for the first line whose bank is
+// closed.
 func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	day, dated := p.namedDay()
 	closed := func(in Instruction) bool { return !OpenDay(day, in.Beneficiary.Scheme) }
@@ -198,8 +198,8 @@ func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		slices.Contains(s.TrustedBeneficiary, p.DateType())
 }
 
-// namedDay returns the execution day that the payment names, for a series the first one, and
-// false when it names none.
+// namedDay returns the execution day in the payment, for a periodic payment the first one, and
+// false when it contains none.
 func (p *Payment) namedDay() (passerelle.Date, bool) {
 	day := p.Instructions[0].ExecutionDate
 	if p.DateType() == Periodic {
@@ -208,14 +208,14 @@ func (p *Payment) namedDay() (passerelle.Date, bool) {
 	return day, !day.IsZero()
 }
 
-// daysAhead is the number of days from today to the day that the payment names.
+// daysAhead is the number of days from today to the execution day in the payment.
 func (p *Payment) daysAhead(now time.Time) (int, bool) {
 	day, dated := p.namedDay()
 	today := passerelle.DateOf(now, time.UTC)
 	return int(day.In(time.UTC).Sub(today.In(time.UTC)).Hours() / 24), dated
 }
 
-// decimal writes minor units of the payment's currency as an exact number.
+// decimal formats minor units of the payment's currency as an exact number.
 func (p *Payment) decimal(minor int64) json.Number {
 	return json.Number(passerelle.Money{Minor: minor, Currency: p.Currency()}.Decimal())
 }

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// open is a connector that carries everything.
+// open is a connector without restrictions.
 func open() payment.Settings {
 	return payment.Settings{
 		Schemes: []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode}, DateTypes: payment.DateTypes(),
@@ -104,8 +104,8 @@ func TestIncompatibilities(t *testing.T) {
 	}
 }
 
-// wantReasons expects the one reason, or none. Reasons exclude a connector
-// unless they are said to warn.
+// wantReasons expects exactly one reason, or none. The expected reason excludes the connector
+// unless it is marked as a warning.
 func wantReasons(t *testing.T, got []payment.Reason, want *payment.Reason) {
 	t.Helper()
 	if want == nil {
@@ -132,7 +132,7 @@ func wantReasons(t *testing.T, got []payment.Reason, want *payment.Reason) {
 	}
 }
 
-// TestAllReasonsAreListed: the list is exhaustive, not the first that is found.
+// TestAllReasonsAreListed: the list contains all reasons, not only the first.
 func TestAllReasonsAreListed(t *testing.T) {
 	p := made(t, 2)
 	var codes []string

@@ -17,10 +17,10 @@ const (
 	MaxInstructions = 1000
 	// MaxClientState is the longest client_state, in characters.
 	MaxClientState = 2000
-	// MaxLabel is the longest instruction label, in characters, of connectors that name no
-	// limit: the unstructured remittance information of a SEPA credit transfer. LongestLabel
-	// is the highest limit that a connector may name; the indexes of the databases have room
-	// for it.
+	// MaxLabel is the longest instruction label, in characters, for connectors without a limit
+	// of their own: the unstructured remittance information of a SEPA credit transfer.
+	// LongestLabel is the highest limit that a connector may set; the indexes of the databases
+	// have room for it.
 	MaxLabel     = 140
 	LongestLabel = 500
 )
@@ -39,21 +39,21 @@ type Draft struct {
 // Policy has the domain's settings for new payments.
 type Policy struct {
 	// MaxAmount is the highest total of a payment in major units of its currency, as decimal
-	// text. Empty, zero or text that is no number mean no limit.
+	// text. Empty, zero or text that is no number means no limit.
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
-	// MaxLabel is the longest label that the chosen connector takes, in characters. Zero
-	// means MaxLabel of this package.
+	// MaxLabel is the longest label that the chosen connector allows, in characters. Zero means
+	// MaxLabel of this package.
 	MaxLabel int
 	// Strict refuses fields that are otherwise dropped, such as identity fields that do not
 	// apply.
 	Strict bool
 }
 
-// New makes a payment in state created from a draft, and its first transition. It fails with
-// a *passerelle.Error that names the wrong field. Missing reference ids are generated from
-// random. The payment takes the draft's accounts and identities over and normalises them in
+// New makes a payment in state created from a draft, and its first transition. It fails with a
+// *passerelle.Error that names the wrong field. Missing reference ids are generated from random.
+// The payment takes ownership of the draft's accounts and identities and normalises them in
 // place.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
@@ -204,8 +204,8 @@ func checkLineDates(in *Instruction, i int, today passerelle.Date) error {
 	return nil
 }
 
-// checkDatesFitType refuses dates that the date type does not use. Silently dropping one
-// could send money on a day that nobody asked for.
+// checkDatesFitType refuses dates that the date type does not use. Silently dropping a date
+// could send money on a day that the client did not request.
 func checkDatesFitType(in *Instruction, i int) error {
 	none := passerelle.Date{}
 	stray := []struct {
@@ -258,8 +258,8 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 	return nil
 }
 
-// limit is the highest total in minor units. Zero means no limit, and so does a total that
-// minor units cannot express.
+// limit is the highest total in minor units. Zero means no limit, and so does a total that does
+// not fit minor units.
 func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 	limit, err := passerelle.ParseMoney("limit", policy.MaxAmount, c)
 	return limit, err == nil && limit.Minor > 0

@@ -6,13 +6,13 @@ import (
 	"passerelle"
 )
 
-// Evidence is what a payer saw on a page of the service when they acted on a payment, in the
+// Evidence is the content of a page of the service on which a payer acted on a payment, in the
 // exact words of the page.
 type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the bank call that the act led to, 0 when it led to none.
+	// Attempt is the number of the bank call that the act caused, 0 when it caused none.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.
@@ -20,10 +20,10 @@ type Evidence struct {
 	Shown    ShownPayment
 }
 
-// Act is what a payer does on a page.
+// Act is an act of a payer on a page.
 type Act string
 
-// The acts of payers that evidence is stored for.
+// The acts of payers for which evidence is stored.
 const (
 	ActOrder  Act = "order"
 	ActFields Act = "fields"
@@ -32,7 +32,7 @@ const (
 	ActCancel Act = "cancel"
 )
 
-// ShownPayment is the summary of a payment as a page shows it.
+// ShownPayment is the summary of a payment in the form that a page shows.
 type ShownPayment struct {
 	// Application is the name of the application that is paid, and Bank the name of the
 	// payer's bank.

@@ -2,8 +2,9 @@ package payment
 
 import "passerelle"
 
-// expectations has what each action waits for, in the words of the interface specification. The
-// empty action stands for a payment whose bank is at work and waits for nobody.
+// expectations describes what each action waits for, in the terms of the interface
+// specification. The empty action stands for a payment that its bank is processing, which waits
+// for no answer.
 var expectations = map[Action]string{
 	Redirect:      "the payer to follow validate_uri (action redirect)",
 	Decoupled:     "the body resume (action decoupled)",
@@ -14,8 +15,8 @@ var expectations = map[Action]string{
 }
 
 // Expects returns nil when the payment waits for an answer to the action. The empty action
-// stands for the validation of a created payment. It fails with a Conflict that names what
-// is expected instead.
+// stands for the validation of a created payment. It fails with a Conflict that says what is
+// expected instead.
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():

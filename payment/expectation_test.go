@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestExpects asks payments of every state and action about every answer. The file has the
-// messages that clients read.
+// TestExpects checks payments of every state and action with every answer. The file contains the
+// messages that clients get.
 func TestExpects(t *testing.T) {
 	actions := []payment.Action{"", payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
 	var matrix strings.Builder
@@ -29,7 +29,7 @@ func TestExpects(t *testing.T) {
 	wantFile(t, "testdata/expectations.txt", matrix.String())
 }
 
-// outcome is the message of a conflict, or that there is none.
+// outcome returns the message of a conflict, or a text for no conflict.
 func outcome(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

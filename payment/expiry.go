@@ -6,9 +6,9 @@ import (
 	"passerelle"
 )
 
-// ExpiresFrom returns the instant from which the days until expiry count. It is the creation
-// of the payment until it is validated, and after that the last execution that the bank was
-// asked for. Days begin at midnight UTC. It is nil for a payment that has ended, and for an
+// ExpiresFrom returns the instant from which the days until expiry are counted. It is the
+// creation of the payment until it is validated, and after that the last execution that the
+// order requests. Days begin at midnight UTC. It is nil for a payment that has ended, and for an
 // active periodic order without an end.
 func (p *Payment) ExpiresFrom() *time.Time {
 	from := p.Created
@@ -25,7 +25,7 @@ func (p *Payment) endless() bool {
 	return p.DateType() == Periodic && p.Instructions[0].EndDate.IsZero()
 }
 
-// lastExecution is when the last line is due for the last time, and never before the
+// lastExecution is the time of the last execution of the last line, and never before the
 // validation.
 func (p *Payment) lastExecution(validated time.Time) time.Time {
 	latest := validated

@@ -12,21 +12,21 @@ import (
 	"passerelle"
 )
 
-// Limits of what a bank says, in characters except for the last. Longer texts are cut. A
-// longer address is refused, because it cannot be cut.
+// Limits of the texts in a bank's report, in characters except for the last. Longer texts are
+// cut. A longer address is refused, because a shortened address would be wrong.
 const (
-	// MaxDescription bounds descriptions of refusals and labels of fields.
+	// MaxDescription limits descriptions of refusals and labels of fields.
 	MaxDescription = 1000
-	// MaxBankWord bounds a bank's own status word.
+	// MaxBankWord limits a bank's own status word.
 	MaxBankWord = 100
-	// MaxBankPaymentID bounds a bank's name for a payment.
+	// MaxBankPaymentID limits a bank's id of a payment.
 	MaxBankPaymentID = 255
-	// MaxReportFields limits how many fields a payer is asked for at once.
+	// MaxReportFields limits how many fields a payer is asked for at the same time.
 	MaxReportFields = 100
 	// MaxOccurrences limits the executions of a periodic order: daily ones for a century.
 	MaxOccurrences = 36525
-	// MaxFieldName limits the technical name of a field, its pattern and the value of a
-	// choice. These are refused when they are longer: cut, they would mean something else.
+	// MaxFieldName limits the technical name of a field, its pattern and the value of a choice.
+	// Longer values are refused, because a shortened value would have another meaning.
 	MaxFieldName = 1000
 	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is
 	// longer or of another kind is left out.
@@ -35,13 +35,13 @@ const (
 	MaxValidateURI = 8192
 )
 
-// ErrSenseless is returned by Apply for a report that cannot be understood. The outcome of
-// the payment stays as unknown as before.
+// ErrSenseless is returned by Apply for a report that cannot be understood. The outcome of the
+// payment stays unknown.
 var ErrSenseless = errors.New("report makes no sense")
 
-// fault says why a report about the payment makes no sense, or returns "". A report that is
-// only partly understood is refused as a whole: ignoring the rest would be a guess about
-// somebody's money.
+// fault returns the reason why a report about the payment is invalid, or "". A report that is
+// only partly understood is refused as a whole, because ignoring the rest would be a guess about
+// money.
 func (r Report) fault(p *Payment) string {
 	switch {
 	case !known(r.Status, Awaiting, Processing, Settled, Declined):
@@ -65,15 +65,15 @@ func (r Report) fault(p *Payment) string {
 	return cmp.Or(occurrencesFault(r.Occurrences, p.DateType()), fieldsFault(r.Fields))
 }
 
-// leadsNowhere reports whether the payer has to go to an address and none is named.
+// leadsNowhere reports whether the payer has to go to an address but the report contains none.
 func (r Report) leadsNowhere() bool {
 	cancelling := r.Cancellation == CancellationAwaiting
 	going := r.Action == Redirect || (cancelling && r.Action == "")
 	return going && r.ValidateURI == "" && (r.Status == Awaiting || cancelling)
 }
 
-// occurrencesFault refuses executions without a day or out of order: they cannot be matched
-// with those reported before.
+// occurrencesFault refuses executions without a day or out of order, because they cannot be
+// matched with those reported before.
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:
@@ -133,7 +133,7 @@ func (f Field) fault() string {
 }
 
 // reachable accepts addresses to which a payer's browser may be sent. Above all, it refuses
-// addresses that a browser would execute.
+// addresses that a browser would execute as a script.
 func reachable(address string) bool {
 	if len(address) > MaxValidateURI || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return false
@@ -144,8 +144,8 @@ func reachable(address string) bool {
 
 func known[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
-// tidy cuts the texts of a report to their limits. It removes NUL and broken UTF-8, which
-// banks send and databases refuse. Markup stays, because pages escape it.
+// tidy cuts the texts of a report to their limits. It removes NUL and broken UTF-8, which banks
+// send and databases refuse. Markup stays, because pages escape it.
 func (r Report) tidy() Report {
 	r.Raw = clean(r.Raw, MaxBankWord)
 	if r.Code != "" && !r.Code.known() {
@@ -177,7 +177,7 @@ func (r Report) tidy() Report {
 }
 
 // tidy keeps a reason for rejected lines only, and a day of execution for done lines only.
-// Without a description, the bank's word for an unknown reason becomes the description.
+// Without a description, the bank's code for an unknown reason is used as the description.
 func (l Line) tidy() Line {
 	if l.State != InstructionDone {
 		l.Executed = passerelle.Date{}
@@ -197,8 +197,8 @@ func (l Line) tidy() Line {
 // imageForm is a picture that browsers show and do not execute.
 var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/]+=*$`)
 
-// Picture returns a data URL of a picture that a page may show, and nothing for any other text:
-// one that is not PNG, JPEG or GIF, or has more than MaxFieldImage bytes.
+// Picture returns a data URL of a picture that a page may show, and "" for any other text, such
+// as a picture that is not PNG, JPEG or GIF or has more than MaxFieldImage bytes.
 func Picture(address string) string {
 	if len(address) > MaxFieldImage || !imageForm.MatchString(address) {
 		return ""

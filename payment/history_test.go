@@ -21,7 +21,7 @@ var (
 	outcomes = []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 )
 
-// reports draws what a bank may say of a payment of so many lines.
+// reports draws possible reports of a bank about a payment with a number of lines.
 func reports(lines int) *rapid.Generator[payment.Report] {
 	about := rapid.Custom(func(t *rapid.T) payment.Line {
 		return payment.Line{
@@ -40,8 +40,8 @@ func reports(lines int) *rapid.Generator[payment.Report] {
 	})
 }
 
-// TestHistoryIsAPath: whatever banks say in whatever order, the transitions
-// follow the state table without a gap, and nothing leaves a final state.
+// TestHistoryIsAPath: for any reports in any order, the transitions follow the state table
+// without a gap, and no transition leaves a final state.
 func TestHistoryIsAPath(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lines := rapid.IntRange(1, 3).Draw(rt, "number of lines")
@@ -120,7 +120,7 @@ func (h *history) wantStorable() {
 
 func storable(text string) bool { return passerelle.CheckText("", text, 0) == nil }
 
-// FuzzApply gives a payment two arbitrary reports one after the other.
+// FuzzApply applies two arbitrary reports to a payment one after the other.
 func FuzzApply(f *testing.F) {
 	f.Add("awaiting", "settled", "redirect", page, "AM04", "why", "RJCT", "bank", "otp", "text", 1, "rejected", "awaiting")
 	f.Add("processing", "declined", "", "", "", "\xff\x00", "", "", "", "", -1, "pending", "granted")

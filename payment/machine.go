@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// State is the state of a payment. Clients must treat a state that they do not know as final
-// and unresolvable.
+// State is the state of a payment. Clients must treat an unknown state as final and
+// unresolvable.
 type State string
 
-// The states of a payment. Created, Validating and Pending are intermediate;
-// a payment never leaves any of the others.
+// The states of a payment. Created, Validating and Pending are intermediate. A payment never
+// leaves any other state.
 const (
 	// Created: registered, not validated by the payer.
 	Created State = "created"
@@ -24,9 +24,9 @@ const (
 	Rejected State = "rejected"
 	// Done: executed and confirmed.
 	Done State = "done"
-	// Accepted: passed the bank's checks; the bank will say no more.
+	// Accepted: passed the bank's checks; the bank will report nothing more.
 	Accepted State = "accepted"
-	// Expired: no definitive status came in time.
+	// Expired: no definitive status arrived in time.
 	Expired State = "expired"
 	// Partial: a bulk with lines rejected and lines done or accepted.
 	Partial State = "partial"
@@ -42,22 +42,22 @@ func (s State) Final() bool {
 	return !slices.ContainsFunc(edges, func(e Edge) bool { return e.From == s })
 }
 
-// Trigger is what makes a payment change state.
+// Trigger is the reason why a payment changes its state.
 type Trigger string
 
 // The triggers of the state table of the interface specification.
 const (
-	// Validated: the payer chose a bank and the bank took the order.
+	// Validated: the payer chose a bank and the bank accepted the order.
 	Validated Trigger = "validated"
 	// Approved: the payer validated on the bank's app or site.
 	Approved Trigger = "approved"
 	// Executed: the bank confirms every line as executed.
 	Executed Trigger = "executed"
-	// Admitted: the first controls are passed and the bank returns no more.
+	// Admitted: the first checks are passed and the bank reports nothing more.
 	Admitted Trigger = "admitted"
 	// Mixed: some lines are rejected, others done or accepted.
 	Mixed Trigger = "mixed"
-	// Refused: a bank, the payer or the client ended it, or an error did.
+	// Refused: a bank, the payer, the client or an error ended the payment.
 	Refused Trigger = "refused"
 	// Lapsed: no definitive status within the configured delay.
 	Lapsed Trigger = "lapsed"
@@ -75,8 +75,8 @@ type Edge struct {
 	To      State
 }
 
-// The state table of the interface specification. The schema has the same pairs in
-// payment_edge, so a new edge needs a migration, too.
+// The state table of the interface specification. The table payment_edge of the schema contains
+// the same pairs, so a new edge also needs a migration.
 var edges = []Edge{
 	{Created, Validated, Validating},
 	{Created, Refused, Rejected},
@@ -100,7 +100,7 @@ var ErrIllegal = errors.New("illegal payment transition")
 // Actor says who caused a transition.
 type Actor string
 
-// Those who can cause a transition.
+// The actors that can cause a transition.
 const (
 	ByClient  Actor = "client"
 	ByPayer   Actor = "payer"
@@ -108,8 +108,8 @@ const (
 	ByService Actor = "service"
 )
 
-// Cause explains a transition to readers of the timeline. Bank is the bank's own status
-// word, empty when no bank was involved.
+// Cause explains a transition for readers of the timeline. Bank is the bank's own status word,
+// empty when no bank was involved.
 type Cause struct {
 	Trigger Trigger
 	Actor   Actor
@@ -126,8 +126,8 @@ type Transition struct {
 	At    time.Time
 }
 
-// Fire moves the payment along the edge of the cause's trigger and returns the transition to
-// be stored with it. No other code assigns a state. Without such an edge, it returns
+// Fire changes the state along the edge for the cause's trigger and returns the transition to be
+// stored with the payment. No other code assigns a state. Without such an edge, it returns
 // ErrIllegal and changes nothing.
 func (p *Payment) Fire(cause Cause, now time.Time) (Transition, error) {
 	i := slices.IndexFunc(edges, func(e Edge) bool { return e.From == p.State && e.Trigger == cause.Trigger })

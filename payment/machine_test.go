@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite testdata and docs/payment-state
 // now is the instant of every test, in the afternoon of 2026-11-21 in UTC.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)
 
-// wantFile compares text with a file, which -update writes.
+// wantFile compares text with a file. The flag -update writes the file.
 func wantFile(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
@@ -37,9 +37,8 @@ func wantFile(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryTriggerInEveryState fires all of them. The file is the state table of
-// the interface specification, and the rest of the matrix is illegal and
-// changes nothing.
+// TestEveryTriggerInEveryState fires every trigger in every state. The file is the state table
+// of the interface specification. All other combinations are illegal and change nothing.
 func TestEveryTriggerInEveryState(t *testing.T) {
 	var matrix strings.Builder
 	for _, from := range payment.States() {
@@ -50,7 +49,7 @@ func TestEveryTriggerInEveryState(t *testing.T) {
 	wantFile(t, "testdata/transitions.txt", matrix.String())
 }
 
-// fired is the state after a trigger, or "illegal".
+// fired returns the state after a trigger, or "illegal".
 func fired(t *testing.T, from payment.State, trigger payment.Trigger) string {
 	t.Helper()
 	p := payment.Payment{State: from, Seq: 3, Action: payment.Redirect, ValidateURI: "https://bank.example"}
@@ -103,7 +102,7 @@ func TestEdgesAreACopy(t *testing.T) {
 	}
 }
 
-// meaning says in a sentence what each trigger is, for the page about states.
+// meaning describes each trigger in a sentence, for the page about states.
 var meaning = map[payment.Trigger]string{
 	payment.Validated: "the payer chose a bank and the bank took the order",
 	payment.Approved:  "the payer validated on the bank's app or site",
@@ -171,7 +170,7 @@ setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age o
 ` + "`0`" + ` the older one.
 `
 
-// kind says in a sentence what each note is, for the same page.
+// kind describes each note in a sentence, for the same page.
 var kind = map[string]string{
 	payment.NoteCancelling:            "a cancellation waits for the payer's action",
 	payment.NoteCancellationGranted:   "the bank cancels the rest of the order",

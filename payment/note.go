@@ -8,11 +8,10 @@ import (
 	"passerelle"
 )
 
-// Note is an entry of a payment's timeline that is no change of its state and causes no
-// event. Text is for people, at most MaxDescription characters; quotations from a bank are
-// limited.
+// Note is an entry of a payment's timeline that is no change of its state and causes no event.
+// Text is for people, at most MaxDescription characters; quoted texts of a bank are limited.
 type Note struct {
-	// At is when it happened, or when the service learned of it from a bank.
+	// At is the time at which it happened, or at which the service learned of it from a bank.
 	At    time.Time
 	Kind  string
 	Actor Actor
@@ -27,21 +26,20 @@ type Note struct {
 const (
 	// NoteCancelling: a cancellation waits for the payer's action.
 	NoteCancelling = "cancelling"
-	// NoteCancellationGranted: the bank cancels what is still open.
+	// NoteCancellationGranted: the bank cancels the lines that are still open.
 	NoteCancellationGranted = "cancellationGranted"
-	// NoteCancellationRefused: the order goes on.
+	// NoteCancellationRefused: the order continues.
 	NoteCancellationRefused = "cancellationRefused"
-	// NoteCancellationOvertaken: the payment ended in another way meanwhile.
+	// NoteCancellationOvertaken: the payment ended in another way before the cancellation.
 	NoteCancellationOvertaken = "cancellationOvertaken"
 	// NoteOccurrence: a periodic order was executed once.
 	NoteOccurrence = "occurrence"
-	// NoteOccurrenceFailed: one execution of a periodic order failed, and the
-	// order goes on.
+	// NoteOccurrenceFailed: one execution of a periodic order failed, and the order continues.
 	NoteOccurrenceFailed = "occurrenceFailed"
-	// NoteBankStatus: the bank has another status word or a remark, and nothing else has
-	// changed.
+	// NoteBankStatus: the bank's status word differs, or the bank sent a remark, and nothing
+	// else has changed.
 	NoteBankStatus = "bankStatus"
-	// NoteStale: a report said less than was known and changed nothing.
+	// NoteStale: a report contained less than the stored data and changed nothing.
 	NoteStale = "staleReport"
 	// NoteSenseless: a report could not be understood, and changed nothing.
 	NoteSenseless = "senselessReport"
@@ -55,7 +53,7 @@ func NoteKinds() []string {
 	}
 }
 
-// TakeNotes returns the notes made since the last call, oldest first. The caller stores them
+// TakeNotes returns the notes made since the last call, oldest first. The caller must store them
 // with the payment.
 func (p *Payment) TakeNotes() []Note {
 	notes := p.Notes
@@ -63,16 +61,15 @@ func (p *Payment) TakeNotes() []Note {
 	return notes
 }
 
-// record appends to a slice without writing into memory that copies of the payment may
-// share.
+// record appends a note without writing into memory that copies of the payment may share.
 func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 	p.add(Note{At: now, Kind: kind, Actor: by, Text: clean(text, MaxDescription)})
 }
 
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
-// recordReport adds a note about a report that was not applied. The reason is our own text,
-// with at most a few quoted characters of the bank's.
+// recordReport adds a note about a report that was not applied. The reason is a text of this
+// service, with at most a few quoted characters of the bank's.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

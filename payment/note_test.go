@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantNotes takes the notes of a payment and holds them to their kinds and
-// texts, one string for each. An empty string stands for none.
+// wantNotes takes the notes of a payment and compares their kinds and texts, one string for
+// each. An empty string means no notes.
 func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 	t.Helper()
 	var got []string
@@ -28,8 +28,8 @@ func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 	}
 }
 
-// TestWordsOfTheBankAreNoted: the timeline has the bank's words when no change of state shows
-// them, and its texts in any case.
+// TestWordsOfTheBankAreNoted: the timeline contains the bank's status word when no change of
+// state shows it, and the bank's texts in every case.
 func TestWordsOfTheBankAreNoted(t *testing.T) {
 	for name, test := range map[string]struct {
 		report payment.Report

@@ -7,16 +7,16 @@ import (
 	"passerelle"
 )
 
-// Detail refines a state: a cancellation under way, or nothing.
+// Detail refines a state: a cancellation under way, or empty.
 type Detail string
 
 // Cancelling means that a cancellation waits for the payer's action.
 const Cancelling Detail = "cancelling"
 
-// Action is what the payer or the client has to do next.
+// Action is the next action of the payer or the client.
 type Action string
 
-// The actions a payment can ask for.
+// The actions of the payer or the client.
 const (
 	Redirect      Action = "redirect"
 	Decoupled     Action = "decoupled"
@@ -60,11 +60,12 @@ type Field struct {
 	Regex    string
 	Required bool
 	Values   []FieldValue
-	// Image is a picture that the payer needs for the value, as a data URL of a PNG, JPEG
-	// or GIF of at most MaxFieldImage bytes, or empty.
+	// Image is a picture that the payer needs for the value, as a data URL of a PNG, JPEG or GIF
+	// of at most MaxFieldImage bytes, or empty.
 	Image string `json:",omitempty"`
-	// Further says that the bank has taken the last value of this name and wants another,
-	// such as a second code. Without it a field that is asked for again had a wrong value.
+	// Further means that the bank accepted the last value of this field and requests another
+	// value, such as a second code. Without it, a field that is requested again had a wrong
+	// value.
 	Further bool `json:",omitempty"`
 }
 
@@ -76,17 +77,17 @@ type FieldValue struct {
 
 // Instruction is one line of a payment: an amount for one beneficiary.
 type Instruction struct {
-	// ID is unique among all instructions, and is assigned when stored.
+	// ID is unique among all instructions, and is assigned when the payment is stored.
 	ID int64
 	// ReferenceID is the end-to-end identifier, at most 31 characters.
 	ReferenceID string
 	Amount      passerelle.Money
 	Label       string
 	DateType    DateType
-	// ExecutionDate is set for deferred payments alone.
+	// ExecutionDate is set only for deferred payments.
 	ExecutionDate passerelle.Date
-	// StartDate, EndDate and Frequency are set for periodic payments alone;
-	// a zero EndDate means until stopped.
+	// StartDate, EndDate and Frequency are set only for periodic payments; a zero EndDate means
+	// no end.
 	StartDate           passerelle.Date
 	EndDate             passerelle.Date
 	Frequency           Frequency
@@ -95,11 +96,11 @@ type Instruction struct {
 	State               InstructionState
 	ErrorCode           ErrorCode
 	ErrorDescription    string
-	// Executed is the day on which the bank executed the line, for a periodic one the day of
+	// Executed is the day on which the bank executed the line, for a periodic line the day of
 	// the last execution.
 	Executed passerelle.Date
-	// Occurred is the day of the newest reported execution of a periodic line, failed ones
-	// included.
+	// Occurred is the day of the newest reported execution of a periodic line, including failed
+	// executions.
 	Occurred passerelle.Date
 }
 
@@ -109,8 +110,8 @@ type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID
 	Client passerelle.ClientID
-	// Version counts stored changes. A change is stored only over the version that it was
-	// made from.
+	// Version counts stored changes. A change is stored only if the stored version is the one
+	// from which the change was made.
 	Version int64
 	// Seq is the number of the last transition.
 	Seq       int64
@@ -118,10 +119,10 @@ type Payment struct {
 	Detail    Detail
 	Action    Action
 	ErrorCode ErrorCode
-	// ErrorDescription is the bank's text for people: why it refused, or, while an action
-	// waits, what the payer has to do.
+	// ErrorDescription is the bank's text for people: the reason of a refusal or, while an
+	// action waits, instructions for the payer.
 	ErrorDescription string
-	// Fields are what the payer has to fill while Action is FillFields.
+	// Fields are the fields that the payer must fill in while Action is FillFields.
 	Fields      []Field
 	ValidateURI string
 	// Connector is the UUID of the chosen connector, empty until chosen.
@@ -135,27 +136,28 @@ type Payment struct {
 	Validated         *time.Time
 	ClientRedirectURI string
 	ClientState       string
-	// WebviewURL is where the payer returns after an action.
+	// WebviewURL is the address to which the payer returns after an action.
 	WebviewURL       string
 	BankPaymentID    string
 	Payer            *passerelle.Account
 	PayerIdentity    *passerelle.Identity
 	OperatorIdentity *passerelle.Identity
 	Instructions     []Instruction
-	// CancelCode is the error code of a granted cancellation, which says who requested it.
-	// It is empty when none was requested or the last one was refused.
+	// CancelCode is the error code that a granted cancellation gives the payment. It depends on
+	// who requested the cancellation. It is empty when none was requested or the last one was
+	// refused.
 	CancelCode ErrorCode
-	// CancelRedirectURI and CancelState say where the payer goes after the bank's
-	// cancellation page.
+	// CancelRedirectURI is the address to which the payer is redirected after the bank's
+	// cancellation page, and CancelState the state parameter for it.
 	CancelRedirectURI string
 	CancelState       string
 	// Website is the value of the payment field of that name.
 	Website string
-	// TermsVersion is the version of the terms that the payer accepted, empty
-	// when none were.
+	// TermsVersion is the version of the terms that the payer accepted, empty when the payer
+	// accepted none.
 	TermsVersion string
-	// Returned is when the payer was first sent back to the client with the state of the
-	// payment, if that was recorded.
+	// Returned is the time at which the payer was first redirected to the client with the state
+	// of the payment, if that was recorded.
 	Returned *time.Time
 	// Notes wait to be stored; see TakeNotes.
 	Notes []Note

@@ -13,17 +13,17 @@ import (
 // Status is the bank's status of a whole order.
 type Status string
 
-// The statuses into which connectors translate the words of their banks.
+// The statuses into which connectors translate the statuses of their banks.
 const (
 	// Awaiting: the order is known and waits for the payer's action.
 	Awaiting Status = "awaiting"
 	// Processing: the payer validated; execution is not confirmed.
 	Processing Status = "processing"
-	// Settled: every line is in a final state; Lines says which, and lines
-	// it does not name are done.
+	// Settled: every line is in a final state. Lines contains these states, and lines that it
+	// does not contain are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code. Lines that are done or accepted
-	// nevertheless make the payment partial.
+	// Declined: the order as a whole is refused, with Code. Lines that are done or accepted all
+	// the same make the payment partial.
 	Declined Status = "declined"
 )
 
@@ -36,91 +36,91 @@ type Line struct {
 	Executed    passerelle.Date
 }
 
-// Report is an answer of a bank about an order. Its content is untrusted: Apply refuses what
-// makes no sense, limits texts, and accepts only what the state table allows.
+// Report is an answer of a bank about an order. Its content is untrusted: Apply refuses invalid
+// reports, limits texts, and accepts only changes in the state table.
 type Report struct {
 	Status Status
-	// Action, ValidateURI and Fields say what the payer has to do while Status is Awaiting,
-	// or to approve a cancellation that is awaiting approval.
+	// Action, ValidateURI and Fields define the payer's action while Status is Awaiting, or for
+	// approving a cancellation that is awaiting approval.
 	Action      Action
 	ValidateURI string
 	Fields      []Field
-	// Lines may come with every status except Awaiting. Once all lines are in a final state,
-	// they decide the state of the payment, whatever Status says.
+	// Lines may accompany every status except Awaiting. Once all lines are in a final state,
+	// they decide the state of the payment, whatever Status is.
 	Lines []Line
-	// Code is why an order was declined. A code that the interface specification does not
-	// have becomes NoSpecifiedReason, and is kept after Raw.
+	// Code is the reason why an order was declined. A code that is not in the interface
+	// specification becomes NoSpecifiedReason, and is appended to Raw.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string
-	// Raw is the bank's own status word, kept in the timeline.
+	// Raw is the bank's own status word, which the timeline shows.
 	Raw string
-	// StatusChanged means that the bank's status word differs from its last one: the
-	// timeline then has a note even when nothing else changes. Remark is what the bank
-	// says beside the word; it always gets a note.
+	// StatusChanged means that the bank's status word differs from its last one. The timeline
+	// then gets a note even when nothing else changes. Remark is a text of the bank in addition
+	// to the status word. It always gets a note.
 	StatusChanged bool
 	Remark        string
-	// By is who ended a declined order; empty means the bank.
+	// By is the actor who ended a declined order; empty means the bank.
 	By Actor
 	// Cancellation is the bank's status of a requested cancellation, empty when none was
-	// requested. Status is still that of the order. A cancellation awaiting approval without
-	// an Action is a Redirect.
+	// requested. Status is still the status of the order. A cancellation that awaits approval
+	// without an Action has the action Redirect.
 	Cancellation Cancellation
-	// Occurrences are the executions of a periodic order so far, oldest first. They come
-	// with every status except Awaiting. A connector to a bank that reports none settles the
-	// line as accepted.
+	// Occurrences are the executions of a periodic order so far, oldest first. They may
+	// accompany every status except Awaiting. A connector to a bank that reports no executions
+	// settles the line as accepted.
 	Occurrences []Occurrence
 	// CheckAfter is how long to wait before the next call; zero leaves it to the service.
 	CheckAfter time.Duration
-	// Memory is for the connector's next call about the order; nil keeps the last one. It
-	// counts also beside an error. It is stored encrypted.
+	// Memory is data for the connector's next call about the order; nil keeps the last one. It
+	// is also stored when the call returns an error. It is stored encrypted.
 	Memory []byte
 }
 
 // Cancellation is the bank's status of a cancellation.
 type Cancellation string
 
-// The statuses of a cancellation. A granted one ends the order with the requester's code; a
-// refused one leaves the order as it is.
+// The statuses of a cancellation. A granted cancellation ends the order with the requester's
+// code. A refused one does not change the order.
 const (
 	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
 	CancellationGranted  Cancellation = "granted"
 	CancellationRefused  Cancellation = "refused"
 )
 
-// Occurrence is one execution of a periodic order. Code is empty unless it
-// failed; a failed occurrence does not end the order.
+// Occurrence is one execution of a periodic order. Code is empty unless the execution failed. A
+// failed execution does not end the order.
 type Occurrence struct {
 	Day  passerelle.Date
 	Code ErrorCode
 }
 
-// Refusal is a bank's refusal of an order for a business reason. No other error of a
-// connector rejects a payment.
+// Refusal is a bank's refusal of an order for a business reason. No other error of a connector
+// rejects a payment.
 type Refusal struct {
 	Code        ErrorCode
 	Description string
 }
 
-// Error says why the bank refused.
+// Error describes why the bank refused.
 func (r *Refusal) Error() string { return "refused by the bank: " + string(r.Code) }
 
-// Step is a payment as it is after one transition. A report that skips states gives one step
-// for each state, because each one is an event.
+// Step is a payment in its state after one transition. A report that skips states results in one
+// step for each state, because each one is an event.
 type Step struct {
 	Payment    Payment
 	Transition Transition
 }
 
-// ErrStale is returned by Apply for a report that says less than is already
-// known; nothing changes.
+// ErrStale is returned by Apply for a report that contains less than the stored data; nothing
+// changes.
 var ErrStale = errors.New("report is older than the payment")
 
-// Apply moves the payment to where the report says, through every state in between, and
-// returns a step for each transition. The last step shows the resulting payment. A report
-// that repeats what is known returns no step. A report that lags behind, and any report in a
-// final state, fails with ErrStale; one that makes no sense fails with ErrSenseless. Both
-// add a note, which the caller stores although there was an error. Otherwise an error
+// Apply changes the payment to the state in the report, through every state in between, and
+// returns a step for each transition. The last step contains the resulting payment. A report
+// that repeats the stored data returns no step. A report that is older than the stored data, and
+// any report in a final state, fails with ErrStale. An invalid report fails with ErrSenseless.
+// Both add a note, which the caller must store although there was an error. Any other error
 // changes nothing, and Apply never changes earlier copies of the payment.
 func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	if err := p.follows(r); err != nil {
@@ -145,7 +145,8 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	return steps, nil
 }
 
-// follows says why a report cannot be applied. A granted cancellation always can.
+// follows returns the reason why a report cannot be applied. A granted cancellation can always
+// be applied.
 func (p *Payment) follows(r Report) error {
 	behind := r.Status == Awaiting && p.State == Pending && r.Cancellation != CancellationGranted
 	if p.State.Final() || behind {
@@ -178,7 +179,7 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 	return append(steps, last...), err
 }
 
-// reach moves to Validating and, once the payer has validated, to Pending.
+// reach changes the state to Validating and, once the payer has validated, to Pending.
 func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 	var steps []Step
 	if p.State == Created {
@@ -209,8 +210,7 @@ func (p *Payment) ask(r Report) {
 	p.Action, p.ValidateURI, p.Fields, p.ErrorDescription = r.Action, r.ValidateURI, r.Fields, r.Description
 }
 
-// askUnlessCancelling stores what the payer has to do, unless the action belongs to a
-// cancellation.
+// askUnlessCancelling stores the payer's action, unless the action belongs to a cancellation.
 func (p *Payment) askUnlessCancelling(r Report) {
 	if p.Detail != Cancelling {
 		p.ask(r)
@@ -224,7 +224,7 @@ func (p *Payment) openLines() {
 	}
 }
 
-// note applies the bank's statuses of single lines. A line in a final state keeps it.
+// note applies the bank's statuses of single lines. A line in a final state does not change.
 func (p *Payment) note(lines []Line) {
 	for _, line := range lines {
 		in := &p.Instructions[line.Position]
@@ -235,7 +235,7 @@ func (p *Payment) note(lines []Line) {
 	}
 }
 
-// closeLines ends the lines that a settled or declined report left open.
+// closeLines ends the lines that are still open after a settled or declined report.
 func (p *Payment) closeLines(r Report, now time.Time) {
 	if r.Status == Declined {
 		p.rejectOpenLines(r.refusal())
@@ -254,7 +254,8 @@ func (p *Payment) finishOpenLines(day passerelle.Date) {
 	}
 }
 
-// executed stores a later day of execution. A periodic line has many.
+// executed stores the day of execution if it is later than the stored one. A periodic line has
+// many executions.
 func (in *Instruction) executed(day passerelle.Date) {
 	if day.Compare(in.Executed) > 0 {
 		in.Executed = day
@@ -286,7 +287,7 @@ func (o Occurrence) note() (string, string) {
 	return NoteOccurrenceFailed, o.Day.String() + " " + string(o.Code)
 }
 
-// rollUp lets the lines decide the state of the whole.
+// rollUp derives the state of the payment from its lines.
 func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	trigger, settled := outcome(p.Instructions)
 	if !settled {
@@ -305,8 +306,8 @@ func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// outcome returns the trigger that the lines of a bulk call for, or false while one of them
-// is pending.
+// outcome returns the trigger for the states of a bulk's lines, or false while one of them is
+// pending.
 func outcome(lines []Instruction) (Trigger, bool) {
 	count := map[InstructionState]int{}
 	for _, in := range lines {
@@ -335,8 +336,8 @@ func (p *Payment) firstRefusal() *Refusal {
 	return &Refusal{Code: p.Instructions[i].ErrorCode, Description: p.Instructions[i].ErrorDescription}
 }
 
-// Refuse rejects the payment and its open lines. The reason has the limits of a report. The
-// cause's trigger is set to Refused.
+// Refuse rejects the payment and its open lines. The reason is limited like texts in a report.
+// The cause's trigger is set to Refused.
 func (p *Payment) Refuse(why *Refusal, cause Cause, now time.Time) ([]Step, error) {
 	why = why.tidy()
 	cause.Trigger = Refused
@@ -359,8 +360,8 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 	}
 }
 
-// Expire ends a payment that never got a definitive status. It rejects the lines of a
-// payment that its payer did not approve. It keeps the lines of an approved one, because
+// Expire ends a payment that never got a definitive status. It rejects the lines of a payment
+// that its payer has not approved. It does not change the lines of an approved payment, because
 // their outcome is unknown.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	waited := p.State == Validating
@@ -375,8 +376,8 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// step fires the cause and then lets change complete the new state before the payment is
-// copied. It copies the lines first, so that earlier copies of the payment keep theirs.
+// step fires the cause and then calls change to complete the new state before the payment is
+// copied. It copies the lines first, so that earlier copies of the payment do not change.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)
 	if err != nil {
@@ -395,7 +396,7 @@ func (r Report) cause(trigger Trigger) Cause {
 	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw}
 }
 
-// pays reports whether money leaves the payer's account for any line.
+// pays reports whether any line moves money from the payer's account.
 func (r Report) pays() bool {
 	return slices.ContainsFunc(r.Lines, func(l Line) bool {
 		return l.State == InstructionDone || l.State == InstructionAccepted

@@ -23,7 +23,7 @@ var (
 	declined   = payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor", Raw: "RJCT"}
 )
 
-// in is a payment of so many lines in a state, reached by reports.
+// in is a payment with a number of lines in a state, reached by reports.
 func in(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := made(t, lines)
@@ -60,7 +60,7 @@ func every(lines int, state payment.InstructionState) []payment.Line {
 	return all
 }
 
-// statesOf lists the states of steps, as seen in the copies they carry.
+// statesOf lists the states of steps, from the copies in them.
 func statesOf(steps []payment.Step) string {
 	var states []string
 	for _, step := range steps {
@@ -69,7 +69,7 @@ func statesOf(steps []payment.Step) string {
 	return strings.Join(states, " ")
 }
 
-// TestApplyFromEveryState gives each kind of report to a payment in each state.
+// TestApplyFromEveryState applies each kind of report to a payment in each state.
 func TestApplyFromEveryState(t *testing.T) {
 	reports := map[payment.Status]payment.Report{
 		payment.Awaiting: awaiting, payment.Processing: processing, payment.Settled: settled, payment.Declined: declined,
@@ -172,7 +172,7 @@ func TestAwaitingAgainMayAskForMore(t *testing.T) {
 	}
 }
 
-// TestDecliningTakesOpenLines: what the bank already did stays done.
+// TestDecliningTakesOpenLines: lines that the bank has executed stay done.
 func TestDecliningTakesOpenLines(t *testing.T) {
 	part := func(state payment.InstructionState) payment.Report {
 		return payment.Report{Status: payment.Processing, Lines: []payment.Line{{Position: 0, State: state, Code: payment.InvalidLabel}}}
@@ -214,7 +214,7 @@ func TestDecliningTakesOpenLines(t *testing.T) {
 	}
 }
 
-// combinations calls fn with every way to give n lines a state.
+// combinations calls fn with every combination of states for n lines.
 func combinations(n int, fn func([]payment.InstructionState)) {
 	states := []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 	total := 1
@@ -231,7 +231,7 @@ func combinations(n int, fn func([]payment.InstructionState)) {
 	}
 }
 
-// rolledUp is the table of the interface specification, in words of its own.
+// rolledUp implements the table of the interface specification independently of the code.
 func rolledUp(mix []payment.InstructionState) payment.State {
 	all := fmt.Sprint(mix)
 	has := func(s payment.InstructionState) bool { return strings.Contains(all, string(s)) }
@@ -248,8 +248,8 @@ func rolledUp(mix []payment.InstructionState) payment.State {
 	return payment.Done
 }
 
-// TestRollUp goes through all mixes of up to three lines: as long as the bank
-// is at work, and when it says that it has settled, where open lines are done.
+// TestRollUp checks all combinations of up to three lines: while the bank is processing, and
+// when it reports settled, which makes open lines done.
 func TestRollUp(t *testing.T) {
 	for lines := 1; lines <= 3; lines++ {
 		combinations(lines, func(mix []payment.InstructionState) {
@@ -274,7 +274,8 @@ func wantRollUp(t *testing.T, lines int, report payment.Report, want payment.Sta
 	wantCodes(t, p)
 }
 
-// wantCodes holds codes to those that were refused, and known ones.
+// wantCodes checks that exactly the rejected payments and lines have codes, and only known
+// codes.
 func wantCodes(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -411,8 +412,8 @@ func TestWhoDeclined(t *testing.T) {
 	}
 }
 
-// TestDayOfExecution: the bank's day where it says one, the day of the report
-// for lines it does not name, none for what is not executed.
+// TestDayOfExecution: a line has the bank's day when the bank reports one, the day of the report
+// for lines that the bank does not name, and none when it is not executed.
 func TestDayOfExecution(t *testing.T) {
 	p := made(t, 3)
 	reported := day(t, "2026-11-20")
@@ -492,7 +493,7 @@ func TestRefusalSaysWhy(t *testing.T) {
 	}
 }
 
-// TestPicturesOfFields: a picture that browsers could execute, or that is too large, is left out.
+// TestPicturesOfFields: a picture that browsers could execute, or that is too large, is removed.
 func TestPicturesOfFields(t *testing.T) {
 	right := "data:image/png;base64,iVBORw0KGgo="
 	for image, want := range map[string]string{

@@ -31,16 +31,16 @@ var intervals = map[Frequency]interval{
 	"yearly":       {months: 12},
 }
 
-// endOfCalendar is the last day that can be written as a date.
+// endOfCalendar is the last day that a Date can represent.
 var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
 
-// mostOccurrences is more than any order can have: one for each day there is.
+// mostOccurrences is more than any order can have: one for each day of the calendar.
 const mostOccurrences = 9999 * 366
 
-// Occurrences yields the scheduled days of a periodic instruction, oldest first: from its
-// start, at its frequency, until its end date or the end of the year 9999. Monthly intervals
-// keep the day of the start, or use the last day of a shorter month. A scheduled day may be
-// a closed one. An instruction that is not periodic has none.
+// Occurrences yields the scheduled days of a periodic instruction, oldest first: from its start,
+// at its frequency, until its end date or the end of the year 9999. Monthly intervals keep the
+// day of the start, or use the last day of a shorter month. A scheduled day may be a closed day.
+// An instruction that is not periodic has no scheduled days.
 func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
 	return func(yield func(passerelle.Date) bool) {
 		for n := 0; in.scheduled(n) && yield(in.occurrence(n)); n++ {
@@ -49,8 +49,8 @@ func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
 	}
 }
 
-// lastOccurrence returns the last scheduled day, or the zero date when nothing is scheduled.
-// It computes the day directly, because a daily order can run for millennia.
+// lastOccurrence returns the last scheduled day, or the zero date when nothing is scheduled. It
+// calculates the day directly, because a daily order may run for millennia.
 func (in Instruction) lastOccurrence() passerelle.Date {
 	n := sort.Search(mostOccurrences, func(n int) bool { return !in.scheduled(n) })
 	if n == 0 {
@@ -71,7 +71,7 @@ func (in Instruction) scheduled(n int) bool {
 	return in.occurrence(n).Compare(end) <= 0
 }
 
-// occurrence counts from the start and not from the occurrence before, which may have been
+// occurrence counts from the start and not from the previous occurrence, which may have been
 // moved to the last day of a short month.
 func (in Instruction) occurrence(n int) passerelle.Date {
 	every := intervals[in.Frequency]

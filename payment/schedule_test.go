@@ -24,7 +24,7 @@ func series(t testing.TB, frequency payment.Frequency, start, end string) paymen
 	return in
 }
 
-// days are the first occurrences, at most so many.
+// days returns the first occurrences, at most a given number.
 func days(in payment.Instruction, most int) []string {
 	var all []string
 	for d := range payment.Occurrences(in) {
@@ -89,9 +89,8 @@ func TestNothingIsScheduled(t *testing.T) {
 	}
 }
 
-// TestScheduleIsRegular: whatever the order, its days follow each other within
-// its bounds, and those of months keep to the day of the start or the month's
-// end.
+// TestScheduleIsRegular: for any order, its days are in order within its limits, and monthly
+// ones are on the day of the start or at the month's end.
 func TestScheduleIsRegular(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := payment.Instruction{DateType: payment.Periodic, Frequency: rapid.SampledFrom(payment.Frequencies()).Draw(rt, "frequency")}
@@ -141,8 +140,8 @@ func executions(t testing.TB, text string) []payment.Occurrence {
 	return all
 }
 
-// TestExecutionsOfASeries: each is a note once, the day of execution follows
-// those that succeeded, and the order goes on until the bank ends it.
+// TestExecutionsOfASeries: each execution gets one note, the day of execution follows successful
+// executions, and the order continues until the bank ends it.
 func TestExecutionsOfASeries(t *testing.T) {
 	const first = "2026-11-30"
 	reported := []struct {
@@ -178,8 +177,8 @@ func TestExecutionsOfASeries(t *testing.T) {
 	}
 }
 
-// TestNotesOfASeries carry the day of the execution and the bank's own word,
-// whenever the bank tells; of what a report says besides, the notes have no day.
+// TestNotesOfASeries: notes about executions have the day of the execution and the bank's own
+// status word, whenever the bank reports them. Other notes of the same report have no day.
 func TestNotesOfASeries(t *testing.T) {
 	p := active(t)
 	p.AskCancellation(payment.CancelledByClient, "https://client.example/back", "")
@@ -196,7 +195,7 @@ func TestNotesOfASeries(t *testing.T) {
 	}
 }
 
-// TestNotesOfBadReports carry the bank's own word, too.
+// TestNotesOfBadReports: these notes also have the bank's own status word.
 func TestNotesOfBadReports(t *testing.T) {
 	p := active(t)
 	for _, r := range []payment.Report{{Status: payment.Awaiting, Raw: "RCVD"}, {Status: "gone", Raw: "lost\x00"}} {
@@ -209,8 +208,8 @@ func TestNotesOfBadReports(t *testing.T) {
 	}
 }
 
-// TestStoppedSeries: who cancels half-way gets the code of the cancellation, and
-// the last execution stays known.
+// TestStoppedSeries: a periodic payment that is cancelled after some executions gets the code of
+// the cancellation, and keeps the day of the last execution.
 func TestStoppedSeries(t *testing.T) {
 	p := active(t)
 	p.AskCancellation(payment.CancelledByUser, "https://client.example/back", "")
@@ -223,7 +222,8 @@ func TestStoppedSeries(t *testing.T) {
 	wantNotes(t, p, "occurrence 2026-11-30")
 }
 
-// TestSeriesWhoseBankTellsNothing checks that the series ends when the bank has accepted it.
+// TestSeriesWhoseBankTellsNothing checks that the payment ends when the bank has accepted the
+// order.
 func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 	p := active(t)
 	report := payment.Report{Status: payment.Settled, Lines: every(1, payment.InstructionAccepted)}
@@ -249,9 +249,9 @@ func TestNonsenseAboutASeries(t *testing.T) {
 	}
 }
 
-// TestEachExecutionIsReportedOnce: however often a bank repeats itself and however
-// much it tells at a time, there is one note for each execution, and the day of
-// execution is that of the last one that succeeded.
+// TestEachExecutionIsReportedOnce: however often a bank repeats executions and however many it
+// reports together, there is one note for each execution, and the day of execution is that of
+// the last successful one.
 func TestEachExecutionIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := active(t)

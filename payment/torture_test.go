@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// environment reads a number that whoever runs the tests may set.
+// environment reads a number from an environment variable.
 func environment(t *testing.T, name string, fallback uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -29,10 +29,9 @@ func environment(t *testing.T, name string, fallback uint64) uint64 {
 	return n
 }
 
-// TestRandomHistories plays random histories of clients, payers, banks and the
-// clock against a model that knows the interface specification and not the
-// code. PASSERELLE_TEST_HISTORIES says how many, and PASSERELLE_TEST_SEED which:
-// history number n of a seed is always the same.
+// TestRandomHistories runs random histories of clients, payers, banks and the clock against a
+// model that follows the interface specification and not the code. PASSERELLE_TEST_HISTORIES
+// sets their number, and PASSERELLE_TEST_SEED the seed: history n of a seed is always the same.
 func TestRandomHistories(t *testing.T) {
 	histories := environment(t, "PASSERELLE_TEST_HISTORIES", 20_000)
 	seed := environment(t, "PASSERELLE_TEST_SEED", uint64(time.Now().UnixNano()))
@@ -52,8 +51,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// modelEdges is the state table once more, in the order of its rows in the
-// interface specification.
+// modelEdges repeats the state table, in the order of its rows in the interface specification.
 var modelEdges = []payment.Edge{
 	{From: "created", Trigger: "validated", To: "validating"},
 	{From: "created", Trigger: "refused", To: "rejected"},
@@ -72,18 +70,18 @@ func ended(s payment.State) bool {
 	return s != "created" && s != "validating" && s != "pending"
 }
 
-// model is what a payment must look like from outside.
+// model is the expected visible state of a payment.
 type model struct {
 	state      payment.State
 	lines      []payment.InstructionState
 	cancelling bool
 	asked      payment.ErrorCode
-	// code is what a rejected payment must say, where only one will do.
+	// code is the expected code of a rejected payment, if only one is possible.
 	code payment.ErrorCode
 	seq  int64
 }
 
-// report is the path that a report must take, and whether it comes too late.
+// report returns the expected path of states for a report, and whether the report is stale.
 func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	granted := r.Cancellation == "granted" && r.Status != "settled"
 	if ended(m.state) || (m.state == "pending" && r.Status == "awaiting" && !granted) {
@@ -114,8 +112,7 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	return append(path, m.walk(rolledUp(m.lines))...), false
 }
 
-// apply is what becomes of the cancellation; an order that ended is not asked
-// about one.
+// apply updates the expected cancellation. An order that ended ignores it.
 func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {
@@ -131,7 +128,7 @@ func (m *model) apply(r payment.Report, granted bool) {
 	}
 }
 
-// close gives the lines that are still open an end.
+// close ends the lines that are still open.
 func (m *model) close(as payment.InstructionState) {
 	for i, line := range m.lines {
 		if line == "pending" || line == "" {
@@ -140,7 +137,7 @@ func (m *model) close(as payment.InstructionState) {
 	}
 }
 
-// walk goes through those of the states that come after the present one.
+// walk returns those of the states that come after the present one.
 func (m *model) walk(states ...payment.State) (path []payment.State) {
 	for _, next := range states {
 		if slices.Index(payment.States(), next) <= slices.Index(payment.States(), m.state) {
@@ -186,7 +183,7 @@ func newLife(t *testing.T, random *rand.Rand) *life {
 	return &life{random: random, p: p, now: now, m: model{state: "created", lines: make([]payment.InstructionState, lines)}, reached: map[payment.Edge]bool{}}
 }
 
-// random64 reads random bytes, of which a draft with references needs none.
+// random64 is a source of random bytes. A draft with references needs none.
 type random64 struct{ *rand.Rand }
 
 func (r random64) Read(b []byte) (int, error) {
@@ -196,7 +193,7 @@ func (r random64) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// play lets up to twelve things happen and returns what went wrong.
+// play does up to twelve random acts and returns the first mismatch.
 func (l *life) play() string {
 	things := []func() string{l.receives, l.receives, l.receives, l.receives, l.receives, l.receivesNonsense, l.asks, l.lapses, l.isRefused, l.keeps}
 	for range 1 + l.random.IntN(12) {
@@ -213,7 +210,7 @@ func (l *life) play() string {
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-// receives: the bank says something about the order, its lines and a cancellation.
+// receives: the bank reports something about the order, its lines and a cancellation.
 func (l *life) receives() string {
 	r := payment.Report{
 		Status: pick(l.random, payment.Awaiting, payment.Awaiting, payment.Processing, payment.Processing, payment.Processing, payment.Settled, payment.Declined),
@@ -234,7 +231,7 @@ func (l *life) receives() string {
 	return l.follows(steps, path)
 }
 
-// receivesNonsense: nothing but the timeline may change.
+// receivesNonsense: only the timeline may change.
 func (l *life) receivesNonsense() string {
 	r := pick(l.random, payment.Report{}, payment.Report{Status: "ACSC"}, payment.Report{Status: "settled", Cancellation: "perhaps"},
 		payment.Report{Status: "settled", Lines: []payment.Line{{Position: 7, State: "done"}}})
@@ -268,7 +265,7 @@ func (l *life) lapses() string {
 	l.log = append(l.log, "lapses")
 	final := ended(l.m.state)
 	if l.m.state == "validating" {
-		l.m.close("rejected") // nobody approved them
+		l.m.close("rejected") // they were not approved
 	}
 	steps, err := l.p.Expire(l.now)
 	if errors.Is(err, payment.ErrIllegal) != final {
@@ -294,7 +291,7 @@ func (l *life) isRefused() string {
 	return l.follows(steps, l.ends("rejected", final))
 }
 
-// ends is the one step to an end, or none from where there is one already.
+// ends is the single step to a final state, or none when the payment is already in one.
 func (l *life) ends(as payment.State, final bool) []payment.State {
 	if final {
 		return nil
@@ -304,7 +301,7 @@ func (l *life) ends(as payment.State, final bool) []payment.State {
 	return []payment.State{as}
 }
 
-// keeps: the bank's refusal to cancel reaches the payment by itself.
+// keeps: the bank's refusal to cancel arrives without a report.
 func (l *life) keeps() string {
 	if l.random.IntN(2) > 0 || ended(l.m.state) {
 		return ""
@@ -315,8 +312,8 @@ func (l *life) keeps() string {
 	return ""
 }
 
-// follows holds the steps to the path: one for each state, numbered without a
-// gap, along an edge that there is.
+// follows compares the steps with the expected path: one for each state, numbered without a gap,
+// along an existing edge.
 func (l *life) follows(steps []payment.Step, path []payment.State) string {
 	if len(steps) != len(path) {
 		return fmt.Sprintf("steps %q, want %q", statesOf(steps), path)

@@ -1,6 +1,6 @@
 package payment
 
-// The Values methods list what a type of this package may hold, for messages and the
+// The Values methods list the possible values of the types of this package, for messages and the
 // API document, in the order of the interface specification.
 
 // Values lists the states of a payment.
