@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// messages are the elements of the messages, with their names and the elements of the
-// statements in them.
+// messages maps the elements of messages to their names and to the elements of the statements in
+// them.
 var messages = map[string]struct{ name, statement string }{
 	"BkToCstmrStmt":         {"camt.053", "Stmt"},
 	"BkToCstmrAcctRpt":      {"camt.052", "Rpt"},
@@ -24,14 +24,14 @@ var messages = map[string]struct{ name, statement string }{
 // firstVersion ends the name of the element of a message in its first version.
 const firstVersion = "V01"
 
-// The bounds of XML.
+// The limits of XML files.
 const (
 	maxDepth   = 40
 	namespaces = "urn:iso:std:iso:20022:tech:xsd:"
 )
 
 // readCAMT reads camt.052, camt.053 and camt.054 in any version. The message may be in an
-// envelope. Versions differ where elements moved; both places are read.
+// envelope. Where versions have an element in different places, both places are read.
 func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	tokens := &tokenLimit{in: in}
 	c := &camt{emit: emit, xml: xml.NewDecoder(tokens), tokens: tokens}
@@ -39,7 +39,7 @@ func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	return c.read()
 }
 
-// charset decodes what the XML declaration names. UTF-16 is decoded already.
+// charset decodes the encoding in the XML declaration. UTF-16 is already decoded at this point.
 func charset(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
 		return r, nil
@@ -53,7 +53,7 @@ func charset(label string, r io.Reader) (io.Reader, error) {
 
 var errEncoding = errors.New("the encoding is unknown; use UTF-8")
 
-// tokenLimit bounds the memory of one token of the XML reader.
+// tokenLimit limits the memory of one token of the XML parser.
 type tokenLimit struct {
 	in   *input
 	used int
@@ -76,25 +76,25 @@ func (t *tokenLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// camt reads one file. Path is that of the element within its statement, such as Ntry/Amt.
+// camt reads one file. path is the path of the element within its statement, such as Ntry/Amt.
 type camt struct {
 	emit   func(Record) error
 	xml    *xml.Decoder
 	tokens *tokenLimit
 
-	// open are the open elements; inside is how many of them lead to the statement.
+	// open are the open elements; inside is the number of them that contain the statement.
 	open   []string
 	inside int
 	path   []byte
 	text   []byte
-	// currency is the attribute of the last amount, and other that of a balance that is not
-	// booked.
+	// currency is the attribute of the last amount, and other the currency of a balance that is
+	// not booked.
 	currency, other string
 
 	message   string
 	version   string
 	statement *FileStatement
-	// any says that a statement was found, and found that a message was.
+	// any means that a statement was found, and found that a message was found.
 	any bool
 	// created is the day of the statement.
 	created passerelle.Date
@@ -104,7 +104,7 @@ type camt struct {
 	found   bool
 }
 
-// camtBalance is a balance while it is read.
+// camtBalance is a balance that is being read.
 type camtBalance struct {
 	kind  string
 	debit bool
@@ -153,7 +153,7 @@ func (c *camt) addText(text []byte) error {
 	return nil
 }
 
-// broken is an error of the XML reader, which names the line itself in some cases.
+// broken converts an error of the XML parser, which sometimes contains the line.
 func (c *camt) broken(err error) error {
 	var own *FileError
 	var syntax *xml.SyntaxError
@@ -168,7 +168,8 @@ func (c *camt) broken(err error) error {
 	return at(c.line(), "", "not well-formed XML: %s", c.plain(err)).because(Damaged)
 }
 
-// plain is what the XML reader says of an encoding; other texts could repeat the file.
+// plain returns the parser's error about an encoding. Its other errors could repeat the content
+// of the file.
 func (c *camt) plain(err error) string {
 	if strings.Contains(err.Error(), "encoding") {
 		return "the encoding cannot be read"
@@ -288,7 +289,7 @@ func (c *camt) close(name string) error {
 	return err
 }
 
-// value takes the value of an element, or ends a balance or an entry.
+// value stores the value of an element, or ends a balance or an entry.
 func (c *camt) value() error {
 	switch string(c.path) {
 	case "Bal":
@@ -310,7 +311,7 @@ func (c *camt) value() error {
 	return nil
 }
 
-// bookedBalances are the codes of balances of what is booked.
+// bookedBalances are the codes of booked balances.
 var bookedBalances = []string{"OPBD", "PRCD", "CLBD", "ITBD"}
 
 func (c *camt) endBalance() error {
@@ -339,8 +340,8 @@ func (c *camt) endBalance() error {
 	return nil
 }
 
-// begin completes a statement before its first entry, or at its end. A page of a long
-// camt.053 has intermediate balances in place of those that other pages have.
+// begin completes a statement before its first entry, or at its end. A page of a long camt.053
+// has intermediate balances instead of the balances that other pages contain.
 func (c *camt) begin() error {
 	s := c.statement
 	if len(c.interim) > 0 && strings.HasPrefix(s.Message, "camt.053") {
@@ -380,7 +381,7 @@ func (c *camt) endEntry() error {
 func (c *camt) endStatement() error {
 	s := c.statement
 	if s.Account.Currency == "" {
-		s.Account.Currency, _ = currencyOf(c.other) // begin refuses a statement without one
+		s.Account.Currency, _ = currencyOf(c.other) // begin refuses a statement without a currency
 	}
 	err := c.begin()
 	c.statement = nil
@@ -390,7 +391,7 @@ func (c *camt) endStatement() error {
 	return c.emit(Record{Statement: s})
 }
 
-// setCurrency takes the currency of an amount for the account's, or refuses another one.
+// setCurrency sets the account's currency from an amount, or refuses another currency.
 func (c *camt) setCurrency(code string) error {
 	currency, err := currencyOf(code)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"passerelle"
 )
 
-// camtEntry is an entry while it is read.
+// camtEntry is an entry that is being read.
 type camtEntry struct {
 	StatementEntry
 	debit, booked, hasAmount bool
-	// currency is that of the amount.
+	// currency is the currency of the amount.
 	currency string
-	// transactions counts the details: an entry may stand for a batch.
+	// transactions counts the transaction details, because an entry may be a batch.
 	transactions int
 	// counterparty are the sides of the transaction: the debtor, and the creditor.
 	counterparty         [2]side
@@ -33,8 +33,8 @@ const (
 	creditor
 )
 
-// entry returns the entry, or the field that is wrong. The day of the statement is for entries
-// that have none.
+// entry returns the entry, or an error with the wrong field. day is the day of the statement,
+// for entries that have none.
 func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) {
 	e.Booked = cmp.Or(e.Booked, e.Value, day)
 	if !e.hasAmount {
@@ -61,7 +61,7 @@ func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) 
 	return &e.StatementEntry, "", nil
 }
 
-// wording is what the payer wrote, or another text of the bank about the entry.
+// wording is the remittance information, or another text of the bank about the entry.
 func (e *camtEntry) wording() string {
 	if e.transactions > 1 {
 		return tidy(cmp.Or(e.entryText, strings.Join(e.remittance, " "), e.entryRef))
@@ -69,7 +69,7 @@ func (e *camtEntry) wording() string {
 	return tidy(cmp.Or(strings.Join(e.remittance, " "), e.structured, e.moreText, e.entryText, e.Name, e.endToEnd, e.entryRef))
 }
 
-// reference is a reference, or empty for the words that stand for none.
+// reference is a reference, or empty for the words that mean that there is none.
 func reference(text string) string {
 	switch text = tidy(text); strings.ToUpper(text) {
 	case "NOTPROVIDED", "NONREF", "NOREF":
@@ -180,8 +180,8 @@ func (c *camt) status(text string) error {
 	return nil
 }
 
-// balanceAmount takes the amount of a booked balance. Others, such as what is available, may be
-// in any currency.
+// balanceAmount stores the amount of a booked balance. Other balances, such as the available
+// one, may be in any currency.
 func (c *camt) balanceAmount(text string) error {
 	if !slices.Contains(bookedBalances, c.balance.kind) {
 		c.other = cmp.Or(c.other, c.currency)
@@ -193,17 +193,17 @@ func (c *camt) balanceAmount(text string) error {
 	return into(&c.balance.Amount, pointAmount, text)
 }
 
-// entryAmount takes an amount. Its currency counts when the entry is booked.
+// entryAmount stores an amount. Its currency is checked when the entry is booked.
 func (c *camt) entryAmount(text string) error {
 	c.entry.hasAmount, c.entry.currency = true, c.currency
 	return into(&c.entry.Amount, pointAmount, text)
 }
 
-// originalAmount is kept when it is in another currency than the account.
+// originalAmount stores the amount if it is in another currency than the account.
 func (c *camt) originalAmount(text string) error {
 	currency, err := currencyOf(c.currency)
 	if err != nil || currency == c.statement.Account.Currency {
-		return nil //nolint:nilerr // further currencies are for people to read
+		return nil //nolint:nilerr // other currencies are only shown to people
 	}
 	amount, err := pointAmount(text)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"passerelle/cfonb"
 )
 
-// payer is the qualifier of a detail that names who pays.
+// payer is the qualifier of a detail with the payer's name.
 const payer = "NPY"
 
-// readCFONB reads CFONB 120. The format is package cfonb's, which checks the balances, too.
+// readCFONB reads CFONB 120. Package cfonb parses the format and also checks the balances.
 func readCFONB(in *input, _ *Mapping, emit func(Record) error) error {
 	for s, err := range cfonb.Parse(in) {
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // maxCSVAccounts is how many accounts a CSV file may have.
 const maxCSVAccounts = 500
 
-// readCSV reads a CSV file through a mapping. All entries of an account are one statement.
+// readCSV reads a CSV file through a mapping. All entries of an account form one statement.
 func readCSV(in *input, m *Mapping, emit func(Record) error) error {
 	if m == nil {
 		m = &Mapping{}
@@ -37,12 +37,12 @@ type csvFile struct {
 	line  int
 	of    map[StatementAccount]*csvStatement
 	order []*csvStatement
-	// held is the last entry, which the next row may continue.
+	// held is the last entry, to which the next row may belong.
 	held *Record
 }
 
-// csvStatement is a statement while it is read. Files are in either order, so the balances of
-// the first and of the last row are kept.
+// csvStatement is a statement that is being read. Files may be in ascending or descending order,
+// so the balances of the first and of the last row are stored.
 type csvStatement struct {
 	FileStatement
 	first, last csvBalance
@@ -78,8 +78,8 @@ func (c *csvFile) read() error {
 	}
 }
 
-// row reads a row. Rows without an amount and without a day are no entries. One that has
-// nothing but a wording continues that of the entry before.
+// row reads a row. Rows without an amount and without a day are no entries. A row with only a
+// wording continues the wording of the previous entry.
 func (c *csvFile) row(row []string) error {
 	if !c.dated(row) && !c.hasAmount(row) {
 		c.continueWording(row)
@@ -108,14 +108,14 @@ func (c *csvFile) row(row []string) error {
 	return nil
 }
 
-// continueWording adds a row that has nothing but a wording to the entry before.
+// continueWording adds the wording of a row to the previous entry.
 func (c *csvFile) continueWording(row []string) {
 	if more := c.cell(row, wordingColumn); c.held != nil && tidy(more) == tidy(strings.Join(row, " ")) {
 		c.held.Entry.Wording = tidy(c.held.Entry.Wording + " " + more)
 	}
 }
 
-// hasAmount reports whether a row has an amount that can be read.
+// hasAmount reports whether a row has a valid amount.
 func (c *csvFile) hasAmount(row []string) bool {
 	return slices.ContainsFunc([]string{amountColumn, debitColumn, creditColumn}, func(meaning string) bool {
 		probe := c.amounts
@@ -124,14 +124,15 @@ func (c *csvFile) hasAmount(row []string) bool {
 	})
 }
 
-// dated reports whether a row begins with a day. A text in its place is a note or a total.
+// dated reports whether a row has a day. A row with another text in that column is a note or a
+// total.
 func (c *csvFile) dated(row []string) bool {
 	text := c.cell(row, dateColumn)
 	_, err := c.dates.read(text)
 	return err == nil || strings.ContainsAny(text[:min(1, len(text))], "0123456789") || notYet(text)
 }
 
-// flush hands the last entry over.
+// flush emits the last entry.
 func (c *csvFile) flush() error {
 	held := c.held
 	if c.held = nil; held == nil {
@@ -140,16 +141,16 @@ func (c *csvFile) flush() error {
 	return c.emit(*held)
 }
 
-// pendingWords are common words for what is not booked.
+// pendingWords are common words for entries that are not booked.
 var pendingWords = []string{"pending", "reverted", "declined", "failed", "cancelled", "canceled", "refused", "vorgemerkt", "offen", "en attente", "en cours", "annule", "refuse"}
 
-// bookedWords are common words for what is booked.
+// bookedWords are common words for booked entries.
 var bookedWords = []string{"completed", "complete", "booked", "posted", "settled", "cleared", "executed", "gebucht", "umsatz gebucht", "comptabilise", "execute", "valide", "abgeschlossen"}
 
-// notYet reports whether a word in place of a day says that a row is not booked.
+// notYet reports whether a text in the column of the day means that a row is not booked.
 func notYet(text string) bool { return plainHeader(text) == pendingWords[0] }
 
-// booked reports whether a row is booked, as its status says.
+// booked reports whether a row is booked, according to its status.
 func (c *csvFile) booked(row []string) (bool, error) {
 	status := plainHeader(c.cell(row, statusColumn))
 	if notYet(c.cell(row, dateColumn)) {
@@ -199,7 +200,7 @@ func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
 	return d, nil
 }
 
-// amount is that of a column, or the difference of two.
+// amount is the value of one column, or the difference of two columns.
 func (c *csvFile) amount(row []string) (decimal.Decimal, error) {
 	d, err := c.signed(row)
 	if err == nil && c.Negate {
@@ -250,7 +251,7 @@ var (
 	creditWords = []string{"c", "k", "cr", "crdt", "credit", "h", "haben", "bij", "in", "abono", "avere", "credito"}
 )
 
-// withSign gives an amount the sign that a column names.
+// withSign gives an amount the sign from a column.
 func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, error) {
 	text := strings.TrimSpace(c.cell(row, signColumn))
 	word := plainHeader(text)
@@ -266,7 +267,7 @@ func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, er
 	return d, c.fail(signColumn, errors.New("is no common word; send a mapping with debit, the words for money that leaves"))
 }
 
-// statement is that of the account of a row.
+// statement returns the statement of the account of a row.
 func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	a := StatementAccount{Name: tidy(c.Account.Name), Currency: c.Account.Currency}
 	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.cell(row, accountColumn)} {
@@ -298,7 +299,7 @@ func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	return s, nil
 }
 
-// balance notes the balance after an entry.
+// balance stores the balance after an entry.
 func (c *csvFile) balance(s *csvStatement, e *StatementEntry, text string) error {
 	b := csvBalance{day: e.Booked, amount: e.Amount}
 	var err error
@@ -336,8 +337,8 @@ func (c *csvFile) end() error {
 	return nil
 }
 
-// close finds the balances of a statement: the entries are in the order in which they lead from
-// one balance to the other or, when they do not, in the order of their days.
+// close finds the balances of a statement. The entries are in the order in which the balances
+// follow from the amounts or, when no order has this property, in the order of their days.
 func (s *csvStatement) close() error {
 	if !s.first.known || !s.last.known {
 		return nil
@@ -359,7 +360,8 @@ func (s *csvStatement) close() error {
 	return nil
 }
 
-// leads reports whether the entries lead from the balance before one to that after another.
+// leads reports whether the entries lead from the balance before the oldest to the balance after
+// the newest.
 func (s *csvStatement) leads(oldest, newest csvBalance) (bool, error) {
 	before, err := plus(oldest.balance, oldest.amount.Neg())
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"passerelle"
 )
 
-// delimiters are those between the columns of CSV files, the likeliest first.
+// delimiters are the possible delimiters of columns, the most likely first.
 const delimiters = ";,\t|"
 
-// csvLayout is how a file is laid out, as its beginning shows it.
+// csvLayout is the layout of a file, detected from its beginning.
 type csvLayout struct {
 	delimiter rune
-	// rows is how many come before the first transaction.
+	// rows is the number of rows before the first transaction.
 	rows     int
 	columns  map[string][]int
 	dates    *dayForm
@@ -27,8 +27,8 @@ type csvLayout struct {
 	currency passerelle.Currency
 }
 
-// headerNames are common names of columns, as plainHeader writes them. A file of any bank
-// that has other names needs a mapping.
+// headerNames are common names of columns, in the form that plainHeader returns. A file with
+// other names needs a mapping.
 var headerNames = map[string][]string{
 	dateColumn: {
 		"date", "booking date", "bookingdate", "transaction date", "posting date", "posted date", "date posted", "completed date", "date operation", "date comptable", "date de comptabilisation",
@@ -92,7 +92,7 @@ func plainHeader(text string) string {
 	return strings.Join(strings.Fields(plain), " ")
 }
 
-// withCurrency takes the currency off the end of a name such as Amount (EUR).
+// withCurrency removes the currency at the end of a name such as Amount (EUR), and returns it.
 func withCurrency(name string) (string, passerelle.Currency) {
 	before, last, both := cutLast(name, " ")
 	if c := passerelle.Currency(strings.ToUpper(last)); both && c.Known() {
@@ -109,11 +109,11 @@ func cutLast(text, separator string) (string, string, bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// maxHeader is how many lines may come before the names of the columns.
+// maxHeader is the largest number of lines before the names of the columns.
 const maxHeader = 60
 
-// lay finds out how a file is laid out from its beginning, or fails with what a mapping would
-// have to say.
+// lay detects the layout of a file from its beginning, or fails with the settings that a mapping
+// would need.
 func (m *Mapping) lay(first []byte) (*csvLayout, error) {
 	for _, delimiter := range delimiters {
 		if m.Delimiter != "" && string(delimiter) != m.Delimiter {
@@ -133,7 +133,7 @@ func (m *Mapping) lay(first []byte) (*csvLayout, error) {
 
 var errNoHeader = at(0, "", "no line at the beginning of the file names columns for a date and an amount; send a mapping with columns").because(NeedsMapping)
 
-// sampled are the complete rows of the beginning of a file.
+// sampled returns the complete rows at the beginning of a file.
 func sampled(first []byte, delimiter rune) [][]string {
 	text := string(first)
 	if len(first) >= peeked {
@@ -206,7 +206,8 @@ func (l *csvLayout) matchCommon(names []string) {
 	}
 }
 
-// common are the columns with common names, the first of each meaning and all of the wording.
+// common returns the columns with common names: the first column of each meaning, and all
+// columns of the wording.
 func (l *csvLayout) common(names []string) map[string][]int {
 	found := map[string][]int{}
 	for i, name := range names {
@@ -218,7 +219,8 @@ func (l *csvLayout) common(names []string) map[string][]int {
 	return found
 }
 
-// meaning is that of a common name. The name of an amount may end with its currency.
+// meaning returns the meaning of a common name. The name of an amount column may end with its
+// currency.
 func (l *csvLayout) meaning(name string) string {
 	if meaning := meanings[name]; meaning != "" {
 		return meaning
@@ -259,7 +261,7 @@ func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
 	return nil
 }
 
-// decide takes the mark of an amount that shows it.
+// decide sets the decimal mark, if the amount shows which one it is.
 func (f *amountForm) decide(text string) {
 	probe := amountForm{}
 	if _, err := probe.read(text); err == nil && f.mark == 0 {
@@ -267,7 +269,7 @@ func (f *amountForm) decide(text string) {
 	}
 }
 
-// reads reports whether a form reads the days of all rows that have one.
+// reads reports whether a date format can parse the days of all rows that have one.
 func (l *csvLayout) reads(f *dayForm, rows [][]string) bool {
 	return !slices.ContainsFunc(rows, func(row []string) bool {
 		text := l.cell(row, dateColumn)
@@ -276,7 +278,7 @@ func (l *csvLayout) reads(f *dayForm, rows [][]string) bool {
 	})
 }
 
-// cell is the text of the columns of a meaning.
+// cell returns the text in the columns with a meaning.
 func (l *csvLayout) cell(row []string, meaning string) string {
 	var parts []string
 	for _, place := range l.columns[meaning] {

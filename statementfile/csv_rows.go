@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// csvRows reads the rows of a CSV file. A quoted text may go over several lines only when all its
-// quotes are in order. Otherwise each line is a row, so that a stray quote swallows no
-// other rows.
+// csvRows reads the rows of a CSV file. A quoted text may extend over several lines only when
+// all its quotes are balanced. Otherwise each line is a row, so that a stray quote does not
+// swallow other rows.
 type csvRows struct {
 	lines
 	delimiter rune
-	// waiting are lines that were read and belong to the next rows.
+	// waiting are lines that were read and belong to later rows.
 	waiting []string
-	// row is the line in which the last row begins.
+	// row is the number of the line in which the last row begins.
 	row int
 }
 
@@ -49,12 +49,12 @@ func (r *csvRows) next() ([]string, error) {
 	}
 }
 
-// take returns a line that is n after the next.
+// take returns the line n lines after the next one.
 func (r *csvRows) take(n int) (string, error) {
 	for len(r.waiting) <= n {
 		text, err := r.lines.next()
 		if errors.Is(err, io.EOF) {
-			r.lines.line-- // there is no such line
+			r.lines.line-- // no such line exists
 		}
 		if err != nil {
 			return "", err
@@ -64,12 +64,12 @@ func (r *csvRows) take(n int) (string, error) {
 	return r.waiting[n], nil
 }
 
-// joined parses a line together with those that follow, until a row is complete.
+// joined parses a line together with the following lines, until a row is complete.
 func (r *csvRows) joined(text string) ([]string, int, error) {
 	for n := 1; n < maxRowLines; n++ {
 		more, err := r.take(n)
 		if err != nil || len(text) > maxToken {
-			break // the line alone says what is wrong
+			break // the error of the line alone is reported
 		}
 		text += "\n" + more
 		if fields, err := r.parse(text, false); err == nil {
@@ -90,7 +90,7 @@ func (r *csvRows) parse(text string, lazy bool) ([]string, error) {
 		return nil, err
 	}
 	if _, err := one.Read(); !errors.Is(err, io.EOF) {
-		return nil, csv.ErrQuote // the text has more than one row
+		return nil, csv.ErrQuote // the text contains more than one row
 	}
 	return fields, nil
 }

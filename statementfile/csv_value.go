@@ -13,18 +13,18 @@ import (
 	"passerelle"
 )
 
-// amountForm reads the amounts of a file, whose decimal mark is that of the first amount that
+// amountForm parses the amounts of a file. Their decimal mark is that of the first amount that
 // shows it.
 type amountForm struct {
 	mark byte
-	// decimals is how many the currency has.
+	// decimals is the number of decimals of the currency.
 	decimals int
 }
 
 var errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
 
-// spacesAndQuotes separate thousands. The signs of currencies say nothing that a column
-// does not.
+// spacesAndQuotes are separators of thousands. Currency signs are removed, because a column
+// contains the currency.
 var spacesAndQuotes = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "'", "", "\u2019", "", "\u2212", "-", "€", "", "$", "", "£", "")
 
 // namedCurrency is a currency before or after an amount.
@@ -55,7 +55,7 @@ func (f *amountForm) read(text string) (decimal.Decimal, error) {
 	return d, err
 }
 
-// unsigned takes the sign away, which some programs write as brackets or behind the amount.
+// unsigned removes the sign, which some programs write as brackets or after the amount.
 func unsigned(text string) (string, bool) {
 	if inner, brackets := strings.CutPrefix(text, "("); brackets && strings.HasSuffix(inner, ")") {
 		return strings.TrimSuffix(inner, ")"), true
@@ -67,8 +67,8 @@ func unsigned(text string) (string, bool) {
 	return strings.TrimPrefix(number, "+"), before
 }
 
-// markOf returns the decimal mark that an amount shows, or 0 when it has no mark at all. It
-// decides nothing about 1,234, which may be either, unless the currency has three decimals.
+// markOf returns the decimal mark in an amount, or 0 when it has no mark at all. For 1,234,
+// which is ambiguous, it returns false, unless the currency has three decimals.
 func markOf(digits string, decimals int) (byte, bool) {
 	last := strings.LastIndexAny(digits, ".,")
 	if last < 0 {
@@ -88,7 +88,7 @@ func markOf(digits string, decimals int) (byte, bool) {
 	return mark, len(digits)-last-1 != 3 || decimals == 3
 }
 
-// groups are thousands with the mark that separates them.
+// groups match thousands with a separator.
 var groups = map[byte]*regexp.Regexp{'.': regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+$`), ',': regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{3})+$`)}
 
 // ungrouped is an amount without the marks of thousands, and with a decimal point.
@@ -117,28 +117,28 @@ func eitherAmount(text string) (decimal.Decimal, error) {
 	return amountOf(strings.Replace(text, ",", ".", 1), '.')
 }
 
-// dayForm reads days in one form, of which it has the places of year, month and day.
+// dayForm parses days in one format. It contains the positions of year, month and day.
 type dayForm struct {
 	shown            string
 	pattern          *regexp.Regexp
 	year, month, day int
 }
 
-// forms are common forms of days, the likeliest first. Separators may be of any kind.
+// forms are common date formats, the most likely first. Any separators are accepted.
 var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY", "MM/DD/YYYY"}
 
-// commonForms read the forms.
+// commonForms are the parsers for these formats.
 var commonForms = func() []*dayForm {
 	all := make([]*dayForm, len(forms))
 	for i, form := range forms {
-		all[i], _ = dateForm(form) // a test reads each
+		all[i], _ = dateForm(form) // a test parses each format
 	}
 	return all
 }()
 
 var formWords = regexp.MustCompile(`YYYY|YY|MM|DD|M|D`)
 
-// dateForm makes a form of words such as DD/MM/YYYY.
+// dateForm makes a parser for a format such as DD/MM/YYYY.
 func dateForm(text string) (*dayForm, error) {
 	words := formWords.FindAllString(text, -1)
 	rest := formWords.ReplaceAllString(text, "")

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// mtTag begins a field of an MT940 message.
+// mtTag matches the first field of an MT940 message.
 var mtTag = regexp.MustCompile(`(?m)^(?:.*\{4:)?\s*:(?:20|25P?|28C?|60[FM]|61):`)
 
-// oldBalance begins a CFONB 120 file.
+// oldBalance matches the first record of a CFONB 120 file.
 var oldBalance = regexp.MustCompile(`^01[0-9A-Z]{5}.{4}[0-9A-Z]{5}[A-Z]{3}[0-9]`)
 
-// ofxBeginning is the header of an OFX file, or its first element where there is no header.
+// ofxBeginning matches the header of an OFX file, or its first element when there is no header.
 var ofxBeginning = regexp.MustCompile(`(?i)^(?:OFXHEADER:|(?:<\?[^>]*\?>\s*)*(?:<\?OFX\b|<OFX>))`)
 
 // detect returns the format of a file by its beginning.

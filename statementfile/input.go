@@ -14,17 +14,17 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// input is a file as UTF-8.
+// input is a file converted to UTF-8.
 type input struct {
 	*bufio.Reader
 	// first is the beginning of the file, for detection.
 	first []byte
 }
 
-// peeked is how much of a file decides about its format.
+// peeked is how many bytes are read to detect the format.
 const peeked = 4 << 10
 
-// foreign are files that people mistake for statements, by their first bytes.
+// foreign are other kinds of files that people take for statements, by their first bytes.
 var foreign = []struct{ magic, what string }{
 	{"PK\x03\x04", "a zip archive or a spreadsheet; send the statement files in it"},
 	{"\x1f\x8b", "a gzip archive; send the file in it"},
@@ -61,7 +61,7 @@ func open(r io.Reader, m *Mapping) (*input, Format, error) {
 	return in, format, err
 }
 
-// readError is an error of the reader below.
+// readError converts an error of the underlying reader.
 func readError(line int, err error) error {
 	var own *FileError
 	if errors.As(err, &own) {
@@ -70,7 +70,7 @@ func readError(line int, err error) error {
 	return &FileError{Line: line, Err: fmt.Errorf("read: %w", err)}
 }
 
-// capped ends a file that is too large with an error.
+// capped returns an error when a file is too large.
 type capped struct {
 	r    io.Reader
 	left int64
@@ -86,11 +86,11 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoded is the file as UTF-8 without byte order mark. UTF-16 is known by its byte order mark
-// or by the zero bytes of its first characters. XML that declares another encoding is passed as
-// it is, see camt.go. In other files each byte that is not UTF-8 stands for its character in
-// Windows-1252, of which ISO 8859-1 is a part, except that the euro sign of ISO 8859-15 replaces
-// the currency sign, which no bank uses.
+// decoded returns the file in UTF-8 without byte order mark. UTF-16 is detected by its byte
+// order mark or by the zero bytes of its first characters. XML that declares another encoding is
+// passed on unchanged, see camt.go. In other files each byte that is not valid UTF-8 is read as
+// its character in Windows-1252, which includes ISO 8859-1. The euro sign of ISO 8859-15
+// replaces the currency sign, which no bank uses.
 func decoded(raw *bufio.Reader, first []byte) (io.Reader, error) {
 	utf16 := func(order unicode.Endianness, mark unicode.BOMPolicy) io.Reader {
 		return transform.NewReader(raw, unicode.UTF16(order, mark).NewDecoder())
@@ -120,7 +120,7 @@ func declaresEncoding(first []byte) bool {
 		bytes.Contains(head, []byte("encoding")) && !bytes.Contains(head, []byte("utf-8"))
 }
 
-// lenient passes UTF-8 and replaces each byte that is none by its character in Windows-1252.
+// lenient passes on UTF-8 and replaces each invalid byte by its character in Windows-1252.
 type lenient struct{ transform.NopResetter }
 
 const (
@@ -160,7 +160,7 @@ func windows(b byte) rune {
 	return charmap.Windows1252.DecodeByte(b)
 }
 
-// lines reads a file line by line. Lines end in LF or CR LF.
+// lines reads a file line by line. Lines end with LF or CR LF.
 type lines struct {
 	in *input
 	// line is the number of the last line, from 1.

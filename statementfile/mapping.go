@@ -15,27 +15,29 @@ import (
 	"passerelle"
 )
 
-// Mapping says how to read a CSV file. What it leaves out is found in the file: the delimiter,
-// the decimal mark, the form of dates, and columns with common names in eight languages.
+// Mapping defines how to read a CSV file. Omitted values are detected in the file: the
+// delimiter, the decimal mark, the date format, and columns with common names in eight
+// languages.
 type Mapping struct {
-	// Account is the account of the file, unless columns name it.
+	// Account is the account of the file, unless a column contains it.
 	Account MappedAccount `json:"account,omitzero"`
-	// Encoding is that of a file that is neither in UTF-8 nor in Windows-1252, such as windows-1250.
+	// Encoding is the encoding of a file that is neither in UTF-8 nor in Windows-1252, such as
+	// windows-1250.
 	Encoding string `json:"encoding,omitempty"`
 	// Delimiter is ",", ";", "|" or a tab.
 	Delimiter string `json:"delimiter,omitempty"`
 	// Decimal is "." or ",".
 	Decimal string `json:"decimal,omitempty"`
-	// DateFormat is a form of days such as DD/MM/YYYY.
+	// DateFormat is a date format such as DD/MM/YYYY.
 	DateFormat string `json:"date_format,omitempty"`
-	// NoHeader says that the first line is a transaction. Columns then have numbers.
+	// NoHeader means that the first line is a transaction. Columns are then given by number.
 	NoHeader bool `json:"no_header,omitempty"`
-	// Skip is how many lines to leave out at the beginning.
+	// Skip is the number of lines to skip at the beginning.
 	Skip int `json:"skip,omitempty"`
-	// Negate says that money that leaves has no minus sign.
+	// Negate means that amounts that leave the account have no minus sign.
 	Negate bool `json:"negate,omitempty"`
-	// Debit are the values of the column sign for outgoing money, and Pending those of the
-	// column status for entries that are not booked. Other words are the opposite.
+	// Debit are the values of the column sign for outgoing money, and Pending the values of the
+	// column status for entries that are not booked. Other values have the opposite meaning.
 	Debit   []string `json:"debit,omitempty"`
 	Pending []string `json:"pending,omitempty"`
 	// Columns maps names of MappedColumns to columns that cannot be found by their headers.
@@ -50,8 +52,8 @@ type MappedAccount struct {
 	Name     string              `json:"name,omitempty"`
 }
 
-// Columns are one or several columns of a CSV file. In JSON they are a name, a number from 1,
-// or an array of those.
+// Columns are one or more columns of a CSV file. In JSON they are a name, a number from 1, or an
+// array of these.
 type Columns []Column
 
 // Column is a column by its name or, when the name is empty, by its number from 1.
@@ -96,7 +98,7 @@ func (c Column) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Name)
 }
 
-// The meanings of columns.
+// The possible meanings of columns.
 const (
 	dateColumn      = "date"
 	valueDateColumn = "value_date"
@@ -124,8 +126,7 @@ func MappedColumns() []string {
 	}
 }
 
-// ParseMapping reads a mapping as JSON. An error says what is wrong, in the words of the
-// mapping.
+// ParseMapping reads a mapping as JSON. Errors use the names of the mapping's fields.
 func ParseMapping(text string) (*Mapping, error) {
 	m := &Mapping{}
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -147,7 +148,7 @@ func ParseMapping(text string) (*Mapping, error) {
 	return m, m.check()
 }
 
-// maxSkip is how many lines at the beginning of a CSV file may be something else.
+// maxSkip is the largest number of lines to skip at the beginning of a CSV file.
 const maxSkip = 100
 
 func (m *Mapping) check() error {

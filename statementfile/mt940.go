@@ -15,12 +15,12 @@ import (
 	"passerelle"
 )
 
-// mtField begins a line with a field. Lines of other text that begin with a colon exist, so
-// only the tags of the messages count.
+// mtField matches the first line of a field. Other text may also begin with a colon, so only the
+// tags of these messages count.
 var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|6[45]F?|86|90[CD]|NS):(.*)$`)
 
-// maxFieldLines bounds the lines of one field, and of all fields that describe one entry: the
-// norm allows 6.
+// maxFieldLines limits the lines of one field, and of all fields that describe one entry. The
+// standard allows 6.
 const maxFieldLines = 60
 
 // readMT940 reads MT940 and MT942 messages with or without their SWIFT envelope.
@@ -34,16 +34,16 @@ type mt struct {
 	lines
 	emit      func(Record) error
 	statement *FileStatement
-	// interim says that the message is an MT942, which has no balances.
+	// interim means that the message is an MT942, which has no balances.
 	interim bool
-	// sums are the totals that an MT942 names, and counted the totals of its entries.
+	// sums are the totals in an MT942, and counted the calculated totals of its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
-	// more is the second line of field 61, or what the field NS has in its place.
+	// more is the second line of field 61, or the corresponding part of field NS.
 	more string
-	// texts are the lines of the fields 86 of the entry: some banks write one for each line.
+	// texts are the lines of the entry's fields 86. Some banks send one field for each line.
 	texts []string
-	// ended says that the closing balance came.
+	// ended means that the closing balance was read.
 	ended bool
 }
 
@@ -101,7 +101,7 @@ func (m *mt) addLine(field *mtLines, text string) (*mtLines, error) {
 	return field, nil
 }
 
-// take takes a field that is complete.
+// take handles a complete field.
 func (m *mt) take(f *mtLines) error {
 	if f == nil {
 		return nil
@@ -126,8 +126,7 @@ func (m *mt) take(f *mtLines) error {
 	return f.fail(err)
 }
 
-// enter begins a statement with field 20 or, at banks that leave it out, with the field that
-// follows it.
+// enter begins a statement with field 20 or, at banks that omit it, with the next field.
 func (m *mt) enter(f *mtLines) error {
 	if f.tag == "20" || m.statement == nil && slices.Contains([]string{"25", "28C", "60F"}, f.tag) {
 		return m.begin(f)
@@ -138,7 +137,7 @@ func (m *mt) enter(f *mtLines) error {
 	return nil
 }
 
-// entryFields belong to an entry, and so do not end it.
+// entryFields belong to an entry, and therefore do not end it.
 var entryFields = []string{"61", "86", "NS"}
 
 var mtFields = map[string]func(*mt, *mtLines) error{
@@ -161,7 +160,7 @@ const (
 	credits
 )
 
-// begin ends the statement before, and begins one.
+// begin ends the previous statement, and begins a new one.
 func (m *mt) begin(f *mtLines) error {
 	if err := m.finish(); err != nil {
 		return err
@@ -195,7 +194,7 @@ func (m *mt) finish() error {
 	return m.emit(Record{Statement: s})
 }
 
-// currencySuffix is the currency that some banks write after the number of the account.
+// currencySuffix matches the currency that some banks append to the account number.
 var currencySuffix = regexp.MustCompile(`^(.*[0-9])\s*/?([A-Z]{3})$`)
 
 // account reads field 25: an IBAN, or a bank and a number, with or without a currency.
@@ -220,7 +219,7 @@ func (m *mt) number(f *mtLines) error {
 	return nil
 }
 
-// floor reads the currency of an MT942, which has no balances.
+// floor reads the currency from an MT942, which has no balances.
 func (m *mt) floor(f *mtLines) error {
 	m.interim = true
 	if text := strings.TrimSpace(f.text[0]); len(text) >= 3 {
@@ -229,7 +228,7 @@ func (m *mt) floor(f *mtLines) error {
 	return errCurrency
 }
 
-// mtBalance is a balance: the mark, the day, the currency and the amount. Some banks leave out
+// mtBalance matches a balance: the mark, the day, the currency and the amount. Some banks omit
 // the currency of a closing balance.
 var mtBalance = regexp.MustCompile(`^(R?[CD])([0-9]{6})([A-Z]{3})?([0-9]+,[0-9]*)$`)
 
@@ -311,14 +310,14 @@ func (m *mt) line61(f *mtLines) error {
 	return m.count(e)
 }
 
-// mtKinds are the kinds of field 61 that say what a transaction is.
+// mtKinds are the codes of field 61 that determine the type of a transaction.
 var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
-// shortDate reads YYMMDD. Years from 80 on belong to the last century. Banks whose months all
-// have 30 days write the 29th and 30th of a February that has no such day. Both become the last
-// day of that February.
+// shortDate reads YYMMDD. Years from 80 on are in the 20th century. Banks that calculate with
+// months of 30 days use 29 and 30 February in years that do not have these days. Both become the
+// last day of February.
 func shortDate(text string) (passerelle.Date, error) {
 	century := "20"
 	if text >= "80" {
@@ -347,7 +346,7 @@ func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	return dateOf(fmt.Sprintf("%04d%s", year, text))
 }
 
-// information adds the content of field 86 to the entry before it. After the closing balance the
+// information adds the content of field 86 to the previous entry. After the closing balance the
 // field is about the statement and is ignored.
 func (m *mt) information(f *mtLines) error {
 	if m.entry == nil {
@@ -359,9 +358,9 @@ func (m *mt) information(f *mtLines) error {
 	return nil
 }
 
-// nonSwift reads the field NS, in which German and Hungarian banks number what belongs to an
-// entry: 01 to 14 purpose, 15 and 16 name, 17 posting text, 33 and 34 bank and number. Before
-// the first entry, 22 and 23 are the owner and the name of the account.
+// nonSwift reads the field NS, in which German and Hungarian banks number the parts of an entry:
+// 01 to 14 purpose, 15 and 16 name, 17 posting text, 33 and 34 bank and number. Before the first
+// entry, 22 and 23 are the owner and the name of the account.
 func (m *mt) nonSwift(f *mtLines) error {
 	parts := map[string]string{}
 	for _, line := range f.text {
@@ -386,7 +385,7 @@ func (m *mt) nonSwift(f *mtLines) error {
 	return nil
 }
 
-// flush hands the entry over.
+// flush emits the entry.
 func (m *mt) flush() error {
 	e := m.entry
 	if e == nil {
@@ -430,7 +429,7 @@ func (m *mt) sum(f *mtLines, which int) error {
 	return err
 }
 
-// hasSums reports whether the entries of an MT942 have the sums that it names.
+// hasSums reports whether the sums of an MT942's entries equal the sums in the message.
 func (m *mt) hasSums() bool {
 	for which, sum := range m.sums {
 		counted := decimal.Zero

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Field 86 has no form of its own. Banks write a code of three digits and numbered parts
-// (German and Polish banks), words between slashes (Dutch banks), or free text.
+// Field 86 has no standard format. Banks write a code of three digits and numbered parts (German
+// and Polish banks), keywords between slashes (Dutch banks), or free text.
 
 var (
 	numbered = regexp.MustCompile(`^[0-9]{3}([^0-9A-Za-z\s])[0-9]{2}`)
@@ -28,12 +28,12 @@ func describe(e *StatementEntry, text []string) {
 	e.Wording = tidy(strings.Join(text, " "))
 }
 
-// fullPart is the width of a part of a German text: a part of that width may end within a
-// word, and a shorter one does not.
+// fullPart is the width of a full part of a German text. A part of that width may end within a
+// word, and a shorter part does not.
 const fullPart = 27
 
-// describeNumbered reads ?00 posting text, ?20 to ?29 and ?60 to ?63 purpose, ?31 number and
-// ?32, ?33 name of the other side.
+// describeNumbered reads ?00 posting text, ?20 to ?29 and ?60 to ?63 purpose, ?31 account
+// number, and ?32 and ?33 name of the counterparty.
 func describeNumbered(e *StatementEntry, text, separator string) {
 	var posting, purpose, name strings.Builder
 	for part := range strings.SplitSeq(text, separator) {
@@ -62,10 +62,10 @@ func describeNumbered(e *StatementEntry, text, separator string) {
 	}
 }
 
-// sepaTags begin parts of the purpose of SEPA payments at German banks.
+// sepaTags match the beginnings of parts of the purpose of SEPA payments at German banks.
 var sepaTags = regexp.MustCompile(`\b(EREF|KREF|MREF|CRED|DEBT|COAM|OAMT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:] ?`)
 
-// sepaPurpose takes the references out of a purpose.
+// sepaPurpose extracts the references from a purpose.
 func sepaPurpose(e *StatementEntry, purpose string) string {
 	places := sepaTags.FindAllStringSubmatchIndex(purpose, -1)
 	if len(places) == 0 {
@@ -100,7 +100,7 @@ func sepaPurpose(e *StatementEntry, purpose string) string {
 // slashedTexts are the parts between slashes that belong to the wording.
 type slashedTexts struct{ kind, remittance string }
 
-// describeSlashed reads words between slashes, such as /NAME/ and /REMI/.
+// describeSlashed reads keywords between slashes, such as /NAME/ and /REMI/.
 func describeSlashed(e *StatementEntry, text string) {
 	places := slashed.FindAllStringSubmatchIndex(text, -1)
 	var texts slashedTexts

@@ -14,20 +14,21 @@ import (
 	"passerelle"
 )
 
-// ofxAggregates are the elements that have elements in them and that matter. Others count as
-// values without text: in OFX 1, an empty value looks like the beginning of an aggregate.
+// ofxAggregates are the elements with child elements that the reader uses. Others are treated as
+// values without text, because in OFX 1 an empty value looks like the beginning of an aggregate.
 var ofxAggregates = map[string]bool{
 	"OFX": true, "STMTRS": true, "CCSTMTRS": true, "BANKACCTFROM": true, "CCACCTFROM": true, "BANKTRANLIST": true, "STMTTRN": true, "LEDGERBAL": true, "AVAILBAL": true,
 	"BANKACCTTO": true, "CCACCTTO": true, "BALLIST": true, "BANKTRANLISTP": true, "STMTTRNP": true,
 }
 
-// ofxVersion is the version in the header, which is text in OFX 1 and an instruction in OFX 2.
+// ofxVersion matches the version in the header, which is text in OFX 1 and a processing
+// instruction in OFX 2.
 var ofxVersion = regexp.MustCompile(`VERSION(?::|=")\s*([0-9]{3})`)
 
 // declaredEncoding is the encoding that an XML declaration names.
 var declaredEncoding = regexp.MustCompile(`(?i)^<\?xml[^>]*encoding=["']([^"']+)["']`)
 
-// readOFX reads OFX 1, which is SGML, and OFX 2, which is XML. In OFX 1 values end where the
+// readOFX reads OFX 1, which is SGML, and OFX 2, which is XML. In OFX 1 a value ends where the
 // next element begins.
 func readOFX(in *input, m *Mapping, emit func(Record) error) error {
 	o := &ofx{emit: emit, text: in, line: 1, message: "OFX"}
@@ -52,7 +53,7 @@ type ofx struct {
 	emit func(Record) error
 	text io.ByteReader
 	line int
-	// open are the open aggregates. Leaf is the open value, which begins in leafLine.
+	// open are the open aggregates. leaf is the open value, which begins in line leafLine.
 	open     []string
 	leaf     string
 	leafLine int
@@ -62,7 +63,7 @@ type ofx struct {
 
 	message   string
 	statement *FileStatement
-	// unnamed is the currency of an account where the file leaves it out.
+	// unnamed is the currency of an account when the file omits it.
 	unnamed      passerelle.Currency
 	bank, branch string
 	number       string
@@ -141,7 +142,7 @@ func (o *ofx) end() error {
 	return nil
 }
 
-// until reads up to an end, which it leaves out.
+// until reads up to an end mark, which the result does not contain.
 func (o *ofx) until(end string) (string, error) {
 	var read []byte
 	for !bytes.HasSuffix(read, []byte(end)) {
@@ -164,7 +165,7 @@ const (
 	comment = "!--"
 )
 
-// tag reads what begins with an angle bracket.
+// tag reads markup that begins with an angle bracket.
 func (o *ofx) tag() error {
 	text, err := o.until(">")
 	switch {
@@ -195,8 +196,8 @@ func (o *ofx) tag() error {
 	return o.begin(name)
 }
 
-// rest reads the rest of a section or comment in which a bracket seemed to be the end, and adds
-// the text of a section to the value.
+// rest reads the remainder of a section or comment that contains a closing bracket, and adds the
+// text of a section to the value.
 func (o *ofx) rest(text, end string) error {
 	for !strings.HasSuffix(text, end) {
 		more, err := o.until(">")
@@ -242,13 +243,14 @@ func (o *ofx) begin(name string) error {
 	return nil
 }
 
-// close closes an aggregate. The end of a value adds nothing that endValue did not know.
+// close closes an aggregate. The end tag of a value adds nothing, because endValue has handled
+// the value.
 func (o *ofx) close(name string) error {
 	if !ofxAggregates[name] {
 		return nil
 	}
 	if o.top() == "BANKTRANLIST" && name != o.top() {
-		o.open = o.open[:len(o.open)-1] // some banks never end it
+		o.open = o.open[:len(o.open)-1] // some banks omit its end tag
 	}
 	if o.top() != name {
 		return at(o.line, "", "the element %s ends and is not the one that is open", name).because(Damaged)
@@ -269,7 +271,7 @@ var ofxEnds = map[string]func(*ofx) error{
 	"STMTRS": (*ofx).endStatement, "CCSTMTRS": (*ofx).endStatement,
 }
 
-// endValue takes the open value, if there is one.
+// endValue stores the open value, if there is one.
 func (o *ofx) endValue() error {
 	name, text := o.leaf, strings.TrimSpace(html.UnescapeString(string(o.value)))
 	o.leaf, o.value = "", o.value[:0]
@@ -298,7 +300,7 @@ func setText(to func(*ofx) *string) func(*ofx, string) error {
 	}
 }
 
-// ofxFields are the values that are read, by their aggregate and name.
+// ofxFields are the values that the reader uses, by their aggregate and name.
 var ofxFields = map[string]func(*ofx, string) error{
 	"STMTRS/CURDEF":         (*ofx).currency,
 	"CCSTMTRS/CURDEF":       (*ofx).currency,
@@ -337,7 +339,7 @@ var errCorrection = errors.New("must name the transaction that is deleted in COR
 
 var ofxAccounts = map[string]passerelle.AccountType{"CHECKING": "checking", "SAVINGS": "savings", "MONEYMRKT": "savings", "CD": "savings", "CREDITLINE": "loan"}
 
-// ofxKinds are the kinds that say more than the sign of the amount.
+// ofxKinds are the transaction types that contain more information than the sign of the amount.
 var ofxKinds = map[string]passerelle.TransactionType{
 	"INT": "profit", "DIV": "profit", "FEE": "bank", "SRVCHG": "bank", "DEP": "deposit", "ATM": "withdrawal", "CASH": "withdrawal", "POS": "card", "XFER": "transfer",
 	"CHECK": "check", "PAYMENT": "payment", "DIRECTDEP": "transfer", "DIRECTDEBIT": "order", "REPEATPMT": "transfer",
@@ -348,8 +350,8 @@ func (o *ofx) currency(text string) error {
 }
 
 // entryCurrency reads the currency of an amount. It ignores the currency in the aggregate
-// ORIGCURRENCY, which is not the one of the amount. Some banks leave out the currency of the
-// account, which is then that of the first amount.
+// ORIGCURRENCY, which is not the currency of the amount. Some banks omit the currency of the
+// account. Then the currency of the first amount is used.
 func (o *ofx) entryCurrency(text string) error {
 	if o.empty == "ORIGCURRENCY" {
 		return nil
@@ -370,7 +372,7 @@ func (o *ofx) card(text string) error {
 	return nil
 }
 
-// payee is a name in the aggregate PAYEE, and else a text of the bank.
+// payee is the name in the aggregate PAYEE, or else a text of the bank.
 func (o *ofx) payee(text string) error {
 	if o.name = tidy(text); o.empty == "PAYEE" {
 		o.entry.Name = o.name
@@ -383,8 +385,8 @@ func (o *ofx) ledgerAmount(text string) error {
 	return into(&o.ledger.Amount, eitherAmount, text)
 }
 
-// endAccount names the account. The parts of a French number make up the number that other
-// formats have.
+// endAccount sets the account's number. The parts of a French number are joined to the number
+// that other formats contain.
 func (o *ofx) endAccount() error {
 	a := &o.statement.Account
 	a.Currency = cmp.Or(a.Currency, o.unnamed)
@@ -431,7 +433,7 @@ func (o *ofx) endEntry() error {
 	return o.emit(Record{Statement: o.statement, Entry: e})
 }
 
-// joined are two texts of which the second may repeat the first.
+// joined joins two texts, of which the second may repeat the first.
 func joined(name, memo string) string {
 	if strings.HasPrefix(memo, name) {
 		return memo

@@ -96,7 +96,8 @@ func TestOFXRefused(t *testing.T) {
 	}
 }
 
-// The summary counts corrections, and an entry that only deletes another is none.
+// The summary counts corrections, and an entry that only deletes another is not counted as an
+// entry.
 func TestOFXCorrections(t *testing.T) {
 	for action, want := range map[string]int{"DELETE": 1, "REPLACE": 2} {
 		got, err := statementfile.Summarize(strings.NewReader(strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTFITID>F1<CORRECTACTION>"+action, 1)), nil)
@@ -106,7 +107,7 @@ func TestOFXCorrections(t *testing.T) {
 	}
 }
 
-// A file that leaves its currency out has that of the mapping.
+// A file that omits its currency gets the currency of the mapping.
 func TestOFXWithoutCurrency(t *testing.T) {
 	got, err := listedWith(strings.Replace(ofx1, "<CURDEF>EUR", "<CURDEF>", 1), `{"account":{"currency":"EUR"}}`)
 	if err != nil || len(got) != 3 || got[2] != `OFX 102  300060000112345678901 EUR none..2026-11-30=1500.00` {

@@ -4,7 +4,7 @@ package statementfile_test
 
 import "regexp"
 
-// Why a file is refused.
+// The reasons why a file is refused.
 const (
 	fragment   = "a piece of a statement, for a test of one field"
 	investment = "an investment account"

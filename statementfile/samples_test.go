@@ -18,29 +18,30 @@ import (
 // samples are the sample files of one repository.
 type samples struct {
 	repository, commit string
-	// root is the folder with the samples, and files are those of them that belong to the format.
+	// root is the folder with the samples, and files are the samples in this format.
 	root  string
 	files *regexp.Regexp
-	// refused are the files that are no statement of a bank account or a card, and why.
+	// refused are the files that contain no statement of a bank account or a card, with the
+	// reason.
 	refused map[string]string
-	// altered are the files whose balances do not fit, because somebody has changed them.
+	// altered are the files whose balances do not match, because somebody has changed them.
 	altered map[string]string
-	// mappings are for CSV files whose columns or account are not named.
+	// mappings are for CSV files without names of columns or without an account.
 	mappings map[string]string
 	// others counts lines of CSV files that are neither empty nor transactions.
 	others map[string]int
 }
 
-// readSample is what a sample file has.
+// readSample is the content of a sample file.
 type readSample struct {
 	statements, balanced, transactions int
 	unbalanced                         bool
 }
 
 // TestPublicSamples reads the sample files of other programs for the same formats: every
-// statement of a bank account or a card, with as many transactions as the file has, which lead
-// from balance to balance. PASSERELLE_TEST_SAMPLES is a folder with the repositories, and
-// PASSERELLE_TEST_SAMPLES_WRITE has docs/statement-samples.md written anew.
+// statement of a bank account or a card, with as many transactions as the file contains, which
+// lead from balance to balance. PASSERELLE_TEST_SAMPLES is a folder with the repositories. With
+// PASSERELLE_TEST_SAMPLES_WRITE, docs/statement-samples.md is generated again.
 func TestPublicSamples(t *testing.T) {
 	folder := os.Getenv("PASSERELLE_TEST_SAMPLES")
 	if folder == "" {
@@ -97,7 +98,7 @@ func (s *samples) read(t *testing.T, folder string, page *strings.Builder) {
 	s.write(page, len(names), read, total)
 }
 
-// one reads a file, and reports whether it is one that is read.
+// one reads a file, and reports whether it is a file that must be readable.
 func (s *samples) one(t *testing.T, folder, name string) (readSample, bool) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, name))
@@ -134,7 +135,7 @@ func (s *samples) one(t *testing.T, folder, name string) (readSample, bool) {
 	return got, true
 }
 
-// marks begin the transactions of each format.
+// marks match the beginnings of transactions in each format.
 var marks = map[statementfile.Format]*regexp.Regexp{
 	statementfile.CAMT:  regexp.MustCompile(`(?s)<(?:\w+:)?Ntry>.*?</(?:\w+:)?Ntry>`),
 	statementfile.MT940: regexp.MustCompile(`(?m)^:61:`),
@@ -145,7 +146,7 @@ var marks = map[statementfile.Format]*regexp.Regexp{
 
 var pending = regexp.MustCompile(`<(?:\w+:)?Sts>\s*(?:<(?:\w+:)?Cd>)?\s*(?:PDNG|INFO|FUTR)`)
 
-// count finds out how many transactions a file has, without the reader.
+// count counts the transactions of a file without the reader.
 func (s *samples) count(name string, format statementfile.Format, content []byte) int {
 	n := -s.others[name]
 	for _, found := range marks[format].FindAll(content, -1) {

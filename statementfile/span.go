@@ -10,20 +10,20 @@ import (
 	"passerelle"
 )
 
-// BalanceSpan is a time that statements of an account cover, from one balance to another.
+// BalanceSpan is a period that statements of an account cover, from one balance to another.
 type BalanceSpan struct{ Opening, Closing StatementBalance }
 
-// Gap is between two spans of an account when the second does not begin with the balance that
-// the first ends with: entries between their days are missing.
+// Gap is a period between two spans of an account when the second does not begin with the
+// balance with which the first ends: entries between their days are missing.
 type Gap struct {
 	After, Before passerelle.Date
-	// Missing is what the missing entries sum up to.
+	// Missing is the sum of the missing entries.
 	Missing decimal.Decimal
 }
 
-// Gaps returns what is missing between spans in any order, and the spans in order, joined where
-// nothing is missing. Between two overlapping spans nothing can be missing. It fails when
-// balances have too many digits to compare.
+// Gaps returns the gaps between spans in any order, and the spans in order, joined where nothing
+// is missing. Between two overlapping spans nothing can be missing. It fails when balances have
+// too many digits to compare.
 func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	sorted := slices.Clone(spans)
 	slices.SortStableFunc(sorted, func(x, y BalanceSpan) int {
@@ -62,7 +62,7 @@ func advance(spans []BalanceSpan, from StatementBalance) {
 	}
 }
 
-// extend moves the end of a span unless it is later already.
+// extend moves the end of a span to a later balance.
 func (s *BalanceSpan) extend(to StatementBalance) {
 	if s.Closing.Date.Compare(to.Date) <= 0 {
 		s.Closing = to
@@ -71,7 +71,7 @@ func (s *BalanceSpan) extend(to StatementBalance) {
 
 var errSum = errors.New("the sum of amounts has too many digits")
 
-// plus adds exactly: a sum that would have to be rounded is an error.
+// plus adds exactly. It fails when the sum would have to be rounded.
 func plus(a, b decimal.Decimal) (decimal.Decimal, error) {
 	sum, err := a.AddExact(b, max(a.Scale(), b.Scale()))
 	if err != nil {

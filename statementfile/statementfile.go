@@ -2,13 +2,13 @@
 // and camt.054, MT940 and MT942, CFONB 120, OFX, and CSV through a [Mapping].
 //
 // It owns the formats, with the dialects of banks, the detection of formats and character
-// encodings. It does not own where files come from, whose accounts they are about, or what
-// becomes of them.
+// encodings. It does not own the source of files, the owners of their accounts, or the use of
+// their data.
 //
-// Reading is a stream: memory does not grow with the number of entries, except that CFONB 120
-// is read statement by statement. It fails with a *FileError that names the line and the field.
-// Files are untrusted: document types, entities, archives, and values beyond the bounds of this
-// package are refused. An error repeats nothing that a file says of a person.
+// Files are read as a stream: memory does not grow with the number of entries, except that CFONB
+// 120 is read statement by statement. It fails with a *FileError that names the line and the
+// field. Files are untrusted: document types, entities, archives, and values beyond the limits
+// of this package are refused. An error contains no personal data of a file.
 package statementfile
 
 import (
@@ -35,11 +35,11 @@ const (
 	CSV   Format = "csv"
 )
 
-// FileStatement is what a file says about one account and one period. Account is complete with
-// the first entry of the statement, the rest with its end. In CSV files, entries of several
+// FileStatement is a statement of one account for one period. Account is complete from the first
+// entry of the statement on, and the other fields at its end. In CSV files, entries of several
 // statements alternate.
 type FileStatement struct {
-	// Line is where the statement begins, from 1.
+	// Line is the line in which the statement begins, from 1.
 	Line   int
 	Format Format
 	// Message is the kind of message, such as camt.053.001.08 or MT942.
@@ -47,13 +47,13 @@ type FileStatement struct {
 	// ID is the bank's name or number of the statement.
 	ID      string
 	Account StatementAccount
-	// Opening and Closing are the booked balances before and after the entries, nil where the
+	// Opening and Closing are the booked balances before and after the entries, nil when the
 	// file has none.
 	Opening, Closing *StatementBalance
-	// From and To are the days of the period, zero where the file has none.
+	// From and To are the days of the period, zero when the file has none.
 	From, To passerelle.Date
-	// Incomplete says that the end of a statement in MT940 is missing, or that the entries of
-	// an MT942 miss the sums that it names.
+	// Incomplete means that the end of a statement in MT940 is missing, or that the sums in an
+	// MT942 differ from those of its entries.
 	Incomplete bool
 }
 
@@ -65,7 +65,7 @@ type StatementAccount struct {
 	// Name and Owner are for people.
 	Name, Owner string
 	Currency    passerelle.Currency
-	// Type is empty when the file does not say it.
+	// Type is empty when the file does not contain it.
 	Type passerelle.AccountType
 }
 
@@ -77,28 +77,31 @@ type StatementBalance struct {
 
 // StatementEntry is one booked movement of an account.
 type StatementEntry struct {
-	// Line is where the entry begins, from 1.
+	// Line is the line in which the entry begins, from 1.
 	Line int
 	// Booked is the booking day. Value is the value day, or zero.
 	Booked, Value passerelle.Date
-	// Amount is negative for money that leaves, in the currency of the account.
+	// Amount is negative for money that leaves the account, in the currency of the account.
 	Amount decimal.Decimal
-	// Reversal says that the entry takes back an earlier one. Its amount is that of the reversal.
+	// Reversal means that the entry reverses an earlier one. Its amount is the amount of the
+	// reversal.
 	Reversal bool
 	// Reference is the bank's reference of the entry, unique within its account, or empty.
 	Reference string
-	// Corrects is the reference of an earlier entry, whose place this one takes. With Deletes it
-	// takes the earlier one away and is no movement itself.
+	// Corrects is the reference of an earlier entry that this entry replaces. With Deletes it
+	// removes the earlier entry and is no entry itself.
 	Corrects string
 	Deletes  bool
 	// EndToEnd is the reference that the payer gave the payment.
 	EndToEnd string
 	Wording  string
-	// Type is empty when the file does not say it.
+	// Type is empty when the file does not contain it.
 	Type passerelle.TransactionType
-	// Name and Number are those of the counterparty. Number is an IBAN or a national number.
+	// Name and Number are the name and the account number of the counterparty. Number is an IBAN
+	// or a national number.
 	Name, Number string
-	// OriginalAmount is the amount in OriginalCurrency, nil when that is the account's.
+	// OriginalAmount is the amount in OriginalCurrency, nil when the amount has no other
+	// currency.
 	OriginalAmount   *decimal.Decimal
 	OriginalCurrency passerelle.Currency
 }
@@ -109,37 +112,37 @@ type Record struct {
 	Entry     *StatementEntry
 }
 
-// FileError says what is wrong with a file. Line is 0 when the whole file is.
+// FileError describes a mistake in a file. Line is 0 when the mistake concerns the whole file.
 type FileError struct {
 	Line int
-	// Field is the name of the field in the words of the format.
+	// Field is the name of the field in the format.
 	Field string
 	Err   error
-	// Reason is the same for people who do not read English. It is empty for a value that is
-	// not as its format wants it.
+	// Reason is for translations of the error. It is empty for a value that its format does not
+	// allow.
 	Reason RefusalReason
 }
 
-// RefusalReason is why a file is refused.
+// RefusalReason is the reason why a file is refused.
 type RefusalReason string
 
 // The reasons.
 const (
-	// NoStatement files are none that the package reads.
+	// NoStatement is for files that are no statements in a known format.
 	NoStatement RefusalReason = "statement"
 	EmptyFile   RefusalReason = "empty"
 	// OtherFile is an archive, a PDF or a spreadsheet.
 	OtherFile RefusalReason = "other"
 	TooLarge  RefusalReason = "large"
-	// Damaged files are cut short or not well-formed.
+	// Damaged is for files that are cut off or not well-formed.
 	Damaged RefusalReason = "damaged"
-	// NoAccount is for statements that do not name their account or its currency.
+	// NoAccount is for statements without an account number or a currency.
 	NoAccount RefusalReason = "account"
-	// NeedsMapping is for CSV files whose columns have other names.
+	// NeedsMapping is for CSV files whose columns have unknown names.
 	NeedsMapping RefusalReason = "mapping"
 )
 
-// because gives an error a reason.
+// because sets the reason of an error.
 func (e *FileError) because(r RefusalReason) *FileError {
 	e.Reason = r
 	return e
@@ -158,19 +161,19 @@ func (e *FileError) Error() string {
 // Unwrap yields the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// The bounds of a file.
+// The limits of a file.
 const (
 	// MaxSize is how many bytes a file may have.
 	MaxSize = 1 << 30
 	// maxEntries is how many entries a file may have.
 	maxEntries = 2_000_000
-	// maxText is how many bytes of a text of an entry are kept.
+	// maxText is how many bytes of a text of an entry are stored.
 	maxText = 1000
 	// maxToken is how many bytes one value may have.
 	maxToken = 64 << 10
 )
 
-// errStopped ends a reader whose caller needs no more.
+// errStopped ends a reader whose caller has stopped reading.
 var errStopped = errors.New("the caller stopped")
 
 // reader reads one format.
@@ -178,9 +181,9 @@ type reader func(in *input, m *Mapping, emit func(Record) error) error
 
 var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFONB, OFX: readOFX, CSV: readCSV}
 
-// Read reads the statements of a file in any of the formats. Statements come one after the
-// other, each with its entries in the order of the file and then its end. After an error
-// nothing comes. The mapping is for CSV files. With nil, the columns come from the header.
+// Read reads the statements of a file in any of the formats. Statements are returned one after
+// the other, each as its entries in the order of the file and then its end. After an error no
+// record follows. The mapping is for CSV files. When it is nil, the header defines the columns.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		entries := 0

@@ -19,7 +19,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// listed reads a file into one line for each entry and each end of a statement.
+// listed reads a file and returns one line for each entry and each end of a statement.
 func listed(r io.Reader) ([]string, error) { return listedThrough(r, nil) }
 
 func listedThrough(r io.Reader, m *statementfile.Mapping) ([]string, error) {
@@ -111,7 +111,7 @@ func TestBatchIsOneEntry(t *testing.T) {
 	}
 }
 
-// The same text in each encoding is the same file.
+// The same text in different encodings results in the same statement.
 func TestEncodings(t *testing.T) {
 	text := camtDocument("camt.053.001.02", rent)
 	for name, encode := range map[string]func(string) (string, error){
@@ -180,7 +180,8 @@ func TestMT940(t *testing.T) {
 	}
 }
 
-// The booking day has no year: around New Year it is that of the nearest day.
+// The booking day has no year. Around New Year its year is the one that makes it closest to the
+// value day.
 func TestBookingDayAroundNewYear(t *testing.T) {
 	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
 		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))
@@ -199,8 +200,8 @@ func TestMT942(t *testing.T) {
 	}
 }
 
-// A statement whose end is missing and one whose entries miss its sums are read, and count as
-// unbalanced.
+// A statement without an end, and one whose sums differ from those of its entries, are read and
+// count as unbalanced.
 func TestIncompleteStatements(t *testing.T) {
 	interim := ":20:A\n:25:77\n:28C:1\n:34F:EURD0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR3,50\n-\n"
 	for name, c := range map[string]struct {
@@ -234,7 +235,8 @@ func TestCFONB(t *testing.T) {
 	}
 }
 
-// Each file is refused with the line and the field, and nothing of its content.
+// Each file is refused with the line and the field, and the error contains no content of the
+// file.
 func TestRefusals(t *testing.T) {
 	whole := camtDocument("camt.053.001.02", rent)
 	for name, c := range map[string]struct{ text, want string }{
@@ -273,7 +275,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// large is a camt.053 with many entries that is made while it is read.
+// large is a camt.053 with many entries that is generated while it is read.
 func large(entries int) io.Reader {
 	head, tail, _ := strings.Cut(camtDocument("camt.053.001.02", "|"), "|")
 	readers := []io.Reader{strings.NewReader(head)}
@@ -292,7 +294,7 @@ func repeated(head, part string, times int, tail string) io.Reader {
 	return io.MultiReader(append(readers, strings.NewReader(tail))...)
 }
 
-// A long file is read in bounded memory.
+// A long file is read with limited memory.
 func TestLargeFileIsStreamed(t *testing.T) {
 	const entries = 20_000
 	head, tail, _ := strings.Cut(ofx2("|"), "|")
@@ -315,8 +317,8 @@ func TestLargeFileIsStreamed(t *testing.T) {
 	}
 }
 
-// streamed reads a file, and returns how many entries it has, their sum, and how much memory
-// was kept at most.
+// streamed reads a file, and returns the number of its entries, their sum, and the largest used
+// memory.
 func streamed(t *testing.T, file io.Reader) (int, string, uint64) {
 	t.Helper()
 	var before, now runtime.MemStats
@@ -368,7 +370,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// No file makes a reader panic, and every entry has a day, and every statement an account.
+// No file makes a reader panic. Every entry has a day, and every statement an account.
 func fuzz(f *testing.F, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -391,7 +393,7 @@ func FuzzOFX(f *testing.F) {
 	fuzz(f, ofx1, ofx2(purchase), strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTFITID>F1<CORRECTACTION>DELETE", 1))
 }
 
-// readAny reads a file that may be anything.
+// readAny reads a file with any content.
 func readAny(t *testing.T, file []byte, m *statementfile.Mapping) {
 	t.Helper()
 	for record, err := range statementfile.Read(bytes.NewReader(file), m) {

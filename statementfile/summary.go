@@ -9,38 +9,38 @@ import (
 	"passerelle"
 )
 
-// Summary is what a file has, account by account in the order of the file.
+// Summary is the content of a file, account by account in the order of the file.
 type Summary struct {
 	Format   Format
 	Message  string
 	Accounts []AccountSummary
 }
 
-// AccountSummary is what a file says about one account. Opening is the first balance and
-// Closing the last, nil where the file has none. Sum is that of all entries.
+// AccountSummary is the content of a file for one account. Opening is the first balance and
+// Closing the last, nil when the file has none. Sum is the sum of all entries.
 type AccountSummary struct {
 	Account             StatementAccount
 	Statements, Entries int
 	First, Last         passerelle.Date
 	Opening, Closing    *StatementBalance
 	Sum                 decimal.Decimal
-	// Unbalanced are the lines of the statements that are incomplete, or whose entries do not
-	// lead from their opening to their closing balance.
+	// Unbalanced are the lines of statements that are incomplete, or whose entries do not lead
+	// from the opening to the closing balance.
 	Unbalanced []int
-	// Reversals counts entries that take back earlier ones, and Corrections those that replace or
-	// delete earlier ones. An entry that only deletes does not count as one.
+	// Reversals counts entries that reverse earlier ones, and Corrections entries that replace
+	// or delete earlier ones. An entry that only deletes another is not counted as an entry.
 	Reversals, Corrections int
-	// Spans are the times that the statements with both balances cover, in order and joined
-	// where one begins with the balance that another ends with.
+	// Spans are the periods of the statements with both balances, in order, and joined where one
+	// begins with the balance with which another ends.
 	Spans []BalanceSpan
 	// Gaps are between the spans.
 	Gaps []Gap
 }
 
-// maxStatements bounds the memory of a summary.
+// maxStatements limits the memory of a summary.
 const maxStatements = 100_000
 
-// Summarize reads a whole file as Read does. Balances that do not fit are part of the summary
+// Summarize reads a complete file like Read. Balances that do not match are part of the summary
 // and no error.
 func Summarize(r io.Reader, m *Mapping) (Summary, error) {
 	s := summarizing{of: map[StatementAccount]*accountSummarizing{}}
@@ -55,7 +55,7 @@ func Summarize(r io.Reader, m *Mapping) (Summary, error) {
 	return s.summary()
 }
 
-// summarizing is a summary of what was read so far.
+// summarizing is a summary of the records read so far.
 type summarizing struct {
 	Summary
 	of         map[StatementAccount]*accountSummarizing
@@ -65,7 +65,7 @@ type summarizing struct {
 
 type accountSummarizing struct {
 	AccountSummary
-	// sum is that of the open statement.
+	// sum is the sum of the open statement.
 	sum decimal.Decimal
 }
 

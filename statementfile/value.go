@@ -17,15 +17,15 @@ var (
 	errDirection = errors.New("must be CRDT or DBIT")
 )
 
-// maxDigits is how many digits an amount may have, so that sums fit, and maxDecimals how many
-// of them may follow the point.
+// maxDigits is the largest number of digits of an amount, so that sums fit, and maxDecimals the
+// largest number of decimals.
 const (
 	maxDigits   = 18
 	maxDecimals = 9
 )
 
-// amountOf reads an amount whose decimals follow the separator. It takes no exponent and no
-// grouping.
+// amountOf parses an amount whose decimals follow the separator. It accepts no exponent and no
+// separators of thousands.
 func amountOf(text string, separator byte) (decimal.Decimal, error) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
 	if separator != '.' {
@@ -46,7 +46,7 @@ func amountOf(text string, separator byte) (decimal.Decimal, error) {
 	return d, nil
 }
 
-// dateOf reads the day of YYYY-MM-DD or YYYYMMDD with which a text begins.
+// dateOf parses the date YYYY-MM-DD or YYYYMMDD at the beginning of a text.
 func dateOf(text string) (passerelle.Date, error) {
 	text = strings.TrimSpace(text)
 	if len(text) >= 8 && !strings.Contains(text[:8], "-") {
@@ -67,8 +67,8 @@ func currencyOf(text string) (passerelle.Currency, error) {
 	return c, nil
 }
 
-// tidy is a text of a file as it is kept: words with one blank between them, without control
-// characters, and of at most maxText bytes.
+// tidy normalises a text of a file: words with one blank between them, without control
+// characters, and at most maxText bytes.
 func tidy(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -80,10 +80,10 @@ func tidy(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
 }
 
-// number brings an account number into canonical form: without blanks, in capitals.
+// number converts an account number to canonical form: without blanks, in capitals.
 func number(text string) string { return strings.ToUpper(strings.Join(strings.Fields(tidy(text)), "")) }
 
-// setNumber sets the IBAN when the text is one, and else the number.
+// setNumber sets the IBAN when the text is one, and otherwise the number.
 func (a *StatementAccount) setNumber(text string) {
 	text = number(text)
 	one := passerelle.Account{Scheme: passerelle.IBAN, Identification: text, Label: "account"}

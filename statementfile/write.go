@@ -12,13 +12,13 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Written is a statement to write. Account, Opening and Closing are required.
+// Written is a statement to be written. Account, Opening and Closing are required.
 type Written struct {
 	FileStatement
-	// Created is when the file is made.
+	// Created is the creation time in the file.
 	Created time.Time
-	// Entries lead from the opening to the closing balance, the oldest first. A reference
-	// tells an entry from others.
+	// Entries lead from the opening to the closing balance, the oldest first. A reference must
+	// be unique among the entries.
 	Entries iter.Seq2[StatementEntry, error]
 }
 
@@ -26,10 +26,10 @@ type Written struct {
 var writers = map[Format]func(*output, *Written) error{CAMT: writeCAMT, MT940: writeMT940, CFONB: writeCFONB, OFX: writeOFX, CSV: writeCSV}
 
 // Write writes one statement: as camt.053.001.08, MT940, CFONB 120, OFX 2 or CSV. Texts are cut
-// where the format has no room for them, amounts and days never. Memory does not grow with the
-// number of entries, except that CFONB 120 is written as a whole. It fails with [ErrFrench], with an
-// error of the entries, or when an amount or a day has no place in the format; a part of the file may
-// be written then.
+// where the format has no room for them. Amounts and days never change. Memory does not grow
+// with the number of entries, except that CFONB 120 is written as a whole. It fails with
+// [ErrFrench], with an error of the entries, or when an amount or a day does not fit the format.
+// A part of the file may already be written then.
 func Write(w io.Writer, format Format, s Written) error {
 	write := writers[format]
 	switch {
@@ -48,10 +48,10 @@ func Write(w io.Writer, format Format, s Written) error {
 	return out.flush()
 }
 
-// ErrFrench says that an account has no place in CFONB 120.
+// ErrFrench reports that CFONB 120 cannot represent an account.
 var ErrFrench = errors.New("CFONB 120 has accounts in France only, with an IBAN that begins with FR")
 
-// output writes texts and keeps the first error.
+// output writes texts and stores the first error.
 type output struct {
 	w   *bufio.Writer
 	err error
@@ -73,18 +73,18 @@ func (o *output) flush() error {
 	return nil
 }
 
-// digits is the magnitude of an amount with at least the decimals of its currency.
+// digits is the absolute value of an amount with at least the decimals of its currency.
 func (s *Written) digits(d decimal.Decimal) string {
 	return d.Abs().Trim(s.Account.Currency.Digits()).Pad(s.Account.Currency.Digits()).String()
 }
 
-// cut is the beginning of a text, of at most that many characters.
+// cut returns the beginning of a text, of at most most characters.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	return strings.TrimSpace(string(runes[:min(most, len(runes))]))
 }
 
-// broken breaks a text between words into parts of at most that many characters. Longer words are
+// broken breaks a text between words into parts of at most most characters. Longer words are
 // broken anywhere.
 func broken(text string, most int) []string {
 	var parts []string
@@ -96,7 +96,7 @@ func broken(text string, most int) []string {
 	return parts
 }
 
-// lineEnd is where the first part ends.
+// lineEnd is the end of the first part.
 func lineEnd(runes []rune, most int) int {
 	if len(runes) <= most {
 		return len(runes)

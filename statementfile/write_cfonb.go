@@ -9,16 +9,17 @@ import (
 	"passerelle/cfonb"
 )
 
-// frenchNumber is the length of bank, branch and number of an account in France.
+// frenchNumber is the total length of bank code, branch code and account number in France.
 const frenchNumber = 21
 
-// French reports whether an account has a place in CFONB 120.
+// French reports whether CFONB 120 can represent an account.
 func French(a StatementAccount) bool {
 	_, is := french(a)
 	return is
 }
 
-// french are the parts of a French account, by its IBAN or by the number that readCFONB gives.
+// french returns the parts of a French account, from its IBAN or from the number that readCFONB
+// returns.
 func french(a StatementAccount) (cfonb.Account, bool) {
 	out := cfonb.Account{Currency: a.Currency}
 	var is bool
@@ -61,7 +62,7 @@ func writeCFONB(o *output, s *Written) error {
 	return cfonb.Write(o.w, slices.Values([]cfonb.Statement{out}))
 }
 
-// needed is how many decimals an amount has, without zeros at its end.
+// needed is the number of decimals of an amount, without trailing zeros.
 func needed(d decimal.Decimal) int { return d.Trim(0).Scale() }
 
 // units is an amount in units of the last decimal.

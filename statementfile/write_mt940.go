@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// The lengths of MT940.
+// The largest lengths in MT940.
 const (
 	max16     = 16
 	mtLine    = 65
@@ -68,7 +68,7 @@ func (s *Written) mtAmount(d decimal.Decimal) (string, error) {
 	return text, nil
 }
 
-// mtDay is a day as YYMMDD.
+// mtDay formats a day as YYMMDD.
 func mtDay(d passerelle.Date) (string, error) {
 	text := strings.ReplaceAll(d.String(), "-", "")
 	if text < "19800101" || text > "20791231" {
@@ -115,8 +115,8 @@ func (o *output) mtEntry(s *Written, e *StatementEntry) error {
 	return nil
 }
 
-// tellsYear reports whether the year of a booking day, which MT940 leaves out, follows from the
-// value day.
+// tellsYear reports whether the year of a booking day, which MT940 omits, follows from the value
+// day.
 func tellsYear(value, booked passerelle.Date) bool {
 	if value.IsZero() {
 		return false
@@ -148,8 +148,8 @@ func (o *output) mtInformation(e *StatementEntry) {
 	o.text(":86:%s\r\n", strings.Join(mtLinesOf(text), "\r\n"))
 }
 
-// mtLinesOf breaks a text into lines. Blanks at their ends would be lost, and a line that begins
-// with a dash would end the message.
+// mtLinesOf breaks a text into lines. Blanks at the ends of lines would be lost, and a line that
+// begins with a dash would end the message.
 func mtLinesOf(text string) []string {
 	var lines []string
 	for len(text) > mtLine {
@@ -162,8 +162,8 @@ func mtLinesOf(text string) []string {
 	return append(lines, text)
 }
 
-// swift is a text in the characters that all banks read: letters without accents, digits and
-// some signs. Others become blanks.
+// swift converts a text to characters that all banks accept: letters without accents, digits and
+// some signs. Other characters become blanks.
 func swift(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		switch {

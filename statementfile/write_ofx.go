@@ -7,13 +7,13 @@ import (
 	"passerelle"
 )
 
-// The lengths of texts in OFX.
+// The largest lengths of texts in OFX.
 const (
 	max32  = 32
 	max255 = 255
 )
 
-// ofxTypes are the kinds of types, where they do not follow from the sign.
+// ofxTypes are the OFX types of transaction types, when they do not follow from the sign.
 var ofxTypes = map[passerelle.TransactionType]string{
 	"profit": "INT", "bank": "SRVCHG", "fee": "FEE", "deposit": "DEP", "withdrawal": "ATM", "card": "POS", "transfer": "XFER", "check": "CHECK", "payment": "PAYMENT", "order": "DIRECTDEBIT",
 }
@@ -53,7 +53,8 @@ func (s *Written) signed(negative bool) string {
 	return ""
 }
 
-// ofxAccount names the account. Its number is whole, so that every reader finds the same one.
+// ofxAccount writes the account. Its number is written completely, so that every reader gets the
+// same number.
 func (o *output) ofxAccount(s *Written) {
 	if s.Account.Type == "card" {
 		o.element("ACCTID", s.Account.number())

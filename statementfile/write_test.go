@@ -18,7 +18,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// generated is an account with entries, by its number.
+// generated is an account with random entries, by its number.
 type generated struct {
 	statementfile.Written
 	entries []statementfile.StatementEntry
@@ -30,7 +30,7 @@ var (
 	kinds      = []passerelle.TransactionType{"transfer", "card", "order", "check", "unknown", "withdrawal", ""}
 )
 
-// french is the IBAN of a French account of that number.
+// french returns the IBAN of a French account for a number.
 func french(n int) string {
 	bban := fmt.Sprintf("3000600001%011d", n)
 	key := 97 - (89*30006+15*1+3*n)%97
@@ -112,8 +112,9 @@ func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfi
 	return all, last, nil
 }
 
-// Every format reads back what it wrote: every account, day, amount, reference and balance. In
-// a format that requires a value day, no value day is the same as the booking day.
+// Reading a written statement returns every account, day, amount, reference and balance, in
+// every format. In a format that requires a value day, a missing value day is written as the
+// booking day.
 func TestWrittenStatementsAreRead(t *testing.T) {
 	const accounts = 10_000
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {
@@ -132,7 +133,7 @@ func TestWrittenStatementsAreRead(t *testing.T) {
 	}
 }
 
-// lost lists what a format does not keep of an account.
+// lost lists the values of an account that a format cannot store.
 func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	t.Helper()
 	var file bytes.Buffer

@@ -14,9 +14,9 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// The page on which a customer lets a connector read. It stores nothing. Its address contains,
-// signed, where the browser goes next, so the bank sends browsers only to addresses of
-// connectors.
+// The page on which a customer allows a connector to read. It stores nothing. Its address
+// contains, signed, the address to which the browser is redirected, so the bank redirects
+// browsers only to addresses of connectors.
 
 const (
 	accessPurpose = "access page of the sandbox bank"
@@ -27,12 +27,12 @@ const (
 	numbers = 16
 )
 
-// readAccess gives readers access to the page.
+// readAccess connects readers to the page.
 func (b *Bank) readAccess() customers.Access {
 	return customers.Access{Page: b.accessPage, Code: b.AccessCode}
 }
 
-// accessPage is the address of the page that leads back to a URL.
+// accessPage is the address of the page that redirects back to a URL.
 func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string {
 	name := append(connectionName(domain, connection), back...)
 	mac := b.MAC(accessPurpose, name)[:macSize]
@@ -44,7 +44,7 @@ func connectionName(domain passerelle.DomainID, connection passerelle.Connection
 	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
 }
 
-// AccessCode returns the code that a customer brings back who lets a connection read.
+// AccessCode returns the code with which a customer returns who allows a connection to read.
 func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
 	return b.codeOf(connectionName(domain, connection))
 }
@@ -54,7 +54,7 @@ func (b *Bank) codeOf(connection []byte) string {
 }
 
 // accessView is the page on which a customer answers: the target of the form, its parameters,
-// and the code that a yes adds.
+// and the code that the answer yes adds.
 type accessView struct {
 	Back string
 	Kept []pair
@@ -82,7 +82,8 @@ func (b *Bank) access(id string) (*accessView, bool) {
 	return v, true
 }
 
-// showAccess asks the customer. Both answers are forms that lead to the return address.
+// showAccess shows the question to the customer. The forms of both answers lead to the return
+// address.
 func (b *Bank) showAccess(w http.ResponseWriter, r *http.Request, id string) {
 	v, ok := b.access(id)
 	if !ok {

@@ -1,3 +1,20 @@
+// Package sandbox is a simulated bank and the test connectors that lead to it.
+//
+// It owns the things that a real bank owns: the received orders, the payer's decision about
+// each, the time of their execution, and the pages on which the payer approves, refuses or
+// agrees to cancel. It does not own payments, and gets no information about them after an order
+// has arrived. It does not own the data that connectors read, which is in package customers, or
+// the storage of orders, which is a Ledger. It reads no clock: each call contains the present
+// instant, so the bank follows the clock of a domain. No money moves.
+//
+// The bank decides how it handles an order when the order arrives. The tables of use cases,
+// words, amounts and accounts are written as scripts. A script becomes a plan: a list of steps
+// that is stored with the order and played from then on. Scenarios lists everything that the
+// bank can do.
+//
+// The ledger contains all orders and no state is kept between calls, so a restart loses nothing
+// and any process can answer for any other. When the ledger fails, connectors return an ordinary
+// error, which leaves the outcome unknown, and pages say that the bank cannot be reached.
 package sandbox
 
 import (
@@ -23,7 +40,7 @@ type Bank struct {
 	MAC func(purpose string, data []byte) []byte
 	// Timing is how long execution takes.
 	Timing Timing
-	// Log gets the failures that a page can only hint at.
+	// Log gets the details of failures that pages do not show.
 	Log *slog.Logger
 }
 
@@ -60,7 +77,7 @@ func (c testConnector) Profile() connector.Profile { return c.Reader.Profile() }
 // errNoOrder means that no order with the key has arrived.
 var errNoOrder = errors.New("no such order at the sandbox bank")
 
-// find reads an order, and errNoOrder when there is none.
+// find reads an order, or returns errNoOrder.
 func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string) (order, int64, error) {
 	body, version, found, err := b.Ledger.Load(ctx, domain, key)
 	if err != nil {
@@ -73,8 +90,8 @@ func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string)
 	return o, version, err
 }
 
-// change calls do to alter an order, and stores it when do reports a change. After a lost
-// race, do decides again on the stored order.
+// change calls do to change an order, and stores the order when do reports a change. After a
+// lost race, do decides again on the stored order.
 func (b *Bank) change(ctx context.Context, domain passerelle.DomainID, key string, do func(*order) bool) (order, error) {
 	for {
 		o, version, err := b.find(ctx, domain, key)

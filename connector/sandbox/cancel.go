@@ -10,7 +10,7 @@ import (
 // cancellation is the state of a request to cancel an order.
 type cancellation struct {
 	State payment.Cancellation `json:"state"`
-	// ReturnURL is where the payer goes after deciding.
+	// ReturnURL is the address to which the payer is redirected after the decision.
 	ReturnURL string `json:"return_url"`
 }
 
@@ -19,14 +19,14 @@ type cancellingConnector struct{ *Connector }
 
 var _ connector.Canceller = cancellingConnector{}
 
-// Cancel asks the bank to cancel an order. The bank has its payer approve that on a page, or does
-// it at once, or refuses. The bank always refuses for instant orders. An ended order does not
-// change.
+// Cancel asks the bank to cancel an order. The bank asks its payer to approve that on a page, or
+// cancels at once, or refuses. The bank always refuses for instant orders. An ended order does
+// not change.
 func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }
 
-// cancel records the wish to cancel, and reports whether it is new.
+// cancel records the request to cancel, and reports whether it is new.
 func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 	if o.ended() || (o.Cancellation != nil && o.Cancellation.State != payment.CancellationRefused) {
 		return false
@@ -41,7 +41,7 @@ func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 // ended reports whether the order will not change any more.
 func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
 
-// waiting reports whether some lines of a bulk are still to end.
+// waiting reports whether some lines of a bulk payment are still open.
 func (o *order) waiting() bool {
 	for _, l := range o.step().Lines {
 		if l.Wait != 0 {
@@ -59,8 +59,8 @@ func (o *order) cancelling() bool {
 	return o.Cancellation != nil && o.Cancellation.State == payment.CancellationAwaiting && !o.ended()
 }
 
-// cancellation adds the state of a cancellation to a report. It adds nothing when the order ended
-// otherwise.
+// cancellation adds the state of a cancellation to a report. It adds nothing when the order
+// ended for another reason.
 func (s scene) cancellation(r payment.Report) (payment.Report, error) {
 	switch {
 	case s.cancelled():

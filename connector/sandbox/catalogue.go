@@ -11,9 +11,10 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists everything that the simulated banks can do to a payment. Every state and edge,
-// every action, error code and incompatibility, every type of execution and every frequency is in
-// at least one scenario. The list is new with every call and belongs to the caller.
+// Scenarios lists everything that the simulated banks can do with a payment. Every state and
+// edge, every action, error code and incompatibility, every type of execution and every
+// frequency is in at least one scenario. The list is new with every call and belongs to the
+// caller.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		journeys(), scripted(), byAmount(), byAccount(), byUseCase(), answered(), bulks(), cancellations(), dated(), incompatible(), odd(),
@@ -113,7 +114,7 @@ func manual(s *Scenario) { s.Settings = map[string]string{"payment.auto_confirma
 
 func cancelling(s *Scenario) { s.Ends.Cancelling = true }
 
-// approved is the usual journey: the payer approves after a redirect.
+// approved is the usual flow: the payer approves after a redirect.
 func approved(s *Scenario) {
 	s.Moves = []Move{validate, approves}
 	s.Ends.Actions = []payment.Action{payment.Redirect}
@@ -128,7 +129,7 @@ var (
 	resumes  = Move{Do: Resume}
 	checks   = Move{Do: Check}
 	cancels  = Move{Do: CancelOrder}
-	// longOn outlasts the usual 30 days, counted from the next open day.
+	// longOn is longer than the usual 30 days, counted from the next open day.
 	longOn = days(40)
 )
 
@@ -156,8 +157,8 @@ func journeys() []Scenario {
 	}
 }
 
-// scripted are the words of labels. The payer approves at the bank unless the script says
-// otherwise.
+// scripted are scenarios with scripts in labels. The payer approves at the bank unless the
+// script says otherwise.
 func scripted() []Scenario {
 	return []Scenario{
 		scenario("label-done", "The bank executes at once.", "done", "", approved, label("done - Order 42")),
@@ -179,7 +180,7 @@ func scripted() []Scenario {
 	}
 }
 
-// byAmount are the amounts that stand for error codes, and the others.
+// byAmount are scenarios with the amounts that select error codes or other scripts.
 func byAmount() []Scenario {
 	var list []Scenario
 	for i, code := range payment.Bug.Values() {
@@ -214,12 +215,12 @@ func lateApproval(s *Scenario) {
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// again makes the service ask the bank a few more times.
+// again makes the service ask the bank several more times.
 func again(s *Scenario) { s.Moves = append(s.Moves, checks, checks, checks) }
 
 var rightFields = map[string]string{"code": "1234", "device": "phone"}
 
-// byAccount are the accounts that stand for something.
+// byAccount are scenarios with accounts that select scripts.
 func byAccount() []Scenario {
 	var list []Scenario
 	to := func(number, shows, path string, code payment.ErrorCode, change ...func(*Scenario)) {
@@ -277,7 +278,8 @@ func byUseCase() []Scenario {
 	}
 }
 
-// answered are all pairs of consecutive actions, and the other ways to answer.
+// answered are scenarios with all pairs of consecutive actions, and with the other ways to
+// answer.
 func answered() []Scenario {
 	return append(pairs(),
 		scenario("decoupled-refused", "The payer refuses on the phone.", "refused", payment.CancelledByUser, label("actn(decoupled) - x"), moves(validate, refuses, checks), actions(payment.Decoupled)),
@@ -347,7 +349,7 @@ func bulks() []Scenario {
 	}
 }
 
-// cancellations are requests to cancel an order that a bank has.
+// cancellations are scenarios with requests to cancel an order that a bank has.
 func cancellations() []Scenario {
 	agreed := Move{Do: Decide, Decision: string(cancel)}
 	kept := Move{Do: Decide, Decision: string(keep)}
@@ -408,7 +410,7 @@ func dated() []Scenario {
 	return list
 }
 
-// incompatible are payments that a bank cannot carry, or warns about.
+// incompatible are payments that a bank does not accept, or warns about.
 func incompatible() []Scenario {
 	one := func(id int64, code string, severity payment.Severity, shows string, change ...func(*Scenario)) Scenario {
 		return scenario("incompatible-"+code, shows, "created", "", append([]func(*Scenario){at(id), func(s *Scenario) {
@@ -445,7 +447,7 @@ func incompatible() []Scenario {
 	}
 }
 
-// odd are banks whose nonsense changes nothing.
+// odd are banks whose invalid reports change nothing.
 func odd() []Scenario {
 	redirect := actions(payment.Redirect)
 	return []Scenario{

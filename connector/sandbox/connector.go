@@ -14,8 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// Connector connects to one of the simulated banks. Make it with Bank.Connectors. Those whose
-// bank cancels orders are also a connector.Canceller.
+// Connector connects to one of the simulated banks. Make it with Bank.Connectors. A connector
+// whose bank cancels orders is also a connector.Canceller.
 type Connector struct {
 	shared *Bank
 	bank   bank
@@ -23,11 +23,11 @@ type Connector struct {
 
 var _ connector.Responder = (*Connector)(nil)
 
-// Profile describes the connector. It is shared and not to be changed.
+// Profile describes the connector. It is shared and must not be changed.
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
-// Initiate hands the order to the bank. The bank recognises its key: it answers a repeated
-// order with the state of the first, whatever its content.
+// Initiate sends the order to the bank. The bank recognises its key: it answers a repeated order
+// with the state of the first, whatever its content.
 func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return payment.Report{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
@@ -57,8 +57,8 @@ var (
 	errSlow = errors.New("the sandbox bank takes too long to answer")
 )
 
-// deliver decides what happens to the answer to a new order. A slow bank is really slow only
-// where banks take their time.
+// deliver decides what happens to the answer to a new order. A slow bank is only slow with a
+// timing in which banks take time.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {
@@ -86,13 +86,13 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Status returns the state of the order with a key. To the bank, the first question after an
-// approval is the moment of that approval.
+// Status returns the state of the order with a key. For the bank, the first question after an
+// approval is the time of that approval.
 func (c *Connector) Status(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, (*order).speak)
 }
 
-// Answer sends the bank an answer. The bank ignores answers that it does not wait for.
+// Answer sends the bank an answer. The bank ignores answers to questions that it has not asked.
 func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.Answer) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool {
 		answered := o.answer(a, in.Now)
@@ -134,14 +134,14 @@ func (o *order) remark(raw string) string {
 }
 
 // Page returns the address of the page on which a payer decides about an order or its
-// cancellation, at the bank's site or in its app. Redirects lead there. The payer of a
-// decoupled order opens it as their phone.
+// cancellation, on the bank's site or in its app. Redirects lead there. The payer of a decoupled
+// order opens it in place of an app.
 func (b *Bank) Page(domain passerelle.DomainID, key string) string {
 	return b.Base(domain) + pagesPath + b.pageID(domain, key)
 }
 
-// reference is the bank's own name of an order. People see it, and it does not
-// lead to the order's page.
+// reference is the bank's own reference of an order. People can see it, and it does not give
+// access to the order's page.
 func (b *Bank) reference(domain passerelle.DomainID, key string) string {
 	sum := b.MAC("reference of the sandbox bank", orderName(domain, key))
 	return "SBX-" + strings.ToUpper(hex.EncodeToString(sum[:6]))

@@ -18,8 +18,8 @@ const (
 	keep   decision = "keep"
 )
 
-// choice is a submitted form: the decision, the account to pay from, and the step of the order
-// that the page showed. An empty step is any.
+// choice is a submitted form: the decision, the paying account, and the step of the order that
+// the page showed. An empty step means any step.
 type choice struct {
 	decision decision
 	account  string
@@ -63,8 +63,8 @@ func (o *order) decideCancellation(d decision) bool {
 	return open
 }
 
-// debit takes the money from an account that stands for a script, when the payer's account was
-// not known before.
+// debit replaces the rest of the plan with the script of the chosen account, if that account
+// selects one and the payer's account was not known before.
 func (o *order) debit(number string, timing Timing) {
 	steps := payerScripts[number]
 	if steps == "" || o.Payer.Number != "" {
@@ -76,8 +76,8 @@ func (o *order) debit(number string, timing Timing) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), p.Steps...)
 }
 
-// back is where the browser goes after a decision: to the order's return address, or nowhere
-// after a decision in the app.
+// back is the address to which the browser is redirected after a decision: the order's return
+// address, or none after a decision in the app.
 func (o *order) back(d decision, page string) string {
 	if o.Cancellation != nil && (d == cancel || d == keep) {
 		return o.Cancellation.ReturnURL
@@ -92,7 +92,7 @@ func (o *order) back(d decision, page string) string {
 type screen struct {
 	title, lead string
 	buttons     []button
-	// app is set where the page stands in for a phone.
+	// app is set when the page stands for an app on a phone.
 	app bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// The bank speaks the language that the payer's device asked for with the order, on its pages
-// and in its messages, and otherwise the one of the browser.
+// The bank uses the language that the payer's device requested with the order, on its pages and
+// in its messages, and otherwise the language of the browser.
 func TestTheBankSpeaksToThePayer(t *testing.T) {
 	for accept, want := range map[string][]string{
 		"fr,en;q=0.5": {`<html lang="fr">`, "Valider ce paiement ?", "Pas d’argent réel.", "12,50", "Le solde du compte est insuffisant."},
@@ -37,7 +37,8 @@ func TestTheBankSpeaksToThePayer(t *testing.T) {
 	}
 }
 
-// Without an order the browser decides; what has no words of its own stays English.
+// Without an order the browser's language is used. Texts that are not translated stay in
+// English.
 func TestPagesInTheBrowsersLanguage(t *testing.T) {
 	bank, page := opened(t, instruction())
 	for target, want := range map[string]string{page: "Diese Zahlung freigeben?", "/sandbox/bank/none": "Diese Seite gibt es bei dieser Bank nicht"} {

@@ -21,8 +21,7 @@ type Ledger interface {
 	Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error)
 }
 
-// MemoryLedger keeps orders for as long as the process lives: for tests, and
-// for trying the bank out.
+// MemoryLedger keeps orders until the process ends: for tests, and for trying the bank.
 type MemoryLedger struct {
 	mu   sync.Mutex
 	rows map[ledgerKey]ledgerRow

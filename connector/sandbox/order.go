@@ -19,7 +19,7 @@ type order struct {
 	Mechanism string    `json:"mechanism"`
 	Submitted time.Time `json:"submitted"`
 	ReturnURL string    `json:"return_url"`
-	// Language is what the payer's device asked for, empty when nobody told.
+	// Language is the language that the payer's device requested, empty when it requested none.
 	Language  string            `json:"language,omitempty"`
 	Currency  string            `json:"currency"`
 	Total     int64             `json:"total"`
@@ -32,11 +32,11 @@ type order struct {
 	Day     string `json:"day,omitempty"`
 	LastDay string `json:"last_day,omitempty"`
 
-	// Plan is what the bank does, and At the present step.
+	// Plan lists the actions of the bank, and At is the present step.
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
-	// Since is when the step began. It is nil until the bank is asked again after a page began the
-	// step, because pages do not know the domain's present instant.
+	// Since is the time at which the step began. After a page began the step, it is nil until
+	// the bank is asked again, because pages do not have the domain's present instant.
 	Since *time.Time `json:"since,omitempty"`
 	// Tries counts reports or answers in this step.
 	Tries int `json:"tries,omitempty"`
@@ -44,10 +44,10 @@ type order struct {
 	Decision decision `json:"decision,omitempty"`
 	// Cancellation is nil until a cancellation is requested.
 	Cancellation *cancellation `json:"cancellation,omitempty"`
-	// Ignored are steps of scripts that meant nothing.
+	// Ignored are steps of scripts without a meaning.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// Status and Due are all that orders had before plans existed.
+	// Status and Due are the only state of orders from versions without plans.
 	Status string     `json:"status,omitempty"`
 	Due    *time.Time `json:"due,omitempty"`
 }
@@ -68,8 +68,8 @@ type account struct {
 	Name   string                   `json:"name"`
 }
 
-// newOrder takes over what the payer will be shown and what steers the bank,
-// and plans.
+// newOrder copies the data to be shown to the payer and the data that selects scripts, and makes
+// the plan.
 func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 	first := in.Payment.Instructions[0]
 	o := order{
@@ -140,26 +140,26 @@ func (o *order) modernise() {
 // speech is the language in which the bank speaks about the order.
 func (o *order) speech() speech.Speech { return speech.For(o.Language) }
 
-// step is the one at which the bank is.
+// step is the present step.
 func (o *order) step() step { return o.Plan.Steps[o.At] }
 
-// next moves to the next step, which begins at the given instant; nil leaves the beginning
-// open.
+// next goes to the next step, which begins at the given instant; nil means that the instant is
+// not known yet.
 func (o *order) next(begins *time.Time) { o.At, o.Since, o.Tries = o.At+1, begins, 0 }
 
-// conclude ends the order at once, whatever was planned.
+// conclude ends the order at once, and ignores the rest of its plan.
 func (o *order) conclude(e ending) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), step{Do: end, Ending: e})
 	o.next(nil)
 }
 
-// worked reports whether the bank has begun to work on the order, and so has to report that the
-// payer approved.
+// worked reports whether the bank has begun to process the order, and therefore must report that
+// the payer approved.
 func (o *order) worked() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == pend || s.Do == series })
 }
 
-// ran reports whether the bank has begun with a series.
+// ran reports whether the bank has begun a periodic order.
 func (o *order) ran() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
 }
@@ -174,7 +174,7 @@ func (o *order) question() (question, bool) {
 	return question{}, false
 }
 
-// open reports whether the payer has something to decide on a page.
+// open reports whether the payer can decide something on a page.
 func (o *order) open() bool {
 	return o.step().Do == ask && questions[o.step().What].page && !o.cancelled()
 }

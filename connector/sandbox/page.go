@@ -19,10 +19,10 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// pagesPath is where Pages are mounted.
+// pagesPath is the path of Pages.
 const pagesPath = "/sandbox/bank/"
 
-// maxForm is far more than the few values that the form has.
+// maxForm is larger than any form of these pages.
 const maxForm = 4 << 10
 
 var (
@@ -34,9 +34,9 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// pageHeaders go with every answer. Browsers apply form-action to each redirect after the form,
-// and the client decides where the payer goes after the return URL. So addresses are open and
-// schemes are not.
+// pageHeaders are sent with every answer. Browsers apply form-action also to redirects after the
+// form, and the client decides the payer's address after the return URL. So the policy allows
+// any address, but only two schemes.
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",
 	"Cache-Control": "no-store",
@@ -56,9 +56,10 @@ func styleHash() string {
 type view struct {
 	speech.Speech
 	Style template.CSS
-	// Bank is its name, Letters its mark, and Color names its colour in the style sheet.
+	// Bank is its name, Letters are two letters of its name for its mark, and Color is the name
+	// of its colour in the style sheet.
 	Bank, Letters, Color string
-	// Fiction is the notice of what is not real.
+	// Fiction is the notice that nothing is real.
 	Fiction string
 	Title   string
 	Notice  string
@@ -67,9 +68,9 @@ type view struct {
 	Back    []pair
 }
 
-// Pages serves the bank's pages, to be mounted at /sandbox/bank/. Knowing the id of a page is
-// the right to see the order and to decide on it. Any other path gets a page that says so, not
-// the plain text or redirect of a mux of net/http.
+// Pages serves the bank's pages, to be mounted at /sandbox/bank/. Whoever has the id of a page
+// may see the order and decide about it. Any other path shows a page which says so, not the
+// plain text or redirect of a mux of net/http.
 func (b *Bank) Pages() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {
@@ -113,7 +114,7 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); errors.Is(err, passerelle.Unavailable) {
-		b.fail(w, r, err) // there is no room for it
+		b.fail(w, r, err) // the service has no room for the form now
 		return
 	}
 	c := choice{decision(r.PostFormValue("decision")), r.PostFormValue("account"), r.PostFormValue("step")}
@@ -133,7 +134,7 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	}
 }
 
-// take records a choice, and returns where the browser goes then.
+// take records a choice, and returns the address to which the browser is redirected.
 func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string, c choice) (order, string, error) {
 	var back string
 	o, err := b.change(ctx, domain, key, func(o *order) bool {
@@ -143,9 +144,9 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 	return o, back, err
 }
 
-// Decide presses a button of an order's page for a scenario. It returns where the browser would go
-// then. It fails with Invalid when there is no such button, and with a Conflict when the page does
-// not offer the button now.
+// Decide presses a button of an order's page for a scenario. It returns the address to which the
+// browser would be redirected. It fails with Invalid when there is no such button, and with a
+// Conflict when the page does not offer the button now.
 func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
 	c := choice{decision: decision(button), account: account}
 	if !c.known() {
@@ -169,13 +170,13 @@ func (b *Bank) showOrder(w http.ResponseWriter, r *http.Request, code int, o ord
 	render(w, code, v)
 }
 
-// lettersOf are the first two letters of a name that stand for it.
+// lettersOf returns the first two letters of a name, for a mark.
 func lettersOf(name string) string {
 	letters := []rune(customers.Labels(name, 0).Slug)
 	return string(letters[:min(2, len(letters))])
 }
 
-// brandedAs is a page of the bank of a connector.
+// brandedAs returns a page with the name and colour of a connector's bank.
 func brandedAs(uuid string) view {
 	i := max(slices.IndexFunc(variants, func(v variant) bool { return v.uuid == uuid }), 0)
 	v := variants[i]
@@ -213,8 +214,8 @@ func notice(w http.ResponseWriter, r *http.Request, code int, title, text string
 	render(w, code, v)
 }
 
-// render renders the complete page before it answers, so that half a page is never sent. The
-// template is fixed and its data are plain: it cannot fail.
+// render renders the complete page before it is sent, so that an incomplete page is never sent.
+// It cannot fail, because the template is fixed and its data are plain.
 func render(w http.ResponseWriter, code int, v view) {
 	v.Style = template.CSS(styleCSS)
 	v.Fiction = v.Say(cmp.Or(v.Fiction, "This bank does not exist."))

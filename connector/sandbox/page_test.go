@@ -136,8 +136,8 @@ func TestFirstDecisionCounts(t *testing.T) {
 	}
 }
 
-// TestDecisionsAtOnce presses both buttons several times at once: all accepted presses chose
-// the same.
+// TestDecisionsAtOnce presses both buttons several times at the same time: all accepted presses
+// chose the same decision.
 func TestDecisionsAtOnce(t *testing.T) {
 	bank, page := opened(t, instruction())
 	var mu sync.Mutex
@@ -200,7 +200,7 @@ func TestMethodsOfPages(t *testing.T) {
 	}
 }
 
-// swapped alters the page id at its beginning, where the domain is.
+// swapped changes the beginning of a page id, which contains the domain.
 func swapped(page string) string {
 	const path = "/sandbox/bank/"
 	before, id, _ := strings.Cut(page, path)

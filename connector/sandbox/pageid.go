@@ -12,12 +12,12 @@ import (
 const (
 	pagePurpose = "page of the sandbox bank"
 	macSize     = 16
-	// maxPageID is far above the length of any real id, and limits the work for others.
+	// maxPageID is much longer than any real id, and limits the work for invalid ones.
 	maxPageID = 1024
 )
 
-// base64url refuses the unused bits of a last character, so that each page has one id. Reading
-// goes through decoded.
+// base64url refuses unused bits in the last character, so that each page has only one id.
+// Decoding uses decoded.
 var base64url = base64.RawURLEncoding.Strict()
 
 // decoded decodes a text. It refuses line breaks, which the decoder ignores: with them, an id
@@ -27,15 +27,15 @@ func decoded(text string) ([]byte, bool) {
 	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
-// pageID is the id of an order's page. Everybody who knows it may decide. It contains the
-// domain and the key, so no index from page to order is needed, and cannot be made without the
-// secret behind MAC.
+// pageID is the id of an order's page. Whoever has it may decide. It contains the domain and the
+// key, so no index from page to order is needed, and it cannot be made without the secret of
+// MAC.
 func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 	name := orderName(domain, key)
 	return base64url.EncodeToString(append(name, b.pageMAC(name)...))
 }
 
-// orderOf reads a page id back, with ok false for any that pageID did not make.
+// orderOf reads a page id. ok is false for any id that pageID did not make.
 func (b *Bank) orderOf(pageID string) (passerelle.DomainID, string, bool) {
 	if len(pageID) > maxPageID {
 		return 0, "", false
@@ -53,7 +53,7 @@ func (b *Bank) orderOf(pageID string) (passerelle.DomainID, string, bool) {
 
 func (b *Bank) pageMAC(name []byte) []byte { return b.MAC(pagePurpose, name)[:macSize] }
 
-// orderName is a domain and a key as bytes that no other pair has.
+// orderName is the encoding of a domain and a key, which is unique for each pair.
 func orderName(domain passerelle.DomainID, key string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(domain)), key...)
 }

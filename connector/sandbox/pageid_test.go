@@ -32,7 +32,7 @@ func TestPageIDNamesOneOrder(t *testing.T) {
 	}
 }
 
-// FuzzPageID checks that every accepted id is one that the bank makes.
+// FuzzPageID checks that the bank itself makes every accepted id.
 func FuzzPageID(f *testing.F) {
 	b := plainBank()
 	f.Add(b.pageID(1, "key"))

@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// plan is what the bank will do with an order. It is made when the order arrives, and stored
+// plan lists the actions of the bank for an order. It is made when the order arrives, and stored
 // with it.
 type plan struct {
 	Steps []step `json:"steps"`
@@ -17,8 +17,8 @@ type plan struct {
 	Misses []miss `json:"misses,omitempty"`
 	// Keeps makes the bank refuse to cancel.
 	Keeps bool `json:"keeps,omitempty"`
-	// Trusting orders need no confirmation by the client, and Silent ones no approval by a
-	// payer.
+	// Trusting orders need no confirmation by the client, and Silent orders need no approval by
+	// a payer.
 	Trusting bool `json:"trusting,omitempty"`
 	Silent   bool `json:"silent,omitempty"`
 }
@@ -29,13 +29,13 @@ type verb string
 const (
 	// ask waits for an answer.
 	ask verb = "ask"
-	// pend works on an approved order for a time.
+	// pend processes an approved order for a time.
 	pend verb = "pend"
 	// rest repeats the same report for a time.
 	rest verb = "rest"
-	// say reports something odd, a few times.
+	// say makes an unusual report, a few times.
 	say verb = "say"
-	// lose loses the answer to the order's arrival, slow delays it.
+	// lose loses the answer to the order's arrival, and slow delays it.
 	lose verb = "lose"
 	slow verb = "slow"
 	// mute never answers again.
@@ -52,20 +52,20 @@ const forever time.Duration = -1
 // step is one action of the bank. Each verb reads the members it needs.
 type step struct {
 	Do verb `json:"do"`
-	// What is the question of an ask, or the report of a say.
+	// What is the question for the verb ask, or the report for the verb say.
 	What string `json:"what,omitempty"`
-	// Wait is how long the step lasts, and for an ask how long a payer takes.
+	// Wait is the duration of the step, and for the verb ask the time that a payer takes.
 	Wait time.Duration `json:"wait,omitempty"`
 	// Day is the day before which the step does not end, in the form YYYY-MM-DD.
 	Day string `json:"day,omitempty"`
-	// Times is how often a say reports, or a decoupled payer is asked.
+	// Times is how often say reports, or how often a decoupled payer is asked.
 	Times int `json:"times,omitempty"`
 	// Ending is the final state of all lines, and Lines has the states of single lines.
 	Ending ending       `json:"ending,omitzero"`
 	Lines  []lineEnding `json:"lines,omitempty"`
 }
 
-// ending is how a line ends.
+// ending is the final state of a line, with its code.
 type ending struct {
 	State payment.InstructionState `json:"state"`
 	Code  payment.ErrorCode        `json:"code,omitempty"`
@@ -73,7 +73,7 @@ type ending struct {
 	By    payment.Actor            `json:"by,omitempty"`
 }
 
-// lineEnding is how one line ends, a while after the others.
+// lineEnding is the ending of one line, which may come later than the others.
 type lineEnding struct {
 	Position int           `json:"position"`
 	Wait     time.Duration `json:"wait,omitempty"`
@@ -86,7 +86,7 @@ type miss struct {
 	Code   payment.ErrorCode `json:"code"`
 }
 
-// finished reports whether the plan has its end.
+// finished reports whether the plan contains an end.
 func (p *plan) finished() bool {
 	return len(p.Steps) > 0 && slices.Contains([]verb{end, mute}, p.Steps[len(p.Steps)-1].Do)
 }
@@ -96,7 +96,7 @@ func (p *plan) has(verbs ...verb) bool {
 	return slices.ContainsFunc(p.Steps, func(s step) bool { return slices.Contains(verbs, s.Do) })
 }
 
-// worktime is how long the plan is at work before it ends.
+// worktime is how long the bank processes the order before it ends.
 func (p *plan) worktime() time.Duration {
 	var total time.Duration
 	for _, s := range p.Steps {
@@ -115,11 +115,11 @@ type planner struct {
 	plan
 	timing Timing
 	order  *order
-	// usual is the word by which the bank ends orders.
+	// usual is the script word by which the bank ends orders.
 	usual string
 	// unsaid is set for orders without a script.
 	unsaid bool
-	// ignored are the steps of scripts that meant nothing.
+	// ignored are the steps of scripts without a meaning.
 	ignored []string
 }
 
@@ -158,8 +158,7 @@ func (p *planner) play(s script) {
 	}
 }
 
-// finish ends the order as the bank usually does, if nothing else did, and
-// gives a use case its own words.
+// finish adds the bank's usual end, if the plan has none, and sets the texts of a use case.
 func (p *planner) finish(u useCase) {
 	if !p.finished() {
 		words[p.usual](p, call{})
@@ -174,8 +173,8 @@ func (p *planner) add(s step) bool {
 	return true
 }
 
-// opening is where the payer's part of the plan begins: after what happens to
-// the answer to the order's arrival.
+// opening is the index of the payer's first step: after the steps that concern the answer to the
+// order's arrival.
 func (p *planner) opening() int {
 	for i, s := range p.Steps {
 		if s.Do != slow && s.Do != lose {
@@ -185,8 +184,8 @@ func (p *planner) opening() int {
 	return len(p.Steps)
 }
 
-// approve adds the payer's approval on the bank's page, unless the plan asks for something else
-// or ends earlier.
+// approve adds the payer's approval on the bank's page, unless the plan has other questions or
+// ends earlier.
 func (p *planner) approve() {
 	at := p.opening()
 	first := p.Steps[at]
@@ -197,8 +196,8 @@ func (p *planner) approve() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "redirect"})
 }
 
-// confirm makes the client confirm what the payer approved. An order that is not executed is
-// not confirmed, and none is confirmed twice.
+// confirm makes the client confirm the payer's approval. An order that is not executed needs no
+// confirmation, and no order is confirmed twice.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {
@@ -212,8 +211,8 @@ func (p *planner) confirm() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "confirm"})
 }
 
-// bulk sets the endings of the lines that have a script of their own. A label of the first line
-// steers all lines, whereas its amount or beneficiary steers only that line.
+// bulk sets the endings of lines with a script of their own. The label of the first line affects
+// all lines, but its amount or beneficiary affects only that line.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {
@@ -233,7 +232,7 @@ func (p *planner) bulk(u useCase) {
 
 func (e lineEnding) same(other lineEnding) bool { return e.Position == other.Position }
 
-// lineEnding is what a script means for one line: its end, and how long after the others.
+// lineEnding converts a script to the ending of one line, with its delay.
 func (p *planner) lineEnding(s script) (lineEnding, bool) {
 	own := &planner{timing: p.timing, order: p.order, usual: p.usual}
 	own.play(s)

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// able is the test connector, which has every ability.
+// able is the test connector, which implements all interfaces.
 func able(t *testing.T, b *sandbox.Bank) connector.Canceller {
 	t.Helper()
 	c, ok := initiator(t, b, testConnector).(connector.Canceller)
@@ -56,7 +56,7 @@ func using(t *testing.T, b *sandbox.Bank, useCase string) (connector.Order, paym
 	return o, send(t, initiator(t, b, testConnector), o)
 }
 
-// TestDecoupled resumes when the public test connector does, and before.
+// TestDecoupled calls resume when clients of the public test connector do, and earlier.
 func TestDecoupled(t *testing.T) {
 	resume := connector.Answer{Action: payment.Decoupled, Yes: true}
 	for useCase, want := range map[string]struct {
@@ -88,7 +88,7 @@ func TestDecoupled(t *testing.T) {
 	}
 }
 
-// TestPhasesInTurn follows two public phases on the domain's clock.
+// TestPhasesInTurn follows two phases of the public test connector on the domain's clock.
 func TestPhasesInTurn(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.Faithful)
 	c, o := initiator(t, bank, testConnector), newOrder(t, labelled("pdng/pdng/rjct(invalidDate) - x"))
@@ -108,7 +108,7 @@ func TestPhasesInTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsIgnoredIsSaid wants ignored steps to be reported.
+// TestWhatIsIgnoredIsSaid: ignored steps are reported.
 func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	r := send(t, initiator(t, bank, testConnector), newOrder(t, labelled("pdng/what/actn(redirect)/done - x")))
@@ -126,7 +126,7 @@ func TestMegabyte(t *testing.T) {
 	}
 }
 
-// TestSlowBank waits as long as the caller does, and no longer than the bank.
+// TestSlowBank: a call waits as long as its caller allows, and no longer than the bank needs.
 func TestSlowBank(t *testing.T) {
 	slow := func(in *payment.Instruction) { in.Amount.Minor = 7126_00 }
 	for _, test := range []struct {
@@ -160,7 +160,7 @@ func TestSlowBank(t *testing.T) {
 	}
 }
 
-// wantUnknown fails for an error that says what happened to an order.
+// wantUnknown fails the test for an error that determines the outcome of an order.
 func wantUnknown(t *testing.T, err error) {
 	t.Helper()
 	var refusal *payment.Refusal
@@ -184,7 +184,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestCancelledMeanwhile lets time pass after the payer agreed to cancel.
+// TestCancelledMeanwhile advances the time after the payer has agreed to cancel.
 func TestCancelledMeanwhile(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := able(t, bank), newOrder(t, instruction(dated(payment.FirstOpenDay), func(in *payment.Instruction) { in.Label = "pdng:1h/done - x" }))
@@ -247,7 +247,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// stored is a ledger with one order in it, written as it is.
+// stored is a ledger with one order in it, whose body is given.
 func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger {
 	t.Helper()
 	ledger := sandbox.NewMemoryLedger()
@@ -257,7 +257,7 @@ func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger 
 	return ledger
 }
 
-// TestOrdersOfOld reads orders from before plans.
+// TestOrdersOfOld reads orders from versions without plans.
 func TestOrdersOfOld(t *testing.T) {
 	const body = `{"connector":"` + testConnector + `","use_case":"redirect","mechanism":"webauth","submitted":"2026-11-21T12:00:00Z",
 		"return_url":"https://service.test/2.0/webauth/callback?state=abc","currency":"GBP","total":1250,

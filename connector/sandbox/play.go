@@ -12,8 +12,8 @@ import (
 // errMute is the error of a bank that does not answer.
 var errMute = errors.New("the sandbox bank does not answer")
 
-// advance passes all steps that are over at an instant of the domain, and
-// reports whether anything changed.
+// advance passes all steps that have ended at an instant of the domain, and reports whether
+// anything changed.
 func (o *order) advance(now time.Time) bool {
 	var changed bool
 	if o.cancelled() {
@@ -32,7 +32,7 @@ func (o *order) advance(now time.Time) bool {
 	}
 }
 
-// over reports whether the step is over, and since when.
+// over reports whether the step has ended, and when.
 func (o *order) over(now time.Time) (bool, time.Time) {
 	s := o.step()
 	switch s.Do {
@@ -49,7 +49,7 @@ func (o *order) over(now time.Time) (bool, time.Time) {
 	}
 }
 
-// passed reports whether the time of a step is over, and since when.
+// passed reports whether the time of a step has ended, and when.
 func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	until := o.Since.Add(s.Wait)
 	if day, err := passerelle.ParseDate("day", s.Day); err == nil && day.In(time.UTC).After(until) {
@@ -58,7 +58,7 @@ func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	return s.Wait != forever && !now.Before(until), until
 }
 
-// speak counts the report of a say, and reports whether the step is a say.
+// speak counts the reports of a say, and reports whether the step is a say.
 func (o *order) speak() bool {
 	counts := o.step().Do == say
 	if counts {
@@ -67,7 +67,7 @@ func (o *order) speak() bool {
 	return counts
 }
 
-// answer applies an answer to the open question, and reports whether it fits.
+// answer applies an answer to the open question, and reports whether it belongs to the question.
 func (o *order) answer(a connector.Answer, now time.Time) bool {
 	s := o.step()
 	q := questions[s.What]
@@ -174,9 +174,9 @@ var utterances = map[string]func(scene) payment.Report{
 
 func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 
-// ending reports the states of all lines that have ended so far. Only an order without any work
-// of the bank is declined as a whole. Otherwise its payer approved, and the report has the
-// lines.
+// ending reports the states of all lines that have ended so far. Only an order that the bank has
+// not begun to process is declined as a whole. Otherwise its payer has approved, and the report
+// contains the lines.
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
@@ -194,7 +194,7 @@ var raws = map[payment.InstructionState]string{
 	payment.InstructionDone: "executed", payment.InstructionAccepted: "accepted", payment.InstructionRejected: "refused",
 }
 
-// lines adds the lines that have ended to a report, and returns the time until the next one
+// lines adds the lines that have ended to a report, and returns the time until the next line
 // ends.
 func (s scene) lines(at step, r *payment.Report) time.Duration {
 	var next time.Duration
@@ -217,8 +217,8 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 	return next
 }
 
-// line is a line that ended. An order for a day is executed on that day, even at a bank that
-// did not wait for it.
+// line returns the report of a line that has ended. An order for a day is executed on that day,
+// even at a bank that does not wait for the day.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}

@@ -12,30 +12,30 @@ import (
 // bank is one of the simulated banks: its profile and its behaviour.
 type bank struct {
 	profile connector.Profile
-	// usual is the word that ends orders without a script; "done" when empty.
+	// usual is the script word that ends orders without a script; "done" when empty.
 	usual string
 	// cancels is the bank's answer to a cancellation; empty when it does not cancel.
 	cancels payment.Cancellation
 }
 
-// variant is how a bank differs from one that carries everything and whose payers approve
-// cancellations.
+// variant defines how a bank differs from a bank that accepts every payment and whose payers
+// approve cancellations.
 type variant struct {
 	uuid string
 	id   int64
 	name string
-	// differs changes the bank, of which the variant has its own copy.
+	// differs changes the bank, which is a copy for the variant.
 	differs func(*bank)
 }
 
 // ordinary is the number of the last bank that shows no peculiarity.
 const ordinary = 42
 
-// TestConnector is the UUID of the test connector that carries everything.
+// TestConnector is the UUID of the test connector that accepts every payment.
 const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
-// variants are the banks: a few with names as banks have them, then one for each peculiarity.
-// Their UUIDs and numbers are for ever.
+// variants are the banks: a few with realistic names, then one for each special behaviour. Their
+// UUIDs and numbers never change.
 var variants = []variant{
 	{TestConnector, 40, "Banque Exemple", func(*bank) {}},
 	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Example Bank", british},
@@ -59,7 +59,7 @@ var variants = []variant{
 		s.Maximum, s.MaxInstructions = each(1000_00), 1
 	})},
 
-	// Banks with manners of their own.
+	// Banks with special behaviour.
 	{"2f563544-83c1-4bd3-9fe7-ea9d8f121815", 57, "Sandbox Hidden", func(b *bank) { b.profile.Hidden, b.profile.Payments.MaxInstructions = true, 2 }},
 	{"d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5", 58, "Sandbox No Cancellation", func(b *bank) { b.cancels = "" }},
 	{"c1aecb20-d380-4f3b-873c-a194f0f5a483", 60, "Sandbox Quick Cancellation", func(b *bank) { b.cancels = payment.CancellationGranted }},
@@ -79,7 +79,7 @@ func (v variant) bank() bank {
 	}
 	v.differs(&b)
 	b.profile.Payments.Cancellable = b.cancels != ""
-	b.profile.Payments.PartialTracking = b.profile.Payments.DateTypes // scripts are obeyed by all banks
+	b.profile.Payments.PartialTracking = b.profile.Payments.DateTypes // all banks follow scripts
 	return b
 }
 

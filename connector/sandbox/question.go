@@ -11,15 +11,15 @@ import (
 // question is something that the bank waits for.
 type question struct {
 	action payment.Action
-	// text is shown to the payer meanwhile.
+	// text is shown to the payer while the question is open.
 	text string
-	// delay is how long a payer takes where the bank takes its time.
+	// delay is how long a payer takes with a timing in which payers take time.
 	delay time.Duration
 	// page means that the payer can answer on the bank's page.
 	page bool
 	// form is the set of requested fields.
 	form *form
-	// no is how the order ends when the answer is no.
+	// no is the ending of the order after the answer no.
 	no ending
 }
 
@@ -46,8 +46,8 @@ type form struct {
 	fields []payment.Field
 	// right are the values with which the order continues.
 	right map[string]string
-	// wrong are the endings of single values. Other wrong values are asked for again. When the
-	// attempts are used up, the order ends as failed says.
+	// wrong are the endings of single values. For other wrong values, the bank asks again. When
+	// the attempts are used up, the order ends with the ending failed.
 	wrong    map[string]ending
 	attempts int
 	failed   ending
@@ -58,8 +58,8 @@ var (
 		fields: []payment.Field{{Name: "openapisms", Type: "text", Label: "Code received by SMS", Required: true}},
 		right:  map[string]string{"openapisms": "1234"}, attempts: 1, failed: refusal(payment.AuthenticationFailed),
 	}
-	// severalForm has every kind of field: several, a pattern, a list, an optional one, and
-	// another script.
+	// severalForm has several fields of every kind: with a pattern, a list, an optional one, and
+	// one that selects another script.
 	severalForm = form{
 		fields: []payment.Field{
 			{Name: "code", Type: "text", Label: "Code on your card (1234)", Regex: `^(?=\d{4}$)\d+$`, Required: true},

@@ -12,8 +12,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// TestReadersConform holds the connectors that read accounts to the rules, by both of
-// their sources.
+// TestReadersConform checks the connectors that read accounts against the conformance rules,
+// through both of their sources.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
 		t.Run(source, func(t *testing.T) {

@@ -56,8 +56,7 @@ func initiator(t *testing.T, b *sandbox.Bank, uuid string) connector.Initiator {
 	return c
 }
 
-// instruction is a valid line to an account in fictional banks, changed as
-// the test needs it.
+// instruction is a valid line to an account at a fictional bank, with the changes of the test.
 func instruction(change ...func(*payment.Instruction)) payment.Instruction {
 	in := payment.Instruction{
 		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "GBP"}, Label: "Order 1", DateType: payment.Instant,
@@ -139,7 +138,7 @@ func mustPress(t *testing.T, b *sandbox.Bank, uri, decision string) {
 	}
 }
 
-// TestConformance holds every connector that initiates payments to the rules.
+// TestConformance checks every connector that initiates payments against the conformance rules.
 func TestConformance(t *testing.T) {
 	for _, timing := range []sandbox.Timing{sandbox.CI, sandbox.Faithful} {
 		for _, c := range newBank(sandbox.NewMemoryLedger(), timing).Connectors() {
@@ -173,7 +172,7 @@ func subject(t *testing.T, timing sandbox.Timing, p connector.Profile) connector
 	}
 }
 
-// orderFor makes orders that a connector takes.
+// orderFor makes orders that a connector accepts.
 func orderFor(t *testing.T, p connector.Profile, script string) func() connector.Order {
 	t.Helper()
 	return func() connector.Order {
@@ -224,8 +223,8 @@ func TestEligibility(t *testing.T) {
 	}
 }
 
-// TestExecution follows approved orders in the time of their domain, through
-// a new bank on the same ledger for every question.
+// TestExecution follows approved orders on the clock of their domain, with a new bank on the
+// same ledger for every question.
 func TestExecution(t *testing.T) {
 	toItsDay := passerelle.DateOf(noon, time.UTC).AddDays(3).In(time.UTC).Sub(noon)
 	for _, test := range []struct {

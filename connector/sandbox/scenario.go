@@ -7,10 +7,9 @@ import (
 	"passerelle/payment"
 )
 
-// Scenario is a way to bring a payment to a state: the payment, the moves, and the outcome. It
-// is written for a program to play, through the API of a sandbox domain whose banks take no
-// time (CI), and for people to read. Amounts, dates and durations have the form of the
-// interface specification.
+// Scenario describes how to bring a payment to a state: the payment, the acts, and the outcome.
+// Programs can run it, through the API of a sandbox domain with the timing CI, and people can
+// read it. Amounts, dates and durations have the form of the interface specification.
 type Scenario struct {
 	// Name is unique and never changes.
 	Name string `json:"name"`
@@ -44,7 +43,7 @@ type ScenarioLine struct {
 	// first Saturday from then on.
 	Days     int  `json:"days,omitempty"`
 	Saturday bool `json:"saturday,omitempty"`
-	// Until is when a periodic line ends, zero for never.
+	// Until is when a periodic line ends, counted in days, zero for never.
 	Until     int               `json:"until_days,omitempty"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
 }
@@ -52,13 +51,13 @@ type ScenarioLine struct {
 // Doing is a kind of move in a scenario.
 type Doing string
 
-// The kinds of moves. The bank's pages are those of Bank.Page.
+// The kinds of acts. The bank's pages have the addresses of Bank.Page.
 const (
 	// Validate: the client, or its webview, validates with Fields.
 	Validate Doing = "validate"
 	// Decide: the payer presses the button Decision on the bank's page.
 	Decide Doing = "decide"
-	// Resume: the webview reports that the payer may have answered.
+	// Resume: the webview reports that the payer may have approved.
 	Resume Doing = "resume"
 	// Submit: the webview submits Fields.
 	Submit Doing = "submit"
@@ -67,13 +66,13 @@ const (
 	ConfirmOrder Doing = "confirm"
 	// CancelOrder: the client asks to cancel.
 	CancelOrder Doing = "cancel"
-	// Advance: the domain's clock advances by Seconds, and everything due is done.
+	// Advance: the domain's clock advances by Seconds, and all due work is done.
 	Advance Doing = "advance"
 	// Check: the bank is asked once more.
 	Check Doing = "check"
 )
 
-// Move is one step of a scenario.
+// Move is one act of a scenario.
 type Move struct {
 	Do       Doing             `json:"do"`
 	Fields   map[string]string `json:"fields,omitempty"`
@@ -81,8 +80,8 @@ type Move struct {
 	Account  string            `json:"account,omitempty"`
 	Yes      bool              `json:"yes,omitempty"`
 	Seconds  int64             `json:"seconds,omitempty"`
-	// Refused is the error code of the API by which this is refused, empty
-	// when it is done.
+	// Refused is the error code with which the API refuses this act, empty when the act
+	// succeeds.
 	Refused string `json:"refused,omitempty"`
 }
 

@@ -22,8 +22,8 @@ import (
 	"passerelle/payment"
 )
 
-// player plays a scenario with the payment's own rules between it and the
-// bank, and little else of a service.
+// player plays a scenario with the rules of package payment and the bank, and without most of
+// the service.
 type player struct {
 	t        *testing.T
 	scenario sandbox.Scenario
@@ -60,8 +60,7 @@ func newPlayer(t *testing.T, s sandbox.Scenario) *player {
 	return p
 }
 
-// take applies an answer of the bank. What cannot be understood, or is old,
-// changes nothing.
+// take applies an answer of the bank. An invalid or old report changes nothing.
 func (p *player) take(r payment.Report, err error) {
 	p.t.Helper()
 	if err != nil {
@@ -144,7 +143,8 @@ func (p *player) decide(m sandbox.Move) {
 	p.status()
 }
 
-// cancel stops when the payment's rules refuse the cancellation, and asks the bank otherwise.
+// cancel does nothing when the payment's rules refuse the cancellation, and otherwise asks the
+// bank.
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}
@@ -171,7 +171,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// advance lets time pass and payments expire as by default.
+// advance advances the time and expires payments after the default time.
 func (p *player) advance(m sandbox.Move) {
 	p.order.Now = p.order.Now.Add(time.Duration(m.Seconds) * time.Second)
 	p.status()
@@ -199,8 +199,8 @@ func (p *player) play() {
 	}
 }
 
-// TestScenarios plays all scenarios: each ends as it says with one order at the bank, and
-// together they reach everything.
+// TestScenarios plays all scenarios: each has the stated outcome with one order at the bank, and
+// together they reach every state, edge and code.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {
@@ -219,7 +219,7 @@ func TestScenarios(t *testing.T) {
 	all.check(t)
 }
 
-// reach is what the scenarios have reached.
+// reach contains everything that the scenarios have reached.
 type reach struct{ words, edges []string }
 
 func (r *reach) add(p *player) {

@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// A script is a list of words that steers the bank, written where a payer's
-// label goes:
+// A script is a list of words that controls the bank, written into the label of a payment:
 //
 //	script = step *( "/" step ) [ "-" free text ]
 //	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]
 //
-// Only characters that SEPA labels may have are used. The three-step form of
-// the public test connector of this API family is a part of it. Capitals do
-// not matter, and neither do spaces around steps.
+// Only characters that SEPA labels may have are used. It includes the three-step form of the
+// public test connector of this API family. Capitals and spaces around steps have no meaning.
 type script struct {
 	calls []call
-	// ignored are the steps that mean nothing, as they were written.
+	// ignored are the unknown steps, in their original form.
 	ignored []string
 }
 
@@ -37,9 +35,9 @@ var (
 	units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 )
 
-// readLabel reads the script of a label, with ok false for a label that is only text. Before a
-// dash, one known word makes a script and others are ignored. Without a dash all words must be
-// known, because people write labels too.
+// readLabel reads the script in a label. ok is false for a label that is only text. In a label
+// with a dash, one known word before the dash makes it a script, and other words are ignored. In
+// a label without a dash all words must be known, because people also write labels.
 func readLabel(label string) (script, bool) {
 	steps, _, dashed := strings.Cut(label, "-")
 	s := readScript(steps)

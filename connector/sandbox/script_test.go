@@ -85,7 +85,8 @@ func TestTablesAreWritten(t *testing.T) {
 	}
 }
 
-// FuzzLabel checks that every label makes a plan that ends, can be played and can be stored.
+// FuzzLabel checks that every label results in a plan that ends, can be played and can be
+// stored.
 func FuzzLabel(f *testing.F) {
 	for _, steps := range amounts {
 		f.Add(steps + " - x")

@@ -10,8 +10,8 @@ import (
 // schedule is the order's periodic schedule.
 func (o *order) schedule() payment.Instruction {
 	in := payment.Instruction{DateType: o.DateType, Frequency: o.Frequency}
-	in.StartDate, _ = passerelle.ParseDate("start_date", o.Day) // stored as a date,
-	in.EndDate, _ = passerelle.ParseDate("end_date", o.LastDay) // or none
+	in.StartDate, _ = passerelle.ParseDate("start_date", o.Day) // the day was checked before it was stored
+	in.EndDate, _ = passerelle.ParseDate("end_date", o.LastDay) // or empty
 	return in
 }
 
@@ -29,7 +29,7 @@ func (o *order) occurrences(now time.Time) ([]payment.Occurrence, time.Time) {
 	return past, time.Time{}
 }
 
-// miss is why the occurrence of that number fails, empty when it does not.
+// miss is the reason why an occurrence fails, empty when it does not fail.
 func (p plan) miss(number int) payment.ErrorCode {
 	for _, m := range p.Misses {
 		if m.Number == number {
@@ -39,8 +39,7 @@ func (p plan) miss(number int) payment.ErrorCode {
 	return ""
 }
 
-// completed reports whether the last occurrence of a series is past, and since
-// when.
+// completed reports whether the last occurrence of a periodic order has passed, and when.
 func (o *order) completed(now time.Time) (bool, time.Time) {
 	past, next := o.occurrences(now)
 	if len(past) == 0 || !next.IsZero() {
@@ -49,7 +48,7 @@ func (o *order) completed(now time.Time) (bool, time.Time) {
 	return true, past[len(past)-1].Day.In(time.UTC)
 }
 
-// running reports the executions so far, and that more follow.
+// running reports the executions so far. More executions follow.
 func (s scene) running(step) payment.Report {
 	r := payment.Report{Status: payment.Processing, Raw: "running"}
 	if _, next := s.occurrences(s.now); !next.IsZero() {

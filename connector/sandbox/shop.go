@@ -6,17 +6,18 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// pair is one query parameter that came back.
+// pair is one returned query parameter.
 type pair struct{ Name, Value string }
 
-// returned are the parameters with which a payer comes back to a shop, or a person
-// from other pages to where they came from, in the order they are shown.
+// returned are the parameters with which a payer returns to a shop, or a user to an application,
+// in the order on the page.
 var returned = []string{
 	"id_payment", "payment_state", "error_code", "connection_id", "connection_ids", "connection_deleted", "id_connection", "code",
 	"error", "error_description", "bank_message", "state",
 }
 
-// maxReturned is how much of a parameter is shown. It is more than the service ever sends.
+// maxReturned is how many characters of a parameter the page shows. The service never sends
+// more.
 const maxReturned = 2000
 
 // shopTitles are the titles for each state.
@@ -30,9 +31,10 @@ var shopTitles = map[string]string{
 	"expired":    "Your payment has expired",
 }
 
-// Shop serves the pages of a shop that does not exist, to be mounted at /sandbox/shop/. Every
-// address below it can be a redirect URI for users without a site. The page shows what a payer
-// returns with. It does not know payments, and trusts the address.
+// Shop serves the pages of a fictional shop, to be mounted at /sandbox/shop/. Every address
+// below it can be a redirect URI for developers without a site. The page shows the parameters
+// with which a payer returns. It has no access to payments, and shows the address without
+// checking it.
 func (b *Bank) Shop() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !reads(r) {

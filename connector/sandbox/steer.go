@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// Amounts with a script, in whole units of any currency: 7101.00 and so on. The first nineteen
-// are the error codes of the interface specification in its order.
+// Amounts that select a script, in whole units of any currency: 7101.00 and so on. The first
+// nineteen are the error codes of the interface specification in its order.
 var amounts = map[int64]string{
 	7101: "rjct(invalidEmitter)",
 	7102: "rjct(insufficientFunds)",
@@ -42,8 +42,7 @@ var amounts = map[int64]string{
 	7130: "fail(2)",
 }
 
-// beneficiaries are accounts of a bank that does not exist, with the scripts
-// they stand for.
+// beneficiaries are accounts of a fictional bank, with the scripts that they select.
 var beneficiaries = map[string]string{
 	"FR7699999000000000000000033": "",
 	"FR7699999000000000000000130": "rjct(invalidBeneficiary)",
@@ -56,12 +55,11 @@ var beneficiaries = map[string]string{
 // payer is an account that a payer may have at the simulated bank.
 type payer struct {
 	number, name, script string
-	// offered accounts can be selected on the bank's page when the payer's account is unknown.
+	// offered accounts can be chosen on the bank's page when the payer's account is unknown.
 	offered bool
 }
 
-// payers are the accounts that stand for scripts. Payers pick the first one if
-// they do not care.
+// payers are the paying accounts that select scripts. The first one is preselected.
 var payers = []payer{
 	{"FR7699999000010000000000018", "Main account", "", true},
 	{"FR7699999000010000000000115", "Account without funds", "rjct(insufficientFunds)", true},
@@ -72,8 +70,8 @@ var payers = []payer{
 	{"DE93999999990000000001", "German account", "", false},
 }
 
-// britishNumbers is how British accounts begin that stand for scripts: a sort
-// code no bank has, and then the number of an amount.
+// britishNumbers is the prefix of British accounts that select scripts: a sort code that no bank
+// has. An amount's number follows.
 const britishNumbers = "0000000000"
 
 // script returns the order's script: from the label of its first line, from the amount or
@@ -88,7 +86,7 @@ func (o *order) script() (script, bool) {
 	return accountScript(o.Payer.Number, payerScripts)
 }
 
-// script is a line's script: from its label, amount or beneficiary, in this order.
+// script returns the script of a line: from its label, amount or beneficiary, in this order.
 func (l line) script(currency passerelle.Currency) (script, bool) {
 	if s, found := readLabel(l.Label); found {
 		return s, true
@@ -116,8 +114,8 @@ func (l line) units(currency passerelle.Currency) int64 {
 	return l.Minor / unit
 }
 
-// accountScript is the script of an account, from the table of its kind or, for a British one,
-// from the amount in its number.
+// accountScript returns the script of an account, from the table of its kind or, for a British
+// account, from the amount in its number.
 func accountScript(number string, table map[string]string) (script, bool) {
 	steps, found := table[number]
 	if amount, british := strings.CutPrefix(number, britishNumbers); british && len(amount) == 4 {

@@ -7,17 +7,16 @@ import (
 	"passerelle/payment"
 )
 
-// Timing is how long the bank takes for each pending step of an order, and its
-// payers for an answer. Times that a script states hold under every timing.
+// Timing defines how long the bank takes for each pending step of an order, and its payers for
+// an answer. Times in a script apply with every timing.
 type Timing string
 
 // The timing profiles.
 const (
-	// CI takes no time, but reports every step.
+	// CI takes no time, but the bank reports every step.
 	CI Timing = "ci"
-	// Faithful takes 15 minutes, and 15 seconds for an instant payment, as
-	// the public test connector of this API family does. A deferred payment
-	// that has no script waits for its day.
+	// Faithful takes 15 minutes, and 15 seconds for an instant payment, like the public test
+	// connector of this API family. A deferred payment that has no script waits for its day.
 	Faithful Timing = "faithful"
 )
 

@@ -16,7 +16,7 @@ const (
 // useCase is one behaviour of the bank.
 type useCase struct {
 	value, label string
-	// script is what the bank does; with an empty one, the order decides.
+	// script defines the bank's behaviour. When it is empty, the order's own script applies.
 	script string
 	// text is the bank's text for a refusal.
 	text string

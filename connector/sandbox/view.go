@@ -9,16 +9,17 @@ import (
 	"passerelle/payment"
 )
 
-// orderView is an order in words.
+// orderView describes an order in words.
 type orderView struct {
-	// App is set for a page that stands in for a phone.
+	// App is set for a page that stands for an app on a phone.
 	App   bool
 	Title string
-	// Lead explains the title where that is needed.
+	// Lead explains the title, if it needs an explanation.
 	Lead string
 	// Buttons are the possible decisions.
 	Buttons []button
-	// Step is the step that the page shows, so that a stale page decides nothing else.
+	// Step is the step that the page shows, so that a stale page cannot decide about another
+	// step.
 	Step      int
 	Payer     *lineView
 	Accounts  []lineView
@@ -103,14 +104,14 @@ func repeated(says speech.Speech, o order) string {
 	return says.Say("%s, from %s to %s", often, says.Day(o.Day), says.Day(o.LastDay))
 }
 
-// often says how often a series is repeated.
+// often describes how often a periodic payment is repeated.
 var often = map[payment.Frequency]string{
 	"daily": "Every day", "weekly": "Every week", "two-weekly": "Every two weeks", "monthly": "Every month", "two-monthly": "Every two months",
 	"quarterly": "Every three months", "four-monthly": "Every four months", "semiannually": "Every six months", "yearly": "Every year",
 }
 
-// grouped writes an account number as people read it: a sort code in pairs,
-// everything else in fours.
+// grouped formats an account number for reading: a sort code in pairs, everything else in groups
+// of four.
 func grouped(scheme passerelle.AccountScheme, number string) string {
 	const sortCode = 6
 	if scheme == passerelle.SortCode && len(number) > sortCode {

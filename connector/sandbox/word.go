@@ -12,14 +12,14 @@ import (
 // unsaid is the default script: an ordinary payment that takes a while.
 const unsaid = "pdng"
 
-// beyond is how late a too late answer is: well after payments expire, unless a domain waits
-// longer.
+// beyond is the delay of an answer that comes too late: well after payments expire, unless a
+// domain waits longer.
 const beyond = 90 * 24 * time.Hour
 
-// words are the words of scripts. Each adds to a plan, and returns false where it makes no
-// sense.
+// words are the words of scripts. Each adds to a plan, and returns false when it has no meaning
+// at its place.
 var words = map[string]func(p *planner, c call) bool{
-	// The words of the public test connector.
+	// The script words of the public test connector.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
 	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
 	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
@@ -27,7 +27,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"err":  func(p *planner, _ call) bool { return p.end(refusal(payment.InvalidAmount)) },
 	"bug":  func(p *planner, _ call) bool { return p.end(refusal(payment.Bug)) },
 
-	// How else orders end.
+	// Other ways in which orders end.
 	"accp": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionAccepted}) },
 	"part": (*planner).part,
 	"hold": func(p *planner, _ call) bool { return p.add(step{Do: rest, Wait: forever}) },
@@ -51,8 +51,8 @@ var words = map[string]func(p *planner, c call) bool{
 	"mute": func(p *planner, _ call) bool { return p.add(step{Do: mute}) },
 }
 
-// pending is a time of work on an approved order. With the timing Faithful, a deferred payment
-// without a script waits for its day.
+// pending is a step in which the bank processes an approved order. With the timing Faithful, a
+// deferred payment without a script waits for its day.
 func (p *planner) pending(c call) step {
 	s := step{Do: pend, Wait: c.waits(p.timing.execution(p.order.DateType))}
 	if p.unsaid && p.timing == Faithful && p.order.DateType == payment.Deferred {
@@ -61,7 +61,7 @@ func (p *planner) pending(c call) step {
 	return s
 }
 
-// end ends the order. A series that ends as done ends after its last occurrence.
+// end ends the order. A periodic order that ends as done ends after its last occurrence.
 func (p *planner) end(e ending) bool {
 	if p.order.DateType == payment.Periodic && e.State == payment.InstructionDone {
 		p.add(step{Do: series})
@@ -69,7 +69,7 @@ func (p *planner) end(e ending) bool {
 	return p.add(step{Do: end, Ending: e})
 }
 
-// part rejects the lines of those numbers and pays the others.
+// part rejects the lines with the given numbers and pays the others.
 func (p *planner) part(c call) bool {
 	last := step{Do: end, Ending: ending{State: payment.InstructionDone}}
 	for i := range c.args {
@@ -81,19 +81,19 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late answers when the service no longer waits.
+// late answers after the service has stopped waiting.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))
 }
 
-// fail lets one occurrence of a series fail.
+// fail makes one occurrence of a periodic order fail.
 func (p *planner) fail(c call) bool {
 	p.Misses = append(p.Misses, miss{Number: c.number(0, 1), Code: codeOf(c.arg(1))})
 	return p.order.DateType == payment.Periodic
 }
 
-// ask asks a question. An order that was approved cannot be asked about again.
+// ask asks a question. After an order was approved, it cannot have another question.
 func (p *planner) ask(c call) bool {
 	q, known := questions[c.arg(0)]
 	if !known || p.has(pend, rest, say) {
@@ -114,7 +114,7 @@ func (p *planner) utter(what string, times int) bool {
 	return p.add(step{Do: say, What: what, Times: times})
 }
 
-// deliver is about the answer to the order's arrival, so it comes first.
+// deliver concerns the answer to the order's arrival, so it must be the first step.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
 // messages are the bank's texts for its codes. With other codes the bank sends no text.
@@ -139,15 +139,15 @@ var messages = map[payment.ErrorCode]string{
 	payment.Bug:                  "Something went wrong inside the bank.",
 }
 
-// htmlText is a message as banks have sent: markup, and letters of more than
+// htmlText is a message like those that banks have sent: with markup, and letters of more than
 // one script.
 const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τράπεζα – 銀行<br><script>alert(1)</script></p>`
 
 // megaText stands for a message of a megabyte.
 const megaText = "mega"
 
-// spoken is the text of an ending in the language of an order. The long one is kept out of the
-// ledger.
+// spoken is the text of an ending in the language of an order. The ledger stores only a short
+// name for the long text.
 func (e ending) spoken(s speech.Speech) string {
 	if e.Text == megaText {
 		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)
@@ -163,15 +163,15 @@ func saying(text string) ending {
 	return ending{State: payment.InstructionRejected, Code: payment.BankMessage, Text: text}
 }
 
-// Endings that others than the bank cause.
+// Endings that the bank does not cause.
 var (
 	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, messages[payment.CancelledByUser], payment.ByPayer}
 	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, messages[payment.CancelledByClient], payment.ByClient}
 	notGranted = ending{payment.InstructionRejected, payment.ConfirmationRefused, messages[payment.ConfirmationRefused], payment.ByClient}
 )
 
-// codeOf reads a code without regard to capitals. An unknown code stays as it is: banks have
-// codes of their own.
+// codeOf parses an error code, ignoring case. An unknown code stays unchanged, because banks
+// have codes of their own.
 func codeOf(name string) payment.ErrorCode {
 	for _, known := range payment.Bug.Values() {
 		if strings.EqualFold(known, name) {
