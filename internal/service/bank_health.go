@@ -8,24 +8,25 @@ import (
 	"passerelle/internal/store"
 )
 
-// Replicas tell each other so often which banks they leave alone. What one said holds for
-// disturbanceHolds without being said again.
+// The interval at which replicas exchange the list of banks that they do not call, and
+// disturbanceHolds, the time for which an entry is valid without a repetition. What one said
+// holds for disturbanceHolds without being said again.
 const (
 	disturbanceEvery = 5 * time.Second
 	disturbanceHolds = 20 * time.Second
 )
 
-// bankHealth is what this process said of its banks last.
+// bankHealth is the list that this process reported last.
 type bankHealth struct {
-	// process is its name, new with each start.
+	// process is the name of this process, different after each start.
 	process string
 	said    bool
 }
 
-// ShareBankHealth tells other replicas which banks this process leaves alone, and learns the
-// same of them. People see of a bank that it is disturbed wherever they are, but each process
-// goes on calling it by what its own calls say: the way to a bank may be broken in one place
-// alone.
+// ShareBankHealth reports the banks that this process does not call to other replicas, and reads
+// their lists. Users see at every replica that a bank fails, but each process decides by the
+// results of its own calls whether it calls the bank, because the network of one machine may be
+// the cause.
 func (s *Service) ShareBankHealth(ctx context.Context) error {
 	now, own := s.config.Now(), s.registry.LeftAlone()
 	if len(own) > 0 || s.bankHealth.said {

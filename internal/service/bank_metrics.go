@@ -8,7 +8,7 @@ import (
 	"passerelle/connector"
 )
 
-// bankMetrics report how the calls to banks went. They are read at each scrape.
+// bankMetrics report the results of calls to banks. They are read at each scrape.
 type bankMetrics struct{ connectors *connector.Registry }
 
 // measure describes a metric of a bank, with its labels other than the connector.

@@ -27,7 +27,7 @@ func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks replaces a wrong file by its last right version.
+// readBanks replaces a wrong file by its last valid version.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -71,10 +71,10 @@ func emptyFolder(folder string) error {
 	return err
 }
 
-// takenNames are the names that connectors have, and whose they are.
+// takenNames maps the UUIDs and numbers that connectors use to the source of each connector.
 type takenNames map[string]string
 
-// take gives a connector its names, or none of them.
+// take reserves the UUID and numbers of a connector, all or none.
 func (t takenNames) take(p connector.Profile, whose string) error {
 	names := []string{p.UUID, strconv.FormatInt(p.ID, 10)}
 	for _, s := range p.Sources {
@@ -91,16 +91,17 @@ func (t takenNames) take(p connector.Profile, whose string) error {
 	return nil
 }
 
-// ReloadBanks reads the folder of banks again. It logs a wrong file and keeps that bank as it
-// was. When the folder cannot be read, it keeps all banks. Running calls end with the version
-// they began with.
+// ReloadBanks reads the folder of banks again. It logs a wrong file and does not change the bank
+// of that file. When the folder cannot be read, it keeps all banks. Running calls end with the
+// version they began with.
 func (s *Service) ReloadBanks(ctx context.Context) {
 	if err := s.loadBanks(ctx); err != nil {
 		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)
 	}
 }
 
-// loadBanks registers the connectors of this program, other programs and the folder.
+// loadBanks registers the built-in connectors, the connector programs and the banks in the
+// folder.
 func (s *Service) loadBanks(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -119,7 +120,7 @@ func (s *Service) loadBanks(ctx context.Context) error {
 	return nil
 }
 
-// loadFiles registers connectors and those of the folder.
+// loadFiles registers the given connectors and the banks in the folder.
 func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, programs map[int64]program) error {
 	files, err := readBanks(s.config.Banks, all, s.banks)
 	if err != nil {

@@ -31,7 +31,7 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestBanksAreReloaded: files are independent, and a wrong one leaves its bank as it was.
+// TestBanksAreReloaded: files are independent, and a wrong file does not change its bank.
 func TestBanksAreReloaded(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)
@@ -59,7 +59,8 @@ func TestBanksAreReloaded(t *testing.T) {
 	write("b.toml", 12, "Bank B")
 	s.ReloadBanks(t.Context())
 	expect("with both", "Bank A", "Bank B")
-	// What an operator sets for a connector holds for a bank of a file, also when it is read again.
+	// An operator's settings for a connector also apply to a bank of a file, and stay when the
+	// file is read again.
 	uuid := fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", 12)
 	hidden := func() bool {
 		var out struct{ Hidden bool }

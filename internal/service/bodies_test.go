@@ -16,22 +16,22 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// heap is how many bytes are in use.
+// heap is the number of bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // no heap is that large
+	return int64(m.HeapAlloc) //nolint:gosec // heaps are never that large
 }
 
-// begin sends a request to the built-in receiver of a domain, and of its body all
-// but some bytes.
+// begin sends a request to the built-in receiver of a domain, without the last bytes of its
+// body.
 func begin(c net.Conn, header, body string, without int) {
 	fmt.Fprintf(c, "POST /sandbox/receiver/n HTTP/1.1\r\nHost: test.example\r\nContent-Length: %d\r\n%s\r\n", len(body), header)
-	_, _ = io.WriteString(c, body[:len(body)-without]) // it fails for who is refused meanwhile
+	_, _ = io.WriteString(c, body[:len(body)-without]) // it fails when the request is refused in between
 }
 
-// post begins a request on a connection of its own.
+// post begins a request on a new connection.
 func post(t *testing.T, s *service.Service, header, body string, without int) net.Conn {
 	t.Helper()
 	c := dial(t, s.Addr())
@@ -56,11 +56,12 @@ func answerOn(t *testing.T, c net.Conn) (servicetest.Answer, http.Header) {
 const (
 	crowd     = 100
 	maxBodies = 16 << 20
-	// margin is the memory that the service and its test need otherwise.
+	// margin is the memory that the service and the test need in addition.
 	margin = 64 << 20
 )
 
-// Unfinished bodies take a bounded part of memory. More is refused, and small bodies are not.
+// Unfinished bodies use a limited part of memory. More large bodies are refused, and small
+// bodies are accepted.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -89,7 +90,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// Compressed content is held as it came until it is complete.
+// Compressed content is stored in compressed form until it is complete.
 func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -126,7 +127,7 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// Every reader of a body reports that there is no room.
+// Every reader of a body reports when there is no room for it.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

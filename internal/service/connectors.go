@@ -11,15 +11,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// Connectors lists every connector of the program by hand, so that a reader sees which banks
-// it supports. Without the simulated bank, simulated connectors can only describe
-// themselves.
+// Connectors lists all connectors of the program explicitly, so that readers see which banks it
+// supports. Without the simulated bank, simulated connectors only have profiles.
 func Connectors(simulated *sandbox.Bank) []connector.Connector {
 	return append(simulated.Connectors(), statements.Connector{})
 }
 
-// newBank is the simulated bank, whose ledger is in the database, so that it outlives the
-// process as a bank does.
+// newBank returns the simulated bank, whose ledger is in the database, so that its orders
+// survive the end of the process.
 func (s *Service) newBank() *sandbox.Bank {
 	return &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: s.DB}, Base: s.bankBase, MAC: s.config.Keys.MAC,
@@ -27,8 +26,8 @@ func (s *Service) newBank() *sandbox.Bank {
 	}
 }
 
-// bankBase is where the pages of the simulated bank are for a domain. When it cannot be read
-// the link is useless, and the person who follows it gets a page that says so.
+// bankBase is the base address of the simulated bank's pages for a domain. When the domain
+// cannot be loaded the link does not work, and the page it leads to says so.
 func (s *Service) bankBase(domain passerelle.DomainID) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// maxDeviceHeader is how much of the person's header banks get.
+// maxDeviceHeader is the largest length of a user's header that is passed on to banks.
 const maxDeviceHeader = 512
 
-// noteDevice records the person's device: the sender's or, when an application sent the
-// request, the one in the headers of the Berlin Group.
+// noteDevice records the user's device: from the headers of the sender or, when an application
+// sent the request, from the headers of the Berlin Group standard.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		device := headersOf(r, "")

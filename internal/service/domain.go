@@ -33,8 +33,8 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	return known, err
 }
 
-// servedDomain finds the domain of a request's host. On a developer's machine, every
-// loopback name with any port is the first domain.
+// servedDomain returns the domain of a request's host. On a developer's machine, every loopback
+// name with any port leads to the first domain.
 func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := domainByHost(ctx, r, strings.ToLower(host))
 	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && domains.Loopback(host) {
@@ -52,8 +52,8 @@ func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string
 	return found, nil
 }
 
-// domainByHost looks up a host unchanged, and then without a default port, because no base URL
-// has one.
+// domainByHost looks up a host unchanged, and then without a default port, because base URLs
+// contain no default port.
 func domainByHost(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := r.ServedDomainByHost(ctx, host)
 	for _, port := range domains.DefaultPorts {
@@ -70,12 +70,12 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 	return found.Domain, err
 }
 
-// origin is the address of a domain without the version segment, below which
-// pages and receivers are.
+// origin is the address of a domain without the version segment. Pages and receivers have
+// addresses below it.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
-// enter finds the domain that the host of a request names, and looks up the token of the request
-// in that domain.
+// enter returns the domain of a request's host, and looks up the token of the request in that
+// domain.
 func (s *Service) enter(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error) {
 	var (
 		found store.ServedDomain

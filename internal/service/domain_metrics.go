@@ -15,18 +15,18 @@ import (
 	"passerelle/payment"
 )
 
-// maxMeasured is how many domains are measured, the oldest first: each costs a dozen short
-// queries a minute.
+// maxMeasured is how many domains are measured, the oldest first. Each costs a dozen short
+// queries per minute.
 const maxMeasured = 100
 
-// domainMetrics are figures of the domains. A loop reads them from the database, so scrapes cost
+// domainMetrics are metrics of the domains. A loop reads them from the database, so scrapes cost
 // the database nothing.
 type domainMetrics struct {
 	mu      sync.Mutex
 	figures []prometheus.Metric
 }
 
-// figure describes a figure of the database, with its labels.
+// figure describes a metric from the database, with its labels.
 func figure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("passerelle_"+name, help, labels, nil)
 }
@@ -42,7 +42,7 @@ var (
 	troubles        = figure("connections_in_trouble", "Connections of users that cannot be read, by their state. It stops at 10000.", "domain", "state")
 )
 
-// maxPending is how many undelivered requests of a webhook are counted, and how many payments
+// maxPending is the largest counted number of undelivered requests of a webhook, and of payments
 // with an unknown outcome.
 const maxPending = 1000
 
@@ -62,7 +62,7 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// measure reads the figures again. When it fails, the former ones stay with their time.
+// measure reads the metrics again. When it fails, the former values stay with their time.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) measure(ctx context.Context) error {
 	return nil
 }
 
-// reading is one reading of all figures.
+// reading is one reading of all metrics.
 type reading struct {
 	*store.DB
 	at      time.Time

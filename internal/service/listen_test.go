@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// called is the answer of a listener to a host. It follows no redirect.
+// called returns the answer of a listener for a host. It follows no redirect.
 func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)
@@ -68,7 +68,7 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// The console has a listener of its own, or is off, or is beside the API.
+// The console has a separate listener, or is disabled, or is at the same listener as the API.
 func TestWhereTheConsoleIs(t *testing.T) {
 	const found, absent = "Sign in", "notFound"
 	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
@@ -93,7 +93,7 @@ func TestWhereTheConsoleIs(t *testing.T) {
 	}
 }
 
-// attempt signs in with a wrong password, as a browser does.
+// attempt signs in with a wrong password, like a browser.
 func attempt(t *testing.T, address, forwarded string) (status int) {
 	t.Helper()
 	page, body := called(t, "GET", address, "test.example", "/console/sign-in", nil)
@@ -119,8 +119,8 @@ func attempt(t *testing.T, address, forwarded string) (status int) {
 	return answer.StatusCode
 }
 
-// Sign-ins through an unknown proxy cause a warning once an hour. Those through a known one or
-// none do not.
+// Sign-ins through an unknown proxy cause a warning once an hour. Sign-ins through a known
+// proxy, or without a proxy, cause none.
 func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	for name, test := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // followPayments asks banks about due payments of a domain and expires payments, until a pass
-// finds nothing more.
+// has nothing to do.
 func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error {
 	for {
 		done, err := s.Initiation.RunDue(ctx, d)
@@ -22,14 +22,14 @@ func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error
 	}
 }
 
-// eraseUsers deletes the temporary users of a domain whose time is over, and
-// erases what deleted users had.
+// eraseUsers deletes the temporary users of a domain who have expired, and erases the data of
+// deleted users.
 func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(s.Aggregation.ExpireUsers(ctx, d), s.Aggregation.EraseUsers(ctx, d))
 }
 
-// erase does away with what users withdrew and what deleted users had. What
-// fails for one kind leaves the other alone.
+// erase erases data that users withdrew, and data of deleted users. A failure for one kind of
+// data does not affect the other.
 func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
@@ -51,8 +51,8 @@ func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	return err
 }
 
-// fetchers are the loops that fetch files, by the UUIDs of connectors with files: each has its
-// own, so that a slow one delays no other.
+// fetchers are the loops that fetch files, by the UUIDs of connectors with files. Each connector
+// has its own loop, so that a slow one does not delay the others.
 func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
 	loops := map[string]*background.Loop{}
 	for _, c := range all {
@@ -64,8 +64,7 @@ func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loo
 	return loops
 }
 
-// fetchFrom fetches the files of a connector that are due, in rounds of a batch
-// for each domain.
+// fetchFrom fetches the due files of a connector, in rounds with a batch for each domain.
 func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for more := true; more; {
@@ -83,8 +82,8 @@ func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	}
 }
 
-// expiredKept is how long an expired token is remembered, for operators who
-// wonder why a program is refused.
+// expiredKept is how long an expired token stays stored, for operators who ask why a program is
+// refused.
 const expiredKept = 24 * time.Hour
 
 // A purge removes a million rows at most, in units of this size.
@@ -96,8 +95,8 @@ const (
 // partBatch is how many large pieces of bodies are removed at once.
 const partBatch = 100
 
-// purge removes what is no longer needed: expired rows, large bodies without an event, and old
-// events. What fails for one kind or domain leaves the others alone.
+// purge removes rows that are no longer needed: expired rows, large bodies without an event, and
+// old events. A failure for one kind or domain does not affect the others.
 func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(
 		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeBatches),

@@ -17,8 +17,7 @@ type Mailer interface {
 	Send(ctx context.Context, m mail.Message) error
 }
 
-// ShownMails shows mails in the log instead of sending them, without the
-// addresses that they are for.
+// ShownMails writes mails to the log instead of sending them, without their recipients.
 type ShownMails struct{ Log *slog.Logger }
 
 // Send shows a mail.
@@ -31,18 +30,18 @@ const (
 	mailEvery = 5 * time.Second
 	// mailPass is how many mails a pass sends at most.
 	mailPass = 100
-	// mailLease is longer than a mail server and the record of the mail may take together.
+	// mailLease is longer than sending a mail and recording it can take together.
 	mailLease = 2 * mail.Timeout
-	// mailRecord bounds the record of a mail whose sender is to stop.
+	// mailRecord limits the time for recording a mail when the process is stopping.
 	mailRecord = 10 * time.Second
-	// A mail that was not sent is tried again after a pause that doubles.
+	// After a failure, a mail is tried again after a pause that doubles each time.
 	firstMailPause = time.Minute
 	maxMailPause   = time.Hour
 )
 
 // SendMails sends the mails that are due, one after the other. A loop calls it when there is a
-// Mailer. A refused mail does not keep the next from being sent. When a process ends before the
-// record, the mail is sent again with the same id.
+// Mailer. A refused mail does not prevent the next one from being sent. When a process ends
+// before it records a mail, the mail is sent again with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)
@@ -89,7 +88,7 @@ func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) e
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // it took so long that somebody else has sent it since
+		return nil // it took so long that another process has sent it since
 	}
 	if err != nil {
 		return fmt.Errorf("record mail %d: %w", m.ID, err)
@@ -106,7 +105,7 @@ func mailPause(attempts int64) time.Duration {
 	return min(pause, maxMailPause)
 }
 
-// warnOfMails logs once that mails are wanted and cannot be sent.
+// warnOfMails logs once that mails are waiting and cannot be sent.
 func (s *Service) warnOfMails(ctx context.Context) error {
 	if s.config.Mail != nil {
 		return nil

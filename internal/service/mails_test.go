@@ -27,7 +27,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// shownMail is a mail as the interface shows it.
+// shownMail is a mail in the form of the API.
 type shownMail struct {
 	ID        int64
 	IDWebhook int64 `json:"id_webhook"`
@@ -41,8 +41,7 @@ type shownMail struct {
 	Error     *string `json:"error"`
 }
 
-// outage is a sandbox with a frozen clock, and a webhook whose receiver answers as the test
-// says.
+// outage is a sandbox with a frozen clock, and a webhook whose receiver's answers the test sets.
 type outage struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -86,7 +85,7 @@ func (o *outage) set(values map[string]string) {
 	}
 }
 
-// happen makes and sends events of a number of payments.
+// happen emits and sends events of a number of payments.
 func (o *outage) happen(count int) {
 	o.t.Helper()
 	for range count {
@@ -239,7 +238,7 @@ day; the configuration key webhooks.alerts_frequency changes that.
 		}}
 		if len(mails) == 2 {
 			mails[0].ID, mails[1].ID = 0, 0
-			// How many events had happened by the tenth failure is a matter of luck.
+			// The number of events before the tenth failure is random.
 			for _, count := range []string{"11", "12"} {
 				mails[1].Text = strings.Replace(mails[1].Text, "waiting: "+count, "waiting: 10", 1)
 			}
@@ -253,12 +252,12 @@ day; the configuration key webhooks.alerts_frequency changes that.
 	})
 }
 
-// senderFunc sends mails as a test says.
+// senderFunc is a mail sender that the test implements.
 type senderFunc func(ctx context.Context, m mail.Message) error
 
 func (p senderFunc) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }
 
-// outbox is a service with an outbox, without loops, and with a clock of its own.
+// outbox is a service without loops, with a mailer and a clock that the test sets.
 type outbox struct {
 	*service.Service
 	t      *testing.T
@@ -298,7 +297,7 @@ func (o *outbox) write(subject string) {
 	}
 }
 
-// pass sends what is due and checks it.
+// pass sends due mails and checks their subjects.
 func (o *outbox) pass(want ...string) {
 	o.t.Helper()
 	if err := o.SendMails(o.t.Context()); err != nil {
@@ -343,7 +342,7 @@ func TestMailsAreSentOnce(t *testing.T) {
 	})
 }
 
-// The pauses between attempts grow from a minute to an hour, and do not end.
+// The pauses between attempts grow from a minute to an hour, without end.
 func TestMailsAreTriedAgain(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		var ids []string
@@ -396,7 +395,7 @@ func TestARefusedMailDoesNotHoldOthersUp(t *testing.T) {
 	})
 }
 
-// While one sender is at a mail, another leaves it alone.
+// While one sender sends a mail, another sender skips it.
 func TestTwoSendersShareTheMails(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		o.send = func(ctx context.Context, m mail.Message) error {

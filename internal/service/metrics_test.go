@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
 
-// metricsPage lists what the service measures.
+// metricsPage lists the metrics of the service.
 const metricsPage = "../../docs/metrics.md"
 
 const metricsIntroduction = `# Metrics
@@ -37,7 +37,8 @@ says what to watch.
 // description parses the description of a metric.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
 
-// measured are the names of all metrics of the service, and its own with labels and meaning.
+// measured returns the names of all metrics, and rows with the service's own metrics, their
+// labels and meaning.
 func measured(t *testing.T) (names map[string]bool, rows []string) {
 	t.Helper()
 	all := make(chan *prometheus.Desc)
@@ -45,7 +46,7 @@ func measured(t *testing.T) (names map[string]bool, rows []string) {
 		defer close(all)
 		service.Metrics(opened(t, service.Config{Database: storetest.SQLite(t), Keys: keys.Generate()})).Describe(all)
 	}()
-	names = map[string]bool{"up": true} // Prometheus has it of every target
+	names = map[string]bool{"up": true} // Prometheus itself provides this metric for every target
 	for one := range all {
 		match := description.FindStringSubmatch(one.String())
 		if match == nil {
@@ -81,7 +82,7 @@ func TestMetricsPageIsFresh(t *testing.T) {
 // metricName finds the metrics that an expression names.
 var metricName = regexp.MustCompile(`\b(?:passerelle|process|go)_[a-z0-9_]+|\bup\b`)
 
-// TestWhatIsWatchedIsMeasured: the service exports each metric in alerts and dashboards.
+// TestWhatIsWatchedIsMeasured: the service exports each metric that alerts and dashboards use.
 func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	names, _ := measured(t)
 	files, err := filepath.Glob("../../deploy/observability/*")

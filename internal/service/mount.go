@@ -20,16 +20,16 @@ import (
 	"passerelle/internal/webview"
 )
 
-// place is a part of the address space and who answers there. A prefix that
-// ends in a slash stands for everything below it.
+// place is a part of the address space with its handler. A prefix that ends in a slash matches
+// everything below it.
 type place struct {
 	prefix  string
 	handler http.Handler
 }
 
-// places are tried in order. The API answers the rest, even requests without a path, so every
-// unmatched request gets its error body. A mux of net/http would answer some of them itself,
-// with redirects and plain text.
+// places are tried in order. The API answers all other requests, even requests without a path,
+// so every unmatched request gets its error body. A mux of net/http would answer some of them
+// itself, with redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler
@@ -42,9 +42,9 @@ func (s *Service) places() places {
 	}}
 }
 
-// entry refuses what exceeds the limits, except health checks. Pages of other origins cannot
-// read the refusal, because allowed origins are in the database, and a refusal must cost
-// nothing there. Both listeners have it.
+// entry refuses requests beyond the limits, except health checks. Pages of other origins cannot
+// read the refusal, because that would need the allowed origins from the database, and a refusal
+// must not cost a query. Both listeners use it.
 func (s *Service) entry() *httpd.Limiter {
 	if s.limiter != nil {
 		return s.limiter
@@ -82,16 +82,16 @@ func (s *Service) busyPlaces() places {
 	}...)}
 }
 
-// ofDomain finds the domain of a request whose answer is the same for all domains, so that
-// browsers learn whether the domain is reached over https only.
+// ofDomain looks up the domain of a request whose answer is the same for all domains, because
+// browsers must be told whether the domain is reached only over https.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = s.domain(r.Context(), r.Host) // one that nobody knows gets the same answer
+		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same answer
 		handler.ServeHTTP(w, r)
 	})
 }
 
-// consolePlaces are the paths of the console, when it is beside the API.
+// consolePlaces are the paths of the console, when it has no listener of its own.
 func (s *Service) consolePlaces() []place {
 	if s.config.ConsoleListen != "" {
 		return nil
@@ -106,8 +106,8 @@ func (s *Service) operatorPlaces(domain func(context.Context, string) (passerell
 	}
 }
 
-// ownConsole is the handler of the console's own listener. A host that belongs to no domain
-// is treated as the first domain's.
+// ownConsole is the handler of the console's separate listener. A host without a domain is
+// treated like the host of the first domain.
 func (s *Service) ownConsole() http.Handler {
 	scheme := "http://"
 	if s.config.TLS != nil {
@@ -140,8 +140,8 @@ func onlyRoot(handler http.Handler) http.Handler {
 	})
 }
 
-// unknownProxy warns at most once an hour that sign-ins are counted by the address of a
-// proxy: a stranger's failures then keep everybody out.
+// unknownProxy warns at most once an hour that sign-ins are counted by the address of a proxy,
+// because a stranger's failures could then lock out all operators.
 func (s *Service) unknownProxy(r *http.Request, address string) {
 	if r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == "" || address != peer(r) {
 		return
@@ -179,8 +179,8 @@ func (s *Service) console(domain func(context.Context, string) (passerelle.Domai
 	})
 }
 
-// ServeHTTP passes the request to the first matching place, and names the place to the access
-// log, because a path may have identifiers.
+// ServeHTTP passes the request to the first matching place, and reports the place to the access
+// log, because a path may contain ids.
 func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, place := range p.below {
 		if r.URL.Path == place.prefix || (strings.HasSuffix(place.prefix, "/") && strings.HasPrefix(r.URL.Path, place.prefix)) {
@@ -193,7 +193,7 @@ func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.rest.ServeHTTP(w, r)
 }
 
-// sandboxOnly hides simulated banks from unknown hosts and live domains.
+// sandboxOnly hides simulated banks from requests for unknown hosts and live domains.
 func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := s.domain(r.Context(), r.Host)
@@ -208,8 +208,8 @@ func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 	})
 }
 
-// asCalled gives every place the host that the client called. A proxy's header about it counts
-// when the proxy is trusted.
+// asCalled sets the host of a request to the host that the client called. A proxy's header with
+// the host is used when the proxy is trusted.
 func (s *Service) asCalled(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		called := *r

@@ -10,8 +10,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// newestIDs are the newest things of a domain by the names that paths of the API have for their
-// ids. What cannot be read is left out: the examples of the reference are then general.
+// newestIDs returns the newest objects of a domain, by the parameter names of their ids in paths
+// of the API. Objects that cannot be read are omitted, and the examples of the reference then
+// have general ids.
 func (s *Service) newestIDs(ctx context.Context, d passerelle.Domain) map[string]string {
 	newest, ids := store.Window{Descending: true, Limit: 1}, map[string]string{}
 	if one, is := first(s.DB.Payments(ctx, store.PaymentFilter{Domain: d.ID}, store.Window{Order: "register_date", Descending: true, Limit: 1}, false)); is {
@@ -35,7 +36,7 @@ func (s *Service) newestIDs(ctx context.Context, d passerelle.Domain) map[string
 	return ids
 }
 
-// addNewestOf adds the newest things of a user, who is me for their own token.
+// addNewestOf adds the newest objects of a user. The user's id is "me" for the user's own token.
 func (s *Service) addNewestOf(ctx context.Context, d passerelle.DomainID, user passerelle.UserID, ids map[string]string) {
 	data, newest := bankstore.From(s.DB), store.Window{Descending: true, Limit: 1}
 	ids["userId"] = "me"
@@ -50,7 +51,7 @@ func (s *Service) addNewestOf(ctx context.Context, d passerelle.DomainID, user p
 	}
 }
 
-// first is the first one of a list, if it could be read and has any.
+// first returns the first element of a list, if the list was read and is not empty.
 func first[T any](all []T, err error) (T, bool) {
 	var none T
 	if err != nil || len(all) == 0 {

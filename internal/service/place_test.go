@@ -28,7 +28,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// refused fails the test unless the answer is the error body of the interface.
+// refused fails the test unless the answer has the error body of the API.
 func refused(t *testing.T, answer servicetest.Answer, status int, code string) {
 	t.Helper()
 	var body map[string]any
@@ -72,7 +72,7 @@ func TestReceiverRefusesInTheFormOfTheInterface(t *testing.T) {
 	})
 }
 
-// pack is a body as it is sent with compression.
+// pack compresses a body as for sending.
 func pack(t *testing.T, body string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -104,7 +104,7 @@ func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	}
 }
 
-// A panic outside of the API is answered in the form of the API.
+// A panic outside of the API is answered with the error body of the API.
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool
 	now := func() time.Time {
@@ -126,7 +126,7 @@ func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	}
 }
 
-// raw sends a request line as it is.
+// raw sends a request line unchanged.
 func raw(t *testing.T, address, line string) servicetest.Answer {
 	t.Helper()
 	connection := dial(t, address)
@@ -180,7 +180,7 @@ func opened(t *testing.T, c service.Config) *service.Service {
 			t.Error(err)
 		}
 	})
-	// The order matters: loopback names reach the first domain.
+	// The order matters, because loopback names lead to the first domain.
 	for _, d := range []passerelle.Domain{{Name: "test.example", Kind: passerelle.Sandbox}, {Name: "bank.example", Kind: passerelle.Live}} {
 		if _, err := s.FirstDomain(t.Context(), d.Name, d.Kind, "https://"+d.Name+"/2.0"); err != nil {
 			t.Fatal(err)

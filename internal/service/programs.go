@@ -15,14 +15,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// program is a program that the service calls, and its row. Calls is nil for a program that was
-// left out.
+// program is a connector program that the service calls, with its row. calls is nil for a
+// program that was left out because of an error.
 type program struct {
 	row   store.ConnectorProgram
 	calls *remote.Program
 }
 
-// Programs is the use cases of connectors that are other programs, on a database.
+// Programs returns the use cases of connector programs, on a database.
 func Programs(db *store.DB) *programs.Programs {
 	own := Connectors(&sandbox.Bank{})
 	return &programs.Programs{DB: db, Now: time.Now, Own: func(uuid string) bool {
@@ -30,8 +30,8 @@ func Programs(db *store.DB) *programs.Programs {
 	}}
 }
 
-// ProgramConnectors are the connectors that are other programs, as they describe themselves.
-// None of them can be called.
+// ProgramConnectors returns the connectors of programs, with their stored descriptions. They
+// cannot be called.
 func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Connector, error) {
 	all, err := programs.List(ctx, db)
 	if err != nil {
@@ -46,8 +46,8 @@ func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Conne
 	return connectors, nil
 }
 
-// loadPrograms returns the connectors of the programs in the database. A wrong one is logged
-// and left out.
+// loadPrograms returns the connectors of the programs in the database. An invalid program is
+// logged and left out.
 func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[int64]program, error) {
 	all, err := programs.List(ctx, &s.DB.Reader)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) loadProgram(ctx context.Context, one programs.Program) (connec
 	return c, calls, err
 }
 
-// followPrograms reloads the connectors when a program was added, removed or described.
+// followPrograms reloads the connectors when a program was added, removed or described again.
 func (s *Service) followPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Service) followPrograms(ctx context.Context) error {
 	return nil
 }
 
-// fetchFromPrograms fetches the files of all programs concurrently, so that a slow one delays
-// no other.
+// fetchFromPrograms fetches the files of all programs concurrently, so that a slow program does
+// not delay the others.
 func (s *Service) fetchFromPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// receiverPath is the path of the built-in receiver. The rest of an address is the name under
+// receiverPath is the path of the built-in receiver. The rest of the path is the name under
 // which a request is stored.
 const receiverPath = "/sandbox/receiver/"
 
@@ -61,8 +61,9 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, receivingError(err)
 }
 
-// inflate returns a decoded body, which signatures cover. It inflates only a complete body:
-// otherwise memory for a thousand times as much would wait for bytes that may never come.
+// inflate returns the decompressed body, which signatures cover. It decompresses only a complete
+// body. Otherwise up to a thousand times as much memory would be used while it waits for bytes
+// that may never arrive.
 func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 	whole, err := gzip.NewReader(bytes.NewReader(sent))
 	if err != nil {

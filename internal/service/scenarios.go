@@ -19,9 +19,9 @@ func logins() []wire.Login {
 	return shown
 }
 
-// scenarios returns the scenarios of the simulated banks in the form of the interface. The two
-// forms may differ only in how they express absence. A member that one of them lacks is an
-// error.
+// scenarios returns the scenarios of the simulated banks in the form of the API. The two forms
+// may differ only in how they represent an absent value. A member that only one of them has is
+// an error.
 func scenarios() ([]wire.Scenario, error) {
 	raw, err := json.Marshal(sandbox.Scenarios())
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package service assembles the parts into one running program: database, use
-// cases, interface, pages, simulated banks, background loops and listener.
+// Package service assembles the parts into one running program: database, use cases, API, pages,
+// simulated banks, background loops and listeners.
 //
 // It owns the wiring and the order of starting and stopping, so that the commands and the tests
-// run the very same program. It does not own flags or the environment, which package main owns,
-// or anything that a request can observe. It fails at start, before it listens, when the
+// run the same program. It does not own flags or the environment, which package main owns, or
+// any behaviour that a request can observe. It fails at start, before it listens, when the
 // database, its schema or the key file is not usable.
 package service
 
@@ -53,23 +53,23 @@ import (
 
 // Config is the configuration of a program.
 type Config struct {
-	// Database is a URL as store.Open takes it.
+	// Database is a URL in the form of store.Open.
 	Database string
 	Keys     *keys.Ring
-	// Files is where the bytes of files are kept, as files.New takes it.
+	// Files is the place where files are stored, in the form of blob.New.
 	Files string
-	// Listen and OpsListen are addresses; an empty OpsListen is none.
+	// Listen and OpsListen are addresses; an empty OpsListen means no such listener.
 	Listen, OpsListen string
-	// Profiles are served at OpsListen, beside metrics.
+	// Profiles are served at OpsListen, in addition to metrics.
 	Profiles bool
-	// ConsoleListen is a separate address for the console, or NoConsole. When it is empty, the
-	// console is beside the API.
+	// ConsoleListen is the address of a separate listener for the console, or NoConsole. When it
+	// is empty, the console is at the same listener as the API.
 	ConsoleListen string
 	TLS           *tls.Config
 	// Loopback is for the developer's machine: every loopback name reaches
 	// the first domain, and webhooks may be sent to loopback addresses.
 	Loopback bool
-	// LeaseTimeout is how long a change waits for a read of its connection; zero is ten
+	// LeaseTimeout is how long a change waits while its connection is being read; zero means ten
 	// seconds.
 	LeaseTimeout time.Duration
 	// Banks is a folder of bank files and logos; empty for none.
@@ -88,44 +88,45 @@ type Config struct {
 	// DatabaseTimeout limits a query, with the wait for a connection; zero is
 	// DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
-	// Identities is the identity provider for operators; nil for none. The service sets how it
-	// is called.
+	// Identities is the identity provider for operators; nil for none. The service sets the
+	// client that calls it.
 	Identities *oidc.Config
-	// Mail sends the mails about webhooks; with nil they wait for a process that has a Mailer.
+	// Mail sends the mails about webhooks. When it is nil they wait for a process that has a
+	// Mailer.
 	Mail Mailer
 	// Alone gives each unit of writing a transaction of its own, like the field of
 	// store.Options.
 	Alone bool
-	// Migrate brings the schema up to date first. Otherwise an outdated one is an error.
+	// Migrate applies missing migrations first. Otherwise an outdated schema is an error.
 	Migrate bool
-	// Traces says where traces go. Its Version and Log are the service's.
+	// Traces says where traces go. The service sets its Version and Log.
 	Traces otlp.Config
 	// Version is the program's version, for receivers of webhooks and for monitoring.
 	Version string
 	Log     *slog.Logger
-	// Now is real time; nil means the machine's clock.
+	// Now returns the real time; nil means the machine's clock.
 	Now func() time.Time
 }
 
 // NoConsole is the address of a console that is switched off.
 const NoConsole = "none"
 
-// DefaultMaxRequests is the default limit of concurrent requests: enough for all that wait for
-// a bank, and few enough for the database to answer the rest in about a second.
+// DefaultMaxRequests is the default limit of concurrent requests: enough for all callers that
+// wait for a bank, and few enough for the database to answer the others in about a second.
 const DefaultMaxRequests = 512
 
-// DefaultMaxBodies is the default limit for request bodies in memory, in addition to the first 16
-// KiB of each: room for a dozen of the largest that are accepted.
+// DefaultMaxBodies is the default limit for request bodies in memory, in addition to the first
+// 16 KiB of each body: room for a dozen bodies of the largest accepted size.
 const DefaultMaxBodies = 128 << 20
 
-// DefaultDatabaseTimeout is how long a query may take. None normally takes a second. A slower
-// query fails, and its client is asked to try again.
+// DefaultDatabaseTimeout is how long a query may take. No query normally takes as long as a
+// second. A slower query fails, and its client is asked to try again.
 const DefaultDatabaseTimeout = 30 * time.Second
 
-// maxSyncs is how many reads that persons asked for run in the background at once.
+// maxSyncs is how many reads that users requested run in the background at the same time.
 const maxSyncs = 64
 
-// maxFileFetches is how many files that readers wait for are fetched at once.
+// maxFileFetches is how many files that readers wait for are fetched at the same time.
 const maxFileFetches = 16
 
 // Service is the assembled program. It is used once: Open, Start, Stop.
@@ -138,20 +139,20 @@ type Service struct {
 	Aggregation *aggregation.Aggregation
 	Documents   *documents.Documents
 	Simulation  *simulation.Simulation
-	// Bank is the simulated bank behind the test connectors.
+	// Bank is the simulated bank that all test connectors use.
 	Bank *sandbox.Bank
 
 	config Config
-	// traces exports the spans; nil for no traces.
+	// traces exports spans; nil for no traces.
 	traces *otlp.Exporter
-	// notifications receives the reports of banks.
+	// notifications handles the reports of banks.
 	notifications *notification.Notifications
-	// registry has every connector, and banks those from files, by path.
+	// registry contains every connector, and banks the banks from files, by path.
 	registry connector.Registry
 	banks    map[string]*berlingroup.Bank
-	// logos are the operator's own, of the folder of banks.
+	// logos are the operator's logos in the folder of bank files.
 	logos picture.Logos
-	// programs are the connectors that are other programs, by their rows.
+	// programs are the connector programs, by the ids of their rows.
 	programs  map[int64]program
 	reloading sync.Mutex
 
@@ -168,18 +169,18 @@ type Service struct {
 	domainMetrics domainMetrics
 	bankHealth    bankHealth
 	loops         background.Group
-	// syncs are the reads that no request waits for. fileFetches fetches the files that
-	// readers wait for.
+	// syncs runs the reads that no request waits for. fileFetches fetches the files that readers
+	// wait for.
 	syncs, fileFetches *background.Pool
 	sender             *delivery.Sender
 	// draining is true once the program is stopping.
 	draining atomic.Bool
-	// warned is when an unknown proxy was last reported, in microseconds.
+	// warned is the time of the last warning about an unknown proxy, in microseconds.
 	warned atomic.Int64
 }
 
 // Open opens the database, assembles the parts and binds the listeners. It serves no request
-// yet, so that callers can read the address first, for the base URL of a domain.
+// yet, so that callers can use the address for the base URL of a domain first.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -298,14 +299,14 @@ func (s *Service) assemble(ctx context.Context) error {
 	return err
 }
 
-// identitiesTimeout is how long a provider of identities may take for one answer.
+// identitiesTimeout is the longest time for one answer of an identity provider.
 const identitiesTimeout = 10 * time.Second
 
-// identities is the provider that was configured, if any. It is called as webhooks
-// are: at public addresses and the operator's networks, and following no redirect.
+// identities is the configured identity provider, if any. It is called like webhooks: at public
+// addresses and in the operator's networks, without following redirects.
 func identities(c Config) (*oidc.Provider, error) {
 	if c.Identities == nil {
-		return nil, nil //nolint:nilnil // without one, operators have passwords
+		return nil, nil //nolint:nilnil // without a provider, operators have passwords
 	}
 	own := *c.Identities
 	own.Now, own.Loopback = c.Now, c.Loopback
@@ -338,7 +339,7 @@ func (s *Service) listen() error {
 	return nil
 }
 
-// warnOfProfiles logs when profiles, which show memory, can be requested from other machines.
+// warnOfProfiles logs a warning when other machines can request profiles, which show memory.
 func (s *Service) warnOfProfiles() {
 	at, err := netip.ParseAddrPort(s.ops.Addr())
 	if s.config.Profiles && (err != nil || !at.Addr().IsLoopback()) {
@@ -354,10 +355,10 @@ func (s *Service) ConsoleAddr() string {
 	return s.consoleServer.Addr()
 }
 
-// Addr is the address the program listens on, as host:port.
+// Addr is the address at which the program listens, as host:port.
 func (s *Service) Addr() string { return s.server.Addr() }
 
-// OpsAddr is the address of metrics and profiles, empty when there is none.
+// OpsAddr is the address of the listener for metrics and profiles, empty when there is none.
 func (s *Service) OpsAddr() string {
 	if s.ops == nil {
 		return ""
@@ -371,7 +372,7 @@ func (s *Service) Start() {
 	s.Serve()
 }
 
-// Serve is Start without loops, so what is due waits.
+// Serve is like Start without the loops, so due work waits.
 func (s *Service) Serve() {
 	s.server.Start(s.Handler())
 	if s.ops != nil {
@@ -382,20 +383,20 @@ func (s *Service) Serve() {
 	}
 }
 
-// Ended is closed, after an error if there was one, when the listener ends without a stop.
+// Ended is closed when the listener ends without Stop. If there was an error, it is sent first.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
-// product is the name of the program with its version, as headers have it.
+// product is the name of the program with its version, in the form of headers.
 func (s *Service) product() string {
 	return "Passerelle/" + cmp.Or(strings.TrimPrefix(s.config.Version, "v"), "development")
 }
 
-// Handler is everything the listener answers.
+// Handler is the handler of the listener.
 func (s *Service) Handler() http.Handler {
 	return s.asCalled(s.places())
 }
 
-// API is the JSON interface alone.
+// API is only the JSON API.
 func (s *Service) API() *httpapi.API { return s.api }
 
 func (s *Service) newAPI() *httpapi.API {
@@ -406,7 +407,8 @@ func (s *Service) newAPI() *httpapi.API {
 	}, endpoints.Routes())
 }
 
-// panicked answers when a handler outside of the API panics. The API does so for its own handlers.
+// panicked answers a request when a handler outside of the API panics. The API answers panics of
+// its own handlers.
 func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 	s.api.Refuse(w, r, errPanicked)
 }

@@ -9,14 +9,14 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// closing is the part of the time for stopping that is kept for closing the database, but at most
-// a fifth of that time.
+// closing is the part of the stopping time that is reserved for closing the database, at most a
+// fifth of that time.
 const closing = 5 * time.Second
 
-// Stop drains requests while it stops the loops and the sender of webhooks, then closes the
-// database, all within the context's deadline. Shortly before that deadline it cuts off clients
-// that are not finished, so that time remains for closing the database. The next start or another
-// replica finishes their work.
+// Stop waits for running requests while it stops the loops and the sender of webhooks, then
+// closes the database, all within the context's deadline. Shortly before the deadline it closes
+// the connections of clients that have not finished, so that enough time remains for closing the
+// database. The next start or another replica finishes their work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	early, cancel := sooner(ctx)
@@ -27,7 +27,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	return errors.Join(served, <-worked, s.closeDatabase(ctx), s.traces.Close(ctx))
 }
 
-// sooner ends before the context does, if the context has a deadline.
+// sooner returns a context that ends earlier than the given one, if that has a deadline.
 func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -46,7 +46,7 @@ func (s *Service) stopServing(ctx context.Context) error {
 	return err
 }
 
-// stopWork first stops what makes work for the sender.
+// stopWork first stops the loops that make work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
 	stopped := within(ctx, func() error { s.loops.Stop(); s.syncs.Stop(); s.fileFetches.Stop(); return nil })
 	if stopped != nil {
@@ -62,8 +62,8 @@ func (s *Service) closeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// within returns the result of a function without a context, or the context's error when that
-// ends first.
+// within returns the result of a function without a context, or the context's error when the
+// context ends first.
 func within(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A client that does not finish costs only its own request: the service reports draining, and
-// releases the database in time.
+// A client that does not finish only loses its own request: the service reports draining, and
+// closes the database in time.
 func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
@@ -44,7 +44,7 @@ func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	})
 }
 
-// hang leaves the service with a request that it has begun to read.
+// hang leaves the service with a request whose body is incomplete.
 func hang(t *testing.T, address string) {
 	t.Helper()
 	connection := dial(t, address)
@@ -57,7 +57,7 @@ func hang(t *testing.T, address string) {
 	}
 }
 
-// awaitDraining asks for readiness until the service reports that it drains.
+// awaitDraining calls the readiness check until the service reports that it is draining.
 func awaitDraining(t *testing.T, s *service.Service) {
 	t.Helper()
 	handler := s.Handler()
