@@ -11,7 +11,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// wish is the body of a wish for a consent, for all accounts unless changed.
+// wish returns the body of a request for a consent, for all accounts unless changed.
 func wish(changes map[string]any) map[string]any {
 	body := map[string]any{
 		"access": map[string]any{"allPsd2": "allAccounts"}, "recurringIndicator": true, "validUntil": "9999-12-31",
@@ -41,7 +41,7 @@ func with(h headers, more headers) headers {
 	return all
 }
 
-// TestConsentsOfEveryProfile brings a consent of each kind to its end at every bank.
+// TestConsentsOfEveryProfile: a consent of each kind can be obtained and ended at every bank.
 func TestConsentsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -86,7 +86,7 @@ func consentOf(w *fixture, p bank.Profile, kind string, does answers) {
 	}
 }
 
-// TestConsentsShowWhatTheyAreFor reads everything with each kind of consent.
+// TestConsentsShowWhatTheyAreFor: each kind of consent shows exactly the data that it covers.
 func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 	w := newFixture(t, "redirect")
 	mine := []any{map[string]any{"iban": w.mine("redirect")}}
@@ -131,7 +131,7 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 
 func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
-// TestWrongConsentsAreRefused asks for consents that are wrong in one thing.
+// TestWrongConsentsAreRefused: a request for a consent with one error is refused.
 func TestWrongConsentsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
@@ -164,7 +164,8 @@ func TestWrongConsentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestConsentsEnd goes through the ways in which a consent ends, and reads with it.
+// TestConsentsEnd: a consent can no longer be used after it has ended in any of the possible
+// ways.
 func TestConsentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -189,7 +190,8 @@ func TestConsentsEnd(t *testing.T) {
 	}
 }
 
-// TestUnattendedCallsAreCounted reads as often as it may in a day, and once more.
+// TestUnattendedCallsAreCounted: a call without the customer is refused once the day's limit is
+// reached.
 func TestUnattendedCallsAreCounted(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := w.consent("redirect", wish(nil))
@@ -209,7 +211,7 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "GET", w.address("redirect", "v1/accounts"), nil, headers{"Consent-ID": "none"})
 }
 
-// TestTokensAreChecked reads at the bank of OAuth with each kind of wrong token.
+// TestTokensAreChecked: the bank that uses OAuth refuses each kind of wrong token.
 func TestTokensAreChecked(t *testing.T) {
 	w := newFixture(t, "oauth")
 	use, other := w.consent("oauth", wish(nil)), w.consent("oauth", wish(map[string]any{"recurringIndicator": false, "frequencyPerDay": 1}))
@@ -222,7 +224,7 @@ func TestTokensAreChecked(t *testing.T) {
 	w.refused(401, "TOKEN_EXPIRED", "GET", accounts, nil, use)
 }
 
-// entries are the texts of a page of transactions.
+// entries returns the texts of a page of transactions.
 func entries(r reply) []string {
 	var all []string
 	for _, group := range []string{"booked", "pending"} {
@@ -234,7 +236,7 @@ func entries(r reply) []string {
 	return all
 }
 
-// walk reads all pages, and has something happen before each next one.
+// walk reads all pages, and calls between before each page after the first.
 func (w *fixture) walk(name, query string, use headers, between func()) []string {
 	w.t.Helper()
 	var all []string
@@ -254,8 +256,8 @@ func (w *fixture) walk(name, query string, use headers, between func()) []string
 	return all
 }
 
-// TestPagesStayRight reads a long report while bookings arrive and pending ones are
-// booked: each that was there at the beginning comes once, and no other.
+// TestPagesStayRight: a long report that is read while entries arrive and pending ones are
+// booked shows each entry of the beginning once, and no other entry.
 func TestPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect", "old", "idempotent")
 	for _, name := range []string{"redirect", "old", "idempotent"} {
@@ -289,7 +291,7 @@ func TestPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestPendingPagesStayRight reads what is pending while it is booked.
+// TestPendingPagesStayRight: the pages of pending entries stay right while these are booked.
 func TestPendingPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect")
 	const account = "redirect/accounts/anna-current/"
@@ -302,7 +304,8 @@ func TestPendingPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestDeltas reads what is new since the last report, and since an entry.
+// TestDeltas: a delta report shows the entries that are new since the last report, or since a
+// given entry.
 func TestDeltas(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
@@ -336,7 +339,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongReportsAreRefused asks for reports that are wrong in one thing.
+// TestWrongReportsAreRefused: a request for a report with one error is refused.
 func TestWrongReportsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {
@@ -363,7 +366,8 @@ func TestWrongReportsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTransfersShowOnBothStatements pays from one account to another, and reads both.
+// TestTransfersShowOnBothStatements: a transfer between two accounts of the bank is on both
+// statements.
 func TestTransfersShowOnBothStatements(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})

@@ -13,10 +13,10 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// title is the name of a bank, by which people recognise what it is for.
+// title returns the name of a bank, which describes the bank's purpose.
 func title(p bank.Profile) string { return "Example Bank (Berlin Group, " + p.Name + ")" }
 
-// firstID is before the numeric ids of the banks.
+// firstID is one less than the first numeric id of the banks.
 const firstID = 9100
 
 // describe writes the file that describes a bank to a service.
@@ -25,7 +25,7 @@ func describe(data string, p bank.Profile, at addresses) (Opened, error) {
 		Name: p.Name, Title: title(p), API: at.api + "/" + p.Name, Pages: at.pages + "/" + p.Name,
 		File: filepath.Join(data, banksFolder, p.Name+".toml"),
 	}
-	// Another program may read it now: it finds the old file or the new one.
+	// Another program may read the file at this moment: it finds the old file or the new one.
 	temporary := opened.File + ".new"
 	if err := os.WriteFile(temporary, []byte(bankFile(p, at)), 0o600); err != nil {
 		return opened, fmt.Errorf("write a bank file: %w", err)
@@ -36,7 +36,7 @@ func describe(data string, p bank.Profile, at addresses) (Opened, error) {
 	return opened, nil
 }
 
-// file writes a TOML document, a line at a time.
+// file writes a TOML document line by line.
 type file struct{ strings.Builder }
 
 func (f *file) table(name string) { fmt.Fprintf(f, "\n[%s]\n", name) }
@@ -96,7 +96,7 @@ func bankFile(p bank.Profile, at addresses) string {
 	return f.String()
 }
 
-// certificate is the path of a file of certificates, as seen from that of a bank.
+// certificate returns the path of a certificate file relative to the bank's file.
 func certificate(name string) string { return "../" + certsFolder + "/" + name }
 
 func (f *file) profile(p bank.Profile) {
@@ -126,7 +126,7 @@ func (f *file) profile(p bank.Profile) {
 	f.accounts(p)
 }
 
-// frequencies are the words of bank files for those of the standard.
+// frequencies maps the frequencies of the standard to the words of bank files.
 var frequencies = map[string]string{
 	"Daily": "daily", "Weekly": "weekly", "EveryTwoWeeks": "two-weekly", "Monthly": "monthly", "EveryTwoMonths": "two-monthly",
 	"Quarterly": "quarterly", "SemiAnnual": "semiannually", "Annual": "yearly", "MonthlyVariable": "four-monthly",
@@ -171,7 +171,7 @@ func (f *file) accounts(p bank.Profile) {
 	f.set("transaction_ids", p.TransactionIDs)
 }
 
-// uuid is a name-based UUID (RFC 9562, version 5) of a bank, the same for ever.
+// uuid returns a name-based UUID (RFC 9562, version 5) for a bank, which never changes.
 func uuid(name string) string {
 	sum := sha1.Sum([]byte("passerelle testbank " + name))
 	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80

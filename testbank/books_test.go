@@ -11,8 +11,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestBooksAddUp has customers and third parties do at random what they can, in any
-// order, and holds the books after each step.
+// TestBooksAddUp: the books are right after each step of a random sequence of actions by
+// customers and third parties.
 func TestBooksAddUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMoney(t, r)
@@ -23,7 +23,7 @@ func TestBooksAddUp(t *testing.T) {
 	})
 }
 
-// money is a bank with orders at random.
+// money is a bank with random orders.
 type money struct {
 	t      *testing.T
 	bank   *bank.Bank
@@ -49,8 +49,8 @@ func newMoney(t *testing.T, r *rapid.T) *money {
 	return m
 }
 
-// line is a transfer to another bank, to an account here, or one that is refused. Amounts
-// of 13 and 14 euros and some cents are those by which the bank fails as asked.
+// line returns a transfer to another bank, to an account of this bank, or one that is refused.
+// Amounts of 13 and 14 euros and some cents select the manners in which the bank fails.
 func (m *money) line(r *rapid.T) string {
 	accounts, err := m.bank.Accounts(m.t.Context(), "")
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *money) decide(r *rapid.T) {
 	}
 	who := rapid.SampledFrom(bank.Customers()).Draw(r, "who")
 	ticket := rapid.SampledFrom(m.open).Draw(r, "ticket")
-	// A decision that comes too late, or twice, is refused, and changes nothing.
+	// A decision that comes too late, or a second time, is refused and changes nothing.
 	m.bank.Decide(m.t.Context(), ticket, bank.Decision{Approve: rapid.Bool().Draw(r, "approve"), PSU: who.ID})
 }
 

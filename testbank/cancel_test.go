@@ -7,7 +7,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// accepted is an order of tomorrow's that its customer has approved.
+// accepted returns an order for tomorrow that its customer has approved.
 func accepted(w *fixture, p bank.Profile) reply {
 	w.t.Helper()
 	now, err := time.Parse(time.RFC3339, w.steer("GET", p.Name+"/clock", nil).text("now"))
@@ -20,8 +20,8 @@ func accepted(w *fixture, p bank.Profile) reply {
 	return first
 }
 
-// TestCancellationsOfEveryProfile cancels an order at every bank, whatever its customer
-// does, and lets its day pass.
+// TestCancellationsOfEveryProfile: every bank with future dates cancels an order, or keeps it,
+// as each decision of the customer requires.
 func TestCancellationsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -54,7 +54,7 @@ func cancellationOf(w *fixture, p bank.Profile, does answers) {
 		want = "CANC"
 	case bank.SCACancellation:
 		answer := w.call(202, "DELETE", address, nil, nil)
-		p.Signatories = 1 // one of those who authorised may cancel
+		p.Signatories = 1 // one of the signatories may cancel alone
 		w.authorise(p, answer, does)
 		if does == approves {
 			want = "CANC"
@@ -67,7 +67,7 @@ func cancellationOf(w *fixture, p bank.Profile, does answers) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", address, nil, nil)
 }
 
-// TestWhatCannotBeCancelled asks for cancellations that a bank does not do.
+// TestWhatCannotBeCancelled: a bank refuses the cancellations that it does not support.
 func TestWhatCannotBeCancelled(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	old, _ := bank.ProfileNamed("old")
@@ -85,7 +85,8 @@ func TestWhatCannotBeCancelled(t *testing.T) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", w.address("old", without.link("self")), nil, nil)
 }
 
-// TestMoneyUnderWayComesBack cancels a transfer that is pending.
+// TestMoneyUnderWayComesBack: after the cancellation of a pending transfer the money is back on
+// the account.
 func TestMoneyUnderWayComesBack(t *testing.T) {
 	w := newFixture(t, "idempotent")
 	p, _ := bank.ProfileNamed("idempotent")

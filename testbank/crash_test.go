@@ -14,10 +14,10 @@ import (
 	"passerelle/testbank"
 )
 
-// aloneVariable has the test binary be the bank program, on the folder it names.
+// aloneVariable makes the test binary run as the bank program, on the folder in its value.
 const aloneVariable = "PASSERELLE_TEST_BANK_FOLDER"
 
-// alone is the bank program as a process of its own. It prints where it is.
+// alone runs the bank program as a separate process. It prints its addresses.
 func alone(t *testing.T) {
 	const free = "127.0.0.1:0"
 	program, err := testbank.Open(t.Context(), testbank.Config{
@@ -31,7 +31,8 @@ func alone(t *testing.T) {
 	program.Serve(t.Context())
 }
 
-// kills is how often the program is killed; PASSERELLE_TEST_BANK_KILLS asks for more.
+// kills is the number of times that the program is killed; PASSERELLE_TEST_BANK_KILLS sets a
+// higher number.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_BANK_KILLS")); err == nil {
 		return n
@@ -39,8 +40,8 @@ func kills() int {
 	return 5
 }
 
-// TestAKilledBankForgetsNothing kills the program with SIGKILL while orders come in, and
-// starts it again: each order that was answered is there, once, and the books are right.
+// TestAKilledBankForgetsNothing: the program is killed with SIGKILL while orders come in, and is
+// started again; each answered order is stored once, and the books are right.
 func TestAKilledBankForgetsNothing(t *testing.T) {
 	if os.Getenv(aloneVariable) != "" {
 		alone(t)
@@ -59,7 +60,7 @@ func TestAKilledBankForgetsNothing(t *testing.T) {
 				for {
 					r, err := w.try("POST", w.address("redirect", single), order(nil), present(nil))
 					if err != nil {
-						return // the program is dead
+						return // the program was killed
 					}
 					mu.Lock()
 					answered[r.text("paymentId")] = true
@@ -89,7 +90,7 @@ func TestAKilledBankForgetsNothing(t *testing.T) {
 	w.right("redirect")
 }
 
-// spawn starts the program as a process of its own.
+// spawn starts the program as a separate process.
 func (w *fixture) spawn() *exec.Cmd {
 	w.t.Helper()
 	executable, err := os.Executable()
@@ -131,7 +132,8 @@ func waitFor(t *testing.T, done func() bool) {
 	}
 }
 
-// TestARestartKeepsEverything stops the program in the middle of everything, and goes on.
+// TestARestartKeepsEverything: after a stop in the middle of orders, consents and
+// authorisations, all of them continue.
 func TestARestartKeepsEverything(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.pass("redirect", "240h")

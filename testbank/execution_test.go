@@ -8,7 +8,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestABulkIsRefusedInPart refuses one, none and all of the lines of a bulk.
+// TestABulkIsRefusedInPart: one line, no line or all lines of a bulk are refused.
 func TestABulkIsRefusedInPart(t *testing.T) {
 	w := newFixture(t, "redirect")
 	p, _ := bank.ProfileNamed("redirect")
@@ -35,7 +35,7 @@ func TestABulkIsRefusedInPart(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestOrdersWithoutFundsAreRefused pays more than there is.
+// TestOrdersWithoutFundsAreRefused: an order for more than the balance is refused.
 func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": "50.01"}}), present(headers{"PSU-ID": "bert"}))
@@ -47,8 +47,7 @@ func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestPeriodicOrdersAreExecuted lets the days of each frequency pass, and looks at the
-// days on which the account was debited.
+// TestPeriodicOrdersAreExecuted: orders of each frequency debit the account on the right days.
 func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	// 30 January 2027 is a Saturday.
 	for _, c := range []struct {
@@ -96,7 +95,7 @@ func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	}
 }
 
-// debits are the days on which money left Anna's account, oldest first.
+// debits returns the days on which money left Anna's account, oldest first.
 func debits(w *fixture) []string {
 	w.t.Helper()
 	use := w.consent("redirect", wish(nil))

@@ -11,11 +11,11 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing asks for each manner by name, and by amount where it has
-// one, and looks at the answer and at the books.
+// TestEveryMannerOfFailing: each manner, selected by name, and by amount if it has one, has the
+// described answer and the right bookings.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
-	w.client("qwac").Timeout = time.Second // what hangs, hangs no longer
+	w.client("qwac").Timeout = time.Second // a call that hangs ends after this time
 	for _, m := range bank.Manners() {
 		t.Run(m.Word, func(t *testing.T) {
 			defer w.within(t)()
@@ -52,7 +52,7 @@ func failing(w *fixture, m bank.Manner, body map[string]any) {
 	}
 }
 
-// spoilt looks whether an answer went wrong as it was to.
+// spoilt checks that an answer went wrong in the given way.
 func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }
@@ -69,7 +69,7 @@ func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	}
 }
 
-// inTheEnd approves an order, and looks what becomes of it.
+// inTheEnd approves an order, and checks its last status.
 func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	w.t.Helper()
 	if m.Silent || m.Fails {
@@ -100,7 +100,7 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	}
 }
 
-// ordersOf are those that came with a request id.
+// ordersOf returns the orders that came with a request id.
 func (w *fixture) ordersOf(name, id string) []string {
 	w.t.Helper()
 	var ids []string
@@ -114,7 +114,8 @@ func (w *fixture) ordersOf(name, id string) []string {
 	return ids
 }
 
-// TestInjectedFaults has calls of all kinds go wrong, a number of times each.
+// TestInjectedFaults: calls of all kinds go wrong in the injected way, the given number of
+// times.
 func TestInjectedFaults(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second
@@ -124,12 +125,13 @@ func TestInjectedFaults(t *testing.T) {
 		if wire == bank.Duplicates {
 			continue
 		}
-		// Not once: a client asks again by itself when a connection breaks.
+		// More than once, because an HTTP client repeats a request by itself when a connection
+		// breaks.
 		w.steer("POST", "redirect/faults", map[string]any{"call": "GET /accounts", "wire": wire})
 		w.call(200, "GET", w.address("redirect", "v1/card-accounts/anna-card"), nil, use)
 		r, err := w.try("GET", accounts, nil, use)
 		if wire == bank.Malformed || wire == bank.Slow {
-			r.status = http.StatusCreated // as the answer to a new order has
+			r.status = http.StatusCreated // the answer to a new order has this status
 		}
 		spoilt(w, wire, r, err)
 		w.steer("DELETE", "redirect/faults", nil)
@@ -157,7 +159,8 @@ func TestInjectedFaults(t *testing.T) {
 	}
 }
 
-// TestAnIdempotentBankKnowsAnOrderAgain loses an answer, and sends the order again.
+// TestAnIdempotentBankKnowsAnOrderAgain: an order that is sent again after a lost answer is not
+// taken twice.
 func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w := newFixture(t, "redirect", "idempotent")
 	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {
@@ -182,7 +185,7 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", w.address("idempotent", single), order(map[string]any{"creditorName": "Other"}), present(headers{"X-Request-ID": id}))
 }
 
-// TestNotificationsAreSent has a third party told of an order.
+// TestNotificationsAreSent: a third party is notified of changes of an order.
 func TestNotificationsAreSent(t *testing.T) {
 	w := newFixture(t, "redirect")
 	received := make(chan string, 10)

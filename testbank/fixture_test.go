@@ -24,27 +24,28 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// fixture is a program of banks, and a third party without any code of theirs.
+// fixture is a program of banks, and a third party that shares no code with the banks.
 type fixture struct {
 	t       *testing.T
 	data    string
 	program *testbank.Program
 	stop    func()
-	// certificate is the name of the one that calls are made with; empty: none.
+	// certificate is the name of the client certificate of calls; empty means none.
 	certificate string
 	clients     map[string]*http.Client
-	// turn counts who authorised at a bank with several signatories.
+	// turn counts the signatories that have authorised.
 	turn int
 }
 
-// settlement is longer than any test: time passes when a test says so.
+// settlement is longer than any test, so that transfers settle only when a test advances the
+// time.
 const settlement = time.Hour
 
 // largestAnswer is the most that a client of this test reads, in bytes. A huge answer is
 // 1 GiB, the deepest 10 MiB.
 const largestAnswer = 64 << 20
 
-// certificates are made once: each key takes a moment.
+// certificates are made once, because making a key is slow.
 var certificates = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "testbank")
 	if err != nil {
@@ -128,7 +129,7 @@ func (w *fixture) client(certificate string) *http.Client {
 	return w.clients[certificate]
 }
 
-// reply is what came back.
+// reply is the answer to a call.
 type reply struct {
 	status int
 	header http.Header
@@ -136,7 +137,7 @@ type reply struct {
 	body   map[string]any
 }
 
-// at reads a value of the body by its path, with numbers for places in lists.
+// at returns a value of the body by its path, with numbers for places in lists.
 func (r reply) at(path ...any) any {
 	var value any = r.body
 	for _, step := range path {
@@ -160,10 +161,10 @@ func (r reply) text(path ...any) string {
 	return text
 }
 
-// link is where a link of an answer leads.
+// link returns the address of a link of an answer.
 func (r reply) link(name string) string { return r.text("_links", name, "href") }
 
-// code is the error code of an answer.
+// code returns the error code of an answer.
 func (r reply) code() string {
 	if r.header.Get("Content-Type") == "application/problem+json" {
 		return r.text("code")
@@ -178,10 +179,10 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// headers of a call, by name.
+// headers are the headers of a call, by name.
 type headers map[string]string
 
-// present are those of a call while the customer is there, with ways back.
+// present returns the headers of a call while the customer is present, with return addresses.
 func present(more headers) headers {
 	all := headers{
 		"PSU-IP-Address": "192.0.2.7", "TPP-Redirect-URI": "https://third.example/back?state=s", "TPP-Nok-Redirect-URI": "https://third.example/refused",
@@ -192,7 +193,7 @@ func present(more headers) headers {
 	return all
 }
 
-// address makes a link, or a path under the address of a bank, into an address.
+// address converts a link, or a path under the address of a bank, to a complete address.
 func (w *fixture) address(bank, at string) string {
 	w.t.Helper()
 	if strings.HasPrefix(at, "http") {
@@ -211,7 +212,7 @@ func (w *fixture) address(bank, at string) string {
 	return ""
 }
 
-// try calls a bank, and returns an error where no answer comes.
+// try calls a bank, and returns an error when there is no answer.
 func (w *fixture) try(method, address string, body any, h headers) (reply, error) {
 	w.t.Helper()
 	var content io.Reader
@@ -246,8 +247,8 @@ func (w *fixture) try(method, address string, body any, h headers) (reply, error
 	return read(answer)
 }
 
-// read reads the whole answer. It fails when the answer is larger than a client of
-// this test takes, so that a fast machine does not read a huge one to its end.
+// read reads the whole answer. It fails when the answer is larger than largestAnswer, so that a
+// fast machine does not read a huge answer to its end.
 func read(answer *http.Response) (reply, error) {
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, largestAnswer))
@@ -268,7 +269,7 @@ func readReply(t *testing.T, answer *http.Response) reply {
 	return r
 }
 
-// call calls a bank, and wants a status.
+// call calls a bank, and requires a status.
 func (w *fixture) call(want int, method, address string, body any, h headers) reply {
 	w.t.Helper()
 	r, err := w.try(method, address, body, h)
@@ -281,7 +282,7 @@ func (w *fixture) call(want int, method, address string, body any, h headers) re
 	return r
 }
 
-// refused calls a bank, and wants a status and a code.
+// refused calls a bank, and requires a status and a code.
 func (w *fixture) refused(status int, code, method, address string, body any, h headers) {
 	w.t.Helper()
 	if r := w.call(status, method, address, body, h); r.code() != code {
@@ -295,7 +296,7 @@ func (w *fixture) steer(method, path string, body any) reply {
 	return w.call(http.StatusOK, method, w.program.Control+"/banks/"+path, body, nil)
 }
 
-// pass lets time pass at a bank.
+// pass advances the time of a bank.
 func (w *fixture) pass(bank, by string) {
 	w.t.Helper()
 	w.steer("POST", bank+"/clock", map[string]any{"advance": by})
@@ -316,7 +317,7 @@ func (w *fixture) browse(page string, form url.Values) string {
 	return answer.Header.Get("Location")
 }
 
-// right wants the books of a bank to be right.
+// right requires that the books of a bank are right.
 func (w *fixture) right(bank string) {
 	w.t.Helper()
 	if r := w.steer("GET", bank+"/check", nil); r.at("right") != true {
@@ -324,7 +325,7 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener hears what is sent to an address.
+// listener receives the requests that are sent to an address.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

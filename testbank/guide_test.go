@@ -17,8 +17,8 @@ const (
 	generated = "<!-- Made from the code; make generate writes what follows anew. -->\n"
 )
 
-// TestGuideIsFresh holds the tables of the guide against the profiles and the failures
-// that the code has.
+// TestGuideIsFresh compares the tables of the guide with the profiles and the failures in the
+// code.
 func TestGuideIsFresh(t *testing.T) {
 	written, err := os.ReadFile(guide)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// notifyTimeout is how long a third party may take to hear a note.
+// notifyTimeout is how long a third party may take to receive a notification.
 const notifyTimeout = 5 * time.Second
 
-// notify brings third parties what they asked to be told. It tries once.
+// notify sends third parties the notifications that they asked for. It tries each one once.
 func (p *Program) notify(ctx context.Context) {
 	client := &http.Client{Timeout: notifyTimeout}
 	for {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// inspect reads a page, and holds it against what all pages promise.
+// inspect reads a page, and checks the properties that all pages must have.
 func (w *fixture) inspect(address string, status int) string {
 	w.t.Helper()
 	answer, err := w.client("").Get(address)
@@ -30,8 +30,7 @@ var (
 	inputForm = regexp.MustCompile(`<input [^>]*>`)
 )
 
-// promised looks for scripts, for what is fetched from elsewhere, and for fields
-// without a label.
+// promised fails for scripts, for parts fetched from elsewhere, and for fields without a label.
 func (w *fixture) promised(page string, header http.Header) {
 	w.t.Helper()
 	policy := header.Get("Content-Security-Policy")
@@ -57,7 +56,7 @@ func (w *fixture) promised(page string, header http.Header) {
 	}
 }
 
-// TestPagesOfARedirect goes through the pages as a person does.
+// TestPagesOfARedirect goes through the pages like a customer.
 func TestPagesOfARedirect(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": `<b>"Shop"`}), present(nil))
@@ -91,7 +90,8 @@ func TestPagesOfARedirect(t *testing.T) {
 	w.inspect(w.program.Opened[0].Pages+"/nowhere", http.StatusNotFound)
 }
 
-// TestALinkIsOverAfterItsTime opens a page too late, and one that never was.
+// TestALinkIsOverAfterItsTime: a page that is opened too late does not work, and neither does an
+// unknown link.
 func TestALinkIsOverAfterItsTime(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -110,7 +110,7 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 	}
 }
 
-// TestTheApp approves one of two things in the app, and refuses the other.
+// TestTheApp: of two questions in the app, the customer approves one and refuses the other.
 func TestTheApp(t *testing.T) {
 	w := newFixture(t, "decoupled")
 	app := w.program.Opened[0].Pages + "/app"
@@ -134,7 +134,8 @@ func TestTheApp(t *testing.T) {
 	}
 }
 
-// TestNobodyIsSentToAnAddressOfAStranger asks for codes in ways that are wrong.
+// TestNobodyIsSentToAnAddressOfAStranger: a wrong request for a code gets an error page and no
+// redirect.
 func TestNobodyIsSentToAnAddressOfAStranger(t *testing.T) {
 	w := newFixture(t, "oauth")
 	first := w.call(201, "POST", w.address("oauth", single), order(nil), present(nil))

@@ -18,7 +18,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// iban is an account at another bank, mine the current account of Anna at the bank.
+// iban is an account at another bank, and mine Anna's current account at this bank.
 const iban = "FR7630006000011234567890189"
 
 func (w *fixture) mine(name string) string {
@@ -50,7 +50,7 @@ func bodies(w *fixture, name string) map[string]map[string]any {
 	}
 }
 
-// answers is what a customer does.
+// answers is the decision of a customer.
 type answers string
 
 const (
@@ -59,11 +59,11 @@ const (
 	nothing  answers = "nothing"
 )
 
-// authorise brings an order from its first answer to the end of what its customer does.
+// authorise brings an order from its first answer to the customer's decision.
 func (w *fixture) authorise(p bank.Profile, first reply, does answers) {
 	w.t.Helper()
 	times := 1
-	if does == approves { // who refuses, refuses for all
+	if does == approves { // a customer who refuses does so for all signatories
 		times = p.Signatories
 	}
 	for range times {
@@ -88,7 +88,7 @@ func (w *fixture) authoriseOnce(p bank.Profile, first reply, does answers) {
 	drivers[p.SCA[0]](p, state, does)
 }
 
-// signatory is who authorises next; a bank with one has Anna.
+// signatory returns the customer that authorises next; at a bank with one signatory it is Anna.
 func (w *fixture) signatory(p bank.Profile) string {
 	if p.Signatories > 1 {
 		if w.turn++; w.turn%2 == 0 {
@@ -162,7 +162,7 @@ func (w *fixture) embedded(p bank.Profile, state reply, does answers) {
 		w.t.Fatalf("there is no choice of methods: %s", state.raw)
 	}
 	put("selectAuthenticationMethod", http.StatusOK, map[string]any{"authenticationMethodId": "photo"})
-	if does == refuses { // a customer refuses by leaving, or by codes that are wrong
+	if does == refuses { // a customer refuses by leaving, or by wrong codes
 		for range 3 {
 			put("authoriseTransaction", http.StatusUnauthorized, map[string]any{"scaAuthenticationData": "000000"})
 		}
@@ -182,7 +182,7 @@ func (w *fixture) embedded(p bank.Profile, state reply, does answers) {
 	}
 }
 
-// sealed is a password, encrypted for the banks.
+// sealed returns a password that is encrypted for the banks.
 func (w *fixture) sealed(password string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.data, "certs", "passwords.pem"))
@@ -219,7 +219,7 @@ func (w *fixture) oauth(p bank.Profile, state reply, does answers) {
 	w.tokenFor(p, state.link("scaOAuth"), scope, does)
 }
 
-// tokenFor goes the way of OAuth, and returns the access token.
+// tokenFor follows the OAuth flow, and returns the access token.
 func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers) string {
 	w.t.Helper()
 	server := w.call(http.StatusOK, "GET", metadata, nil, nil)
@@ -253,13 +253,13 @@ func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers)
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": back.Query()["code"], "client_id": {"PSDDE-TEST-1"}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
 	token := w.call(http.StatusOK, "POST", server.text("token_endpoint"), []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
-	// A code is good once.
+	// A code is valid only once.
 	w.call(http.StatusBadRequest, "POST", server.text("token_endpoint"), []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
 	return token.text("access_token")
 }
 
-// TestOrdersOfEveryProfile takes an order of each service and product to its end, at
-// every bank, whatever its customer does.
+// TestOrdersOfEveryProfile: at every bank, an order of each service and product gets the right
+// final status for each decision of the customer.
 func TestOrdersOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -312,8 +312,8 @@ func orderOf(w *fixture, p bank.Profile, service, product string, does answers) 
 	}
 }
 
-// TestNobodyAuthorisesAnothersOrder has Bert sign in for an order on Anna's account,
-// where the bank learns of it first and where it learns last.
+// TestNobodyAuthorisesAnothersOrder: Bert cannot authorise an order for Anna's account, at the
+// bank that asks for the customer first and at the bank that asks last.
 func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	w := newFixture(t, "embedded")
 	body := bodies(w, "embedded")[bank.Single]
@@ -331,7 +331,7 @@ func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	}
 }
 
-// orderOf is an order as the tester sees it.
+// orderOf returns an order in the form that the tester sees.
 func (w *fixture) orderOf(name, id string) map[string]any {
 	w.t.Helper()
 	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)

@@ -10,8 +10,8 @@ import (
 
 const single = "v1/payments/sepa-credit-transfers"
 
-// TestCertificatesAreJudged calls with each certificate of the folder, on both sides of
-// the interface.
+// TestCertificatesAreJudged: each certificate of the folder is accepted or refused, for payments
+// and for accounts.
 func TestCertificatesAreJudged(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestCertificatesAreJudged(t *testing.T) {
 	}
 }
 
-// TestOthersOrdersAreUnknown looks for an order and a consent of another third party.
+// TestOthersOrdersAreUnknown: orders and consents of another third party are not found.
 func TestOthersOrdersAreUnknown(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -53,7 +53,7 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestWrongOrdersAreRefused sends orders that are wrong in one thing.
+// TestWrongOrdersAreRefused: an order with one error is refused.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
@@ -137,7 +137,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 	}
 }
 
-// within has a part of a test fail on its own.
+// within makes a part of a test fail as a subtest.
 func (w *fixture) within(t *testing.T) (restore func()) {
 	outer := w.t
 	w.t = t
@@ -152,8 +152,8 @@ func slicesOf(n int) []any {
 	return all
 }
 
-// TestSignaturesAreVerified sends signed orders with one thing wrong, to the bank that
-// tells errors as RFC 7807 has it.
+// TestSignaturesAreVerified: a signed order with one error is refused, by the bank whose errors
+// have the form of RFC 7807.
 func TestSignaturesAreVerified(t *testing.T) {
 	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {
@@ -212,7 +212,7 @@ func TestSignaturesAreVerified(t *testing.T) {
 	}
 }
 
-// TestSignedDatesAreHeldAgainstTheClock signs a request of ten minutes ago.
+// TestSignedDatesAreHeldAgainstTheClock: a request that was signed ten minutes ago is refused.
 func TestSignedDatesAreHeldAgainstTheClock(t *testing.T) {
 	w := newFixture(t, "signed")
 	old := headers{"Date": time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)}

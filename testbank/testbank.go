@@ -1,11 +1,10 @@
-// Package testbank runs banks to test against, apart from the service: on ports of
-// their own, with files and certificates of their own, and no code in common.
+// Package testbank runs banks for tests, apart from the service: with separate ports, files and
+// certificates, and without common code.
 //
-// It owns what makes banks one program: their addresses, the certificates that it
-// makes when there are none, the files that describe the banks to a service, and the
-// clock that drives them. It does not own what a bank does, see package bank. Opening
-// fails with what could not be opened; once open, a bank that fails says so in the log
-// and answers with 500.
+// It owns the parts that make banks one program: their addresses, the certificates that it makes
+// when there are none, the files that describe the banks to a service, and the clock that drives
+// them. It does not own what a bank does, see package bank. Opening fails with what could not be
+// opened; once open, a bank that fails says so in the log and answers with 500.
 package testbank
 
 import (
@@ -26,17 +25,17 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// Config is what a program of banks needs.
+// Config is the configuration of a program of banks.
 type Config struct {
-	// Data is the folder of everything: certs, banks, and a file for each bank's books.
+	// Data is the folder of all files: certs, banks, and a file for each bank's books.
 	Data string
-	// Listen is where third parties call, Pages where browsers do, Control where the
-	// tester does. Port 0 picks a free one.
+	// Listen is the address for third parties, Pages the one for browsers, and Control the one
+	// for the tester. Port 0 picks a free one.
 	Listen, Pages, Control string
-	// Address is the host and port at which third parties find what listens at Listen,
-	// when something is between; empty: that of Listen.
+	// Address is the host and port by which third parties reach Listen when there is a proxy or
+	// a port mapping; empty means the address of Listen.
 	Address string
-	// Profiles are the names of the banks to open; empty: all.
+	// Profiles are the names of the banks to open; empty means all.
 	Profiles []string
 	// Settlement is how long a transfer other than an instant one is pending.
 	Settlement time.Duration
@@ -49,7 +48,7 @@ type Config struct {
 type Program struct {
 	// Opened describes the banks.
 	Opened []Opened
-	// Folder is that of the files which describe the banks.
+	// Folder is the folder of the files that describe the banks.
 	Folder string
 	// Control is the address of the tester's interface.
 	Control string
@@ -60,11 +59,12 @@ type Program struct {
 	log     *slog.Logger
 }
 
-// Opened is a bank as the one who started it sees it.
+// Opened describes a bank for the user who started the program.
 type Opened struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// API is where the paths of the standard begin, Pages where those of browsers do.
+	// API is the address of the standard's paths, and Pages the address of the paths for
+	// browsers.
 	API   string `json:"api"`
 	Pages string `json:"pages"`
 	// File describes the bank to a service.
@@ -83,10 +83,10 @@ const (
 	booksFolder = "books"
 )
 
-// maxNotes is how many notes wait before more are dropped.
+// maxNotes is the number of waiting notifications above which further ones are dropped.
 const maxNotes = 1000
 
-// Open opens the banks, makes what is missing, and takes the ports.
+// Open opens the banks, makes missing files, and opens the ports.
 func Open(ctx context.Context, c Config) (*Program, error) {
 	p := &Program{Folder: filepath.Join(c.Data, banksFolder), banks: map[string]*bank.Bank{}, notes: make(chan bank.Note, maxNotes), log: c.Log}
 	if err := p.open(ctx, c); err != nil {
@@ -120,7 +120,7 @@ func (p *Program) open(ctx context.Context, c Config) error {
 		}
 		p.banks[profile.Name] = b
 	}
-	return p.listen(c, profiles) //nolint:contextcheck // what is called later has the context of its request
+	return p.listen(c, profiles) //nolint:contextcheck // later calls have the contexts of their requests
 }
 
 func chosen(names []string) ([]bank.Profile, error) {
@@ -146,7 +146,7 @@ func profileNames() string {
 	return text
 }
 
-// makeCertificates makes those of a new data folder.
+// makeCertificates makes the certificates of a new data folder.
 func makeCertificates(c Config) error {
 	folder := filepath.Join(c.Data, certsFolder)
 	if _, err := os.Stat(filepath.Join(folder, eidas.AuthorityFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +164,7 @@ func makeCertificates(c Config) error {
 	return err
 }
 
-// passwordKey is the banks' key for passwords.
+// passwordKey returns the key with which third parties encrypt passwords.
 func passwordKey(data string) (*rsa.PrivateKey, error) {
 	folder := filepath.Join(data, certsFolder)
 	if err := eidas.WritePasswords(folder, time.Now()); err != nil {
@@ -181,7 +181,7 @@ func passwordKey(data string) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// Serve answers until the context ends, and then closes the banks.
+// Serve serves until the context ends, and then closes the banks.
 func (p *Program) Serve(ctx context.Context) error {
 	failed := make(chan error, len(p.servers))
 	for _, s := range p.servers {
@@ -192,7 +192,7 @@ func (p *Program) Serve(ctx context.Context) error {
 	return errors.Join(err, p.Close())
 }
 
-// work does what falls due, every second, until the context ends or a server fails.
+// work does what falls due, once a second, until the context ends or a server fails.
 func (p *Program) work(ctx context.Context, failed <-chan error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -216,7 +216,7 @@ func (p *Program) runDue(ctx context.Context) {
 	}
 }
 
-// Close closes ports and banks. Calls under way are cut off, as if the machine stopped.
+// Close closes ports and banks. Calls in progress are cut off, as if the machine had stopped.
 func (p *Program) Close() error {
 	var all []error
 	for _, s := range p.servers {

@@ -11,22 +11,22 @@ import (
 
 const authorisationKind = "authorisation"
 
-// Subjects of authorisations, as the paths of the standard name them.
+// The subjects of authorisations, named like the paths of the standard.
 const (
 	OfPayment      = "authorisations"
 	OfCancellation = "cancellation-authorisations"
 	OfConsent      = "consent-authorisations"
 )
 
-// Subject is what is authorised.
+// Subject is the order, cancellation or consent that is authorised.
 type Subject struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Path is that of the thing, under the address of the API.
+	// Path is the path of the subject under the address of the API.
 	Path string `json:"path"`
 }
 
-// Authorisation is one customer's, of one subject.
+// Authorisation is the authorisation of one subject by one customer.
 type Authorisation struct {
 	ID string `json:"id"`
 	// Secret is in the address of the page, and nowhere else.
@@ -38,14 +38,14 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
-	// SecondDue says that the first of two passwords was right.
+	// SecondDue means that the first of two passwords was right and the second is due.
 	SecondDue bool `json:"second_due,omitempty"`
-	// CodesEntered counts the codes that were right, Wrong the passwords and codes that were not.
+	// CodesEntered counts the right codes, and Wrong the wrong passwords and codes.
 	CodesEntered int `json:"round,omitempty"`
 	Wrong        int `json:"wrong,omitempty"`
 	// Confirmation is the code that the third party has to bring.
 	Confirmation string `json:"confirmation,omitempty"`
-	// Application is what OAuth asked for.
+	// Application is the request for an authorisation code, with OAuth only.
 	Application *Application `json:"application,omitempty"`
 	Return      Return       `json:"return"`
 	LinkEnds    time.Time    `json:"link_ends"`
@@ -61,7 +61,7 @@ func (a *Authorisation) Belongs() string { return a.Subject.Kind + " " + a.Subje
 // Due implements [ledger.Document].
 func (a *Authorisation) Due() time.Time { return a.Next }
 
-// Path is where the authorisation is, under the address of the API.
+// Path returns the path of the authorisation under the address of the API.
 func (a *Authorisation) Path() string {
 	if a.Subject.Kind == OfConsent {
 		return a.Subject.Path + "/authorisations/" + a.ID
@@ -69,7 +69,7 @@ func (a *Authorisation) Path() string {
 	return a.Subject.Path + "/" + a.Subject.Kind + "/" + a.ID
 }
 
-// Open says that the customer has still to do something.
+// Open reports whether the customer still has something to do.
 func (a *Authorisation) Open() bool {
 	return a.Status != "finalised" && a.Status != "failed" && a.Status != "unconfirmed"
 }
@@ -84,7 +84,7 @@ type authorisable struct {
 	subject  Subject
 	approach Approach
 	ret      Return
-	// psu is the customer whose it is, where the bank knows.
+	// psu is the customer that the subject belongs to, if the bank knows the customer.
 	psu string
 }
 
@@ -108,7 +108,8 @@ func (b *Bank) begin(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, 
 	}
 	switch {
 	case of.approach == Redirect || of.approach == OAuth:
-		// Through the third party a customer says who it is; on a page the bank need not ask.
+		// On its own page the bank need not ask for a customer that the order or consent already
+		// names; in the other approaches the third party must send the PSU-ID.
 		a.PSU = cmp.Or(c.PSU, of.psu)
 	case a.PSU != "" && of.approach == Decoupled:
 		a.Status = "started"
@@ -118,16 +119,17 @@ func (b *Bank) begin(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, 
 	return a, tx.Put(a)
 }
 
-// beginImplicitly starts the authorisation where the third party need not.
+// beginImplicitly starts the authorisation if the third party need not start it itself, and
+// returns nil otherwise.
 func (b *Bank) beginImplicitly(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, error) {
 	if b.Profile.Explicit || c.Prefers.Explicit || b.Profile.Signatories > 1 || of.approach == Embedded || of.approach == Decoupled && c.PSU == "" {
-		return nil, nil //nolint:nilnil // the order goes on without
+		return nil, nil //nolint:nilnil // the order goes on without an authorisation
 	}
 	return b.begin(tx, c, of)
 }
 
-// Begin starts an authorisation that the third party asks for. A password that comes
-// along counts as the first step.
+// Begin starts an authorisation that the third party asks for. A password in the request counts
+// as the first step.
 func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Authorisation, error) {
 	step, err := b.readStep(c, body)
 	if err != nil {
@@ -152,7 +154,7 @@ func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Au
 	return a, errors.Join(err, refusal)
 }
 
-// mayAuthorise looks whether it is the customer that the third party names.
+// mayAuthorise checks that the customer that the third party names may authorise.
 func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 	_, known := CustomerByID(c.PSU)
 	switch {
@@ -164,7 +166,7 @@ func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 	return nil
 }
 
-// waiting finds what is to be authorised.
+// waiting finds the order, cancellation or consent that is to be authorised.
 func (b *Bank) waiting(tx *ledger.Tx, c Caller, s Subject) (authorisable, error) {
 	closed := Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
 	if s.Kind == OfConsent {
@@ -197,7 +199,7 @@ func (b *Bank) order(tx *ledger.Tx, party, id string) (*Order, error) {
 	return &o, err
 }
 
-// authorisation finds one of a subject.
+// authorisation finds an authorisation of a subject.
 func (b *Bank) authorisation(tx *ledger.Tx, party string, s Subject, id string) (*Authorisation, error) {
 	var a Authorisation
 	err := tx.Get(authorisationKind, id, &a)
@@ -207,7 +209,7 @@ func (b *Bank) authorisation(tx *ledger.Tx, party string, s Subject, id string) 
 	return &a, err
 }
 
-// Authorisation reads one of a subject.
+// Authorisation reads an authorisation of a subject.
 func (b *Bank) Authorisation(ctx context.Context, c Caller, s Subject, id string) (*Authorisation, error) {
 	var a *Authorisation
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -218,7 +220,7 @@ func (b *Bank) Authorisation(ctx context.Context, c Caller, s Subject, id string
 	return a, err
 }
 
-// Authorisations lists the ids of those of a subject.
+// Authorisations lists the ids of the authorisations of a subject.
 func (b *Bank) Authorisations(ctx context.Context, c Caller, s Subject) ([]string, error) {
 	ids := []string{}
 	err := b.update(ctx, func(tx *ledger.Tx) error {

@@ -15,40 +15,41 @@ import (
 // Bank is one bank, open for business.
 type Bank struct {
 	Profile Profile
-	// Faults are those that the tester injected.
+	// Faults are the faults that the tester injected.
 	Faults Faults
 
 	book  *ledger.Book
 	clock func() time.Time
-	// ahead is how far the bank's time is ahead of the machine's.
+	// ahead is how far the bank's time is ahead of the machine's time.
 	ahead atomic.Int64
-	// skew is how far the clock of the machine is from the right time.
+	// skew is how far the machine's clock differs from the right time.
 	skew atomic.Int64
 	// settlement is how long a transfer is pending.
 	settlement time.Duration
-	// passwords is the key of encrypted passwords.
+	// passwords is the key with which third parties encrypt passwords.
 	passwords *rsa.PrivateKey
-	// notes are the third parties to tell of changes, as they commit.
+	// notes takes the notifications to third parties about changes, once these are committed.
 	notes chan<- Note
 }
 
-// Options are what differs between the banks of a program and those of a test.
+// Options are the settings that differ between the program and tests.
 type Options struct {
-	// Clock is the machine's; nil: the real one.
+	// Clock is the machine's clock; nil means the real one.
 	Clock func() time.Time
 	// Settlement is how long a transfer other than an instant one stays pending.
 	Settlement time.Duration
-	// Passwords is the key of encrypted passwords; nil where a profile has none.
+	// Passwords is the key with which third parties encrypt passwords; nil for profiles that
+	// encrypt none.
 	Passwords *rsa.PrivateKey
-	// Notes gets what third parties asked to be told; it may be nil. What does not
-	// fit is dropped, as notes are never promised.
+	// Notes receives the notifications that third parties asked for; it may be nil. A
+	// notification that does not fit is dropped, since their arrival is never promised.
 	Notes chan<- Note
 }
 
-// aheadCounter keeps the bank's time in its file.
+// aheadCounter is the name under which the bank's file keeps the bank's time.
 const aheadCounter = "clock ahead, in milliseconds"
 
-// Open opens a bank on its file, or founds it.
+// Open opens a bank on its file, and creates the file if it does not exist.
 func Open(ctx context.Context, p Profile, path string, o Options) (*Bank, error) {
 	book, err := ledger.Open(ctx, path)
 	if err != nil {
@@ -87,13 +88,13 @@ func (b *Bank) Now() time.Time {
 	return b.clock().Add(time.Duration(b.ahead.Load()) * time.Millisecond).UTC()
 }
 
-// Machine is the time of the machine, by which certificates and signatures are judged.
+// Machine returns the time of the machine, by which certificates and signatures are checked.
 func (b *Bank) Machine() time.Time { return b.clock().Add(time.Duration(b.skew.Load())).UTC() }
 
-// SetMachine has the machine's clock go wrong by so much, until the program ends.
+// SetMachine sets the error of the machine's clock, until the program ends.
 func (b *Bank) SetMachine(wrong time.Duration) { b.skew.Store(int64(wrong)) }
 
-// Advance moves the bank's time on, and does what falls due meanwhile.
+// Advance moves the bank's time forward and does everything that falls due in that time.
 func (b *Bank) Advance(ctx context.Context, by time.Duration) error {
 	if by < 0 {
 		return wrongFormat("advance", "time goes forward only")
@@ -108,7 +109,7 @@ func (b *Bank) Advance(ctx context.Context, by time.Duration) error {
 	return b.Run(ctx)
 }
 
-// Accounts lists the accounts of a customer, or all when it is empty.
+// Accounts lists the accounts of a customer, or all accounts when customer is empty.
 func (b *Bank) Accounts(ctx context.Context, customer string) ([]ledger.Account, error) {
 	var all []ledger.Account
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -119,7 +120,7 @@ func (b *Bank) Accounts(ctx context.Context, customer string) ([]ledger.Account,
 	return all, err
 }
 
-// Check looks whether the books are right, and says what is not.
+// Check checks the books, and returns a sentence for each error.
 func (b *Bank) Check(ctx context.Context) ([]string, error) {
 	var wrong []string
 	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
@@ -134,10 +135,10 @@ func (b *Bank) Check(ctx context.Context) ([]string, error) {
 	return wrong, err
 }
 
-// newID makes an id that nobody guesses.
+// newID makes an id that cannot be guessed.
 func newID() string { return rand.Text() }
 
-// day is the date of an instant, at midnight.
+// day returns the date of an instant, at midnight UTC.
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 const dayLayout = time.DateOnly

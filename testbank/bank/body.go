@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Reference names an account; the bank knows IBANs, and numbers of cards.
+// Reference names an account, by its IBAN or by the number of its card.
 type Reference struct {
 	IBAN      string `json:"iban,omitempty"`
 	MaskedPAN string `json:"maskedPan,omitempty"`
 	Currency  string `json:"currency,omitempty"`
 }
 
-// Number is what the account is known by.
+// Number returns the IBAN or the card number of the reference.
 func (r Reference) Number() string {
 	if r.IBAN != "" {
 		return r.IBAN
@@ -24,7 +24,7 @@ func (r Reference) Number() string {
 	return r.MaskedPAN
 }
 
-// transfer is what the standard says of one transfer.
+// transfer is one transfer in the form of the standard.
 type transfer struct {
 	EndToEnd        string    `json:"endToEndIdentification"`
 	Amount          Amount    `json:"instructedAmount"`
@@ -49,7 +49,7 @@ type paymentBody struct {
 	Months        []string   `json:"monthsOfExecution"`
 }
 
-// DecodeBody reads a JSON object, and refuses anything else by the place.
+// DecodeBody reads a JSON object, and refuses any other body with the place of the error.
 func DecodeBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return wrongFormat("", "the body is not UTF-8")
@@ -73,15 +73,15 @@ func DecodeBody(body []byte, into any) error {
 
 var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)
 
-// Limits of texts, in characters.
+// Limits of the lengths of texts, in characters.
 const (
 	maxName       = 70
 	maxEndToEnd   = 35
 	maxRemittance = 140
 )
 
-// line holds a transfer against the standard. The path is that of its object, and
-// ends in a point, or is empty.
+// line checks a transfer against the standard. The path is the path of the transfer's object,
+// and ends in a point or is empty.
 func (p Profile) line(t transfer, path string) (Line, error) {
 	amount, err := parseAmount(t.Amount, path+"instructedAmount")
 	if err != nil {

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// months between executions of each frequency; those of days have none.
+// monthsBetween is the number of months between executions of each frequency; frequencies in
+// days are absent.
 var monthsBetween = map[string]int{"Monthly": 1, "EveryTwoMonths": 2, "Quarterly": 3, "SemiAnnual": 6, "Annual": 12, "MonthlyVariable": 1}
 
 var daysBetween = map[string]int{"Daily": 1, "Weekly": 7, "EveryTwoWeeks": 14}
 
-// next is the day of an execution, the first one being number zero.
+// next returns the day of an execution; the first execution has number zero.
 func (s *Schedule) next(number int) time.Time {
 	start, err := time.Parse(dayLayout, s.Start)
 	if err != nil {
-		return time.Time{} // it was read before
+		return time.Time{} // the day was parsed when the order was taken
 	}
 	return s.workingDay(s.plain(start, number))
 }
@@ -36,8 +37,8 @@ func (s *Schedule) plain(start time.Time, number int) time.Time {
 	}
 }
 
-// inMonth is the day of execution in the month so many after the start. In a short
-// month it is the last day.
+// inMonth returns the day of execution in the given number of months after the start. In a month
+// that is too short it returns the last day.
 func (s *Schedule) inMonth(start time.Time, months int) time.Time {
 	wanted := s.Day
 	if wanted == 0 {
@@ -47,7 +48,7 @@ func (s *Schedule) inMonth(start time.Time, months int) time.Time {
 	return first.AddDate(0, 0, min(wanted, first.AddDate(0, 1, -1).Day())-1)
 }
 
-// workingDay moves a day off the weekend as the rule says, if there is one. Holidays
+// workingDay moves a day off the weekend by the execution rule, if the order has one. Holidays
 // are working days at this bank.
 func (s *Schedule) workingDay(at time.Time) time.Time {
 	step := map[string]int{"following": 1, "preceding": -1}[s.Rule]
@@ -57,5 +58,5 @@ func (s *Schedule) workingDay(at time.Time) time.Time {
 	return at
 }
 
-// over says that a day is after the end.
+// over reports whether a day is after the end of the schedule.
 func (s *Schedule) over(at time.Time) bool { return s.End != "" && at.Format(dayLayout) > s.End }

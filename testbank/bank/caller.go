@@ -1,14 +1,14 @@
 package bank
 
-// Caller is the third party that calls, and what its request says besides the body.
+// Caller is the third party that calls, and the content of its request headers.
 type Caller struct {
-	// Party is the organizationIdentifier of its certificate.
+	// Party is the organizationIdentifier of the third party's certificate.
 	Party string
 	// RequestID is the X-Request-ID.
 	RequestID string
-	// PSU is the PSU-ID; empty when it does not name the customer.
+	// PSU is the header PSU-ID; empty when the request does not name the customer.
 	PSU string
-	// Attended says that the customer is there: a PSU-IP-Address came along.
+	// Attended means that the customer is present: the request had a PSU-IP-Address.
 	Attended bool
 	Prefers  Preferences
 	Return   Return
@@ -16,7 +16,8 @@ type Caller struct {
 	Notify string
 }
 
-// Preferences are those for the way of authorising. The bank may have another opinion.
+// Preferences are the third party's preferences for the way of authorising. The bank may choose
+// another way.
 type Preferences struct {
 	NoRedirect bool
 	Decoupled  bool
@@ -29,7 +30,7 @@ type Return struct {
 	Nok string `json:"nok,omitempty"`
 }
 
-// to is the address for how it went.
+// to returns the address for the result.
 func (r Return) to(approved bool) string {
 	if !approved && r.Nok != "" {
 		return r.Nok

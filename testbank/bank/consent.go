@@ -11,8 +11,8 @@ import (
 
 const consentKind = "consent"
 
-// Access is what a consent is for, as the standard writes it. A list that is there and
-// empty leaves the accounts to the customer.
+// Access is the content of a consent, in the form of the standard. A list that is present and
+// empty leaves the choice of the accounts to the customer.
 type Access struct {
 	Accounts             []Reference `json:"accounts,omitzero"`
 	Balances             []Reference `json:"balances,omitzero"`
@@ -23,7 +23,7 @@ type Access struct {
 	RestrictedTo         []string    `json:"restrictedTo,omitempty"`
 }
 
-// Consent is a customer's for a third party, or the wish for one.
+// Consent is a customer's consent for a third party, or the request for a consent.
 type Consent struct {
 	ID        string `json:"id"`
 	Party     string `json:"party"`
@@ -36,8 +36,8 @@ type Consent struct {
 	Frequency  int    `json:"frequency"`
 	// Status is a consentStatus.
 	Status string `json:"status"`
-	// Shown are the ids of the accounts that the customer consented to, Balances and
-	// Transactions those of which each may be read.
+	// Shown has the ids of the accounts that the customer consented to, Balances and
+	// Transactions the ids of the accounts whose balances or transactions may be read.
 	Shown        []string  `json:"shown,omitempty"`
 	Balances     []string  `json:"balances,omitempty"`
 	Transactions []string  `json:"transactions,omitempty"`
@@ -58,15 +58,15 @@ func (c *Consent) Belongs() string { return c.Party }
 // Due implements [ledger.Document].
 func (c *Consent) Due() time.Time { return c.Next }
 
-// Path is where the consent is under the address of the API.
+// Path returns the path of the consent under the address of the API.
 func (c *Consent) Path() string { return "/v1/consents/" + c.ID }
 
-// owners says that the names of the accounts' owners are shown.
+// owners reports whether the consent shows the names of the accounts' owners.
 func (c *Consent) owners() bool {
 	return slices.Contains([]string{c.Access.Available, c.Access.AvailableWithBalance, c.Access.AllPSD2}, "allAccountsWithOwnerName")
 }
 
-// consentBody is that of the standard.
+// consentBody is the body of a request for a consent, in the form of the standard.
 type consentBody struct {
 	Access     *Access `json:"access"`
 	Recurring  *bool   `json:"recurringIndicator"`
@@ -75,7 +75,7 @@ type consentBody struct {
 	Combined   *bool   `json:"combinedServiceIndicator"`
 }
 
-// TakeConsent takes the wish for a consent, or refuses it.
+// TakeConsent takes the request for a consent, or refuses it.
 func (b *Bank) TakeConsent(ctx context.Context, c Caller, body []byte) (*Consent, *Authorisation, error) {
 	consent, err := b.readConsent(c, body)
 	if err != nil {
@@ -141,7 +141,7 @@ func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 	)
 }
 
-// kind tells which consent is asked for, and refuses two in one.
+// kind returns the kind of consent that is asked for, and refuses two kinds in one request.
 func (a *Access) kind() (string, error) {
 	lists := [][]Reference{a.Accounts, a.Balances, a.Transactions}
 	there := func(l []Reference) bool { return l != nil }
@@ -169,7 +169,7 @@ func oneOfAll(path string, values ...string) error {
 	return nil
 }
 
-// knowAccounts holds the accounts that are named against those of the customer.
+// knowAccounts checks that the accounts that the consent names belong to the customer.
 func (b *Bank) knowAccounts(tx *ledger.Tx, c *Consent) error {
 	for _, reference := range slices.Concat(c.Access.Accounts, c.Access.Balances, c.Access.Transactions) {
 		account, err := ownAccount(tx, "access", reference.Number(), c.PSU)
@@ -183,7 +183,7 @@ func (b *Bank) knowAccounts(tx *ledger.Tx, c *Consent) error {
 	return nil
 }
 
-// consent finds one of a third party.
+// consent finds a consent of a third party.
 func (b *Bank) consent(tx *ledger.Tx, party, id string) (*Consent, error) {
 	var c Consent
 	err := tx.Get(consentKind, id, &c)
@@ -193,7 +193,7 @@ func (b *Bank) consent(tx *ledger.Tx, party, id string) (*Consent, error) {
 	return &c, err
 }
 
-// Consent reads one of a third party.
+// Consent reads a consent of a third party.
 func (b *Bank) Consent(ctx context.Context, c Caller, id string) (*Consent, error) {
 	var consent *Consent
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -204,7 +204,7 @@ func (b *Bank) Consent(ctx context.Context, c Caller, id string) (*Consent, erro
 	return consent, err
 }
 
-// Terminate ends a consent for its third party.
+// Terminate ends a consent at the request of its third party.
 func (b *Bank) Terminate(ctx context.Context, c Caller, id string) error {
 	return b.update(ctx, func(tx *ledger.Tx) error {
 		consent, err := b.consent(tx, c.Party, id)
@@ -215,7 +215,7 @@ func (b *Bank) Terminate(ctx context.Context, c Caller, id string) error {
 	})
 }
 
-// Revoke ends a consent for its customer.
+// Revoke ends a consent at the request of its customer.
 func (b *Bank) Revoke(ctx context.Context, id string) error {
 	return b.update(ctx, func(tx *ledger.Tx) error {
 		var consent Consent
@@ -240,7 +240,7 @@ func (b *Bank) endConsent(tx *ledger.Tx, c *Consent, status string) error {
 	return tx.Put(c)
 }
 
-// consentDue ends a consent whose time is over.
+// consentDue ends a consent that has expired.
 func (b *Bank) consentDue(tx *ledger.Tx, c *Consent) error {
 	if c.Status == "valid" {
 		return b.endConsent(tx, c, "expired")

@@ -8,13 +8,13 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Customer is one who has accounts at the bank, and signs in by ID and Password.
+// Customer is a person with accounts at the bank, who signs in with ID and Password.
 type Customer struct {
 	ID   string
 	Name string
 }
 
-// Password is that of every customer and SecondPassword their other one, Code that of every
+// All customers have the same Password, the same SecondPassword, and the same Code for each
 // authentication method.
 const (
 	Password       = "1234"
@@ -39,13 +39,13 @@ func CustomerByID(id string) (Customer, bool) {
 
 // Ids of the bank's own accounts.
 const (
-	// capital is where the money of accounts comes from when they open.
+	// capital is the account that pays the opening balances of accounts.
 	capital = "own-capital"
-	// clearing stands for all other banks.
+	// clearing is the account that represents all other banks.
 	clearing = "own-clearing"
 )
 
-// opening are the accounts that a bank begins with, and the euros on them.
+// opening lists the accounts that a bank begins with, and their balances in euros.
 var opening = []struct {
 	ledger.Account
 	euros int64
@@ -57,13 +57,13 @@ var opening = []struct {
 	{ledger.Account{ID: "clara-current", Customer: "clara", Kind: ledger.Cash, Name: "Business account", Overdraft: 50_000_00}, 1_000_000},
 }
 
-// BankCode is that of a profile's bank; none that is in use begins with a nine.
+// BankCode returns the bank code of a profile's bank; no real bank code begins with a nine.
 func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
 
-// places are the last characters of the places of BICs, which have no O.
+// places are the allowed last characters of the location code of a BIC, which has no O.
 const places = "ABCDEFGHIJKLMNPQRSTUVWXYZ"
 
-// BIC is that of a profile's bank.
+// BIC returns the BIC of a profile's bank.
 func (p Profile) BIC() string { return "EXBKDE2" + places[p.Number()-1:][:1] + "XXX" }
 
 // openAccounts opens the accounts of a new bank.
@@ -92,7 +92,7 @@ func (b *Bank) openAccounts(tx *ledger.Tx, now time.Time) error {
 	return nil
 }
 
-// deposit puts money of the bank's on an account, and books it.
+// deposit moves money from the bank's own account to an account, and books the movement.
 func deposit(tx *ledger.Tx, to ledger.Account, amount int64, text, cause string, now time.Time) error {
 	err := tx.Enter(ledger.Movement{
 		Cause: cause, From: capital, To: to.ID, Amount: amount, FromName: "Example Bank", ToName: to.Owner, ToNumber: to.Number, Text: text, Day: now,

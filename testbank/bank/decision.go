@@ -12,30 +12,31 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Decision is what a customer says on a page or in the app.
+// Decision is the customer's decision on a page or in the app.
 type Decision struct {
 	Approve bool
-	// PSU is who says it, where the third party did not know; empty: the first customer.
+	// PSU is the customer that decides, if the third party did not name one; empty means the
+	// first customer.
 	PSU string
-	// Accounts are the ids of those that the customer chose: one that pays, or those
-	// to show; empty: the first one, or all.
+	// Accounts are the ids of the accounts that the customer chose: the account that pays, or
+	// the accounts to show; empty means the first account, or all.
 	Accounts []string
 }
 
-// ErrLinkOver is returned for a page's address that does not work any more.
+// ErrLinkOver is the error for a page address that no longer works.
 var ErrLinkOver = errors.New("this link has been used, or its time is over")
 
-// Question is what a page asks a customer.
+// Question is the content of the page that asks a customer.
 type Question struct {
 	Authorisation *Authorisation
-	// Order or Consent is what the customer is asked to authorise.
+	// Order or Consent is the order or consent that the customer is asked to authorise.
 	Order   *Order
 	Consent *Consent
-	// Silent says that the bank does not answer.
+	// Silent means that the bank does not answer.
 	Silent bool
 }
 
-// Ask finds what the page that a ticket opens asks.
+// Ask returns the question of the page that a ticket opens.
 func (b *Bank) Ask(ctx context.Context, ticket string) (Question, error) {
 	var q Question
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -74,8 +75,8 @@ func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 	return &a, err
 }
 
-// Waiting lists what a customer is asked in the app, the oldest first. The ledger keeps
-// instants in milliseconds, in which two can be asked.
+// Waiting lists the questions for a customer in the app, the oldest first. The ledger keeps
+// instants in milliseconds, so two questions can have the same instant.
 func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	var waiting []Question
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -129,7 +130,8 @@ func (b *Bank) Decide(ctx context.Context, ticket string, d Decision) (*Authoris
 	return a, err
 }
 
-// ReturnTo is where the customer goes after a decision; empty: nowhere.
+// ReturnTo returns the address that the customer is sent to after a decision; empty means that
+// the customer stays.
 func (a *Authorisation) ReturnTo() string {
 	address, err := url.Parse(a.Return.to(a.Status != "failed"))
 	if err != nil || address.Host == "" {
@@ -188,7 +190,7 @@ func (b *Bank) choose(tx *ledger.Tx, a *Authorisation, q Question, d Decision) e
 	return b.choosePayer(tx, a, q.Order, d.Accounts)
 }
 
-// choosePayer makes an account that is chosen, or the customer's first, the one that pays.
+// choosePayer sets the account that pays: the chosen one, or else the customer's first.
 func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []string) error {
 	accounts, err := tx.Accounts(a.PSU)
 	if err != nil {
@@ -203,7 +205,7 @@ func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []s
 	return wrongFormat("account", "the customer has no such account")
 }
 
-// approve ends an authorisation well, unless its order asked for the contrary.
+// approve ends an authorisation successfully, unless its order asked for a failure.
 func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	if a.Subject.Kind != OfPayment {
 		return b.finalise(tx, a)
@@ -223,7 +225,7 @@ func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	return b.finalise(tx, a)
 }
 
-// finalise does what was authorised.
+// finalise does the action that was authorised.
 func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 	a.end("finalised")
 	if a.Subject.Kind == OfConsent {
@@ -239,7 +241,8 @@ func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 	return b.sign(tx, &o, a)
 }
 
-// sign counts an authorisation. The last one that is needed makes the bank accept the order.
+// sign counts an authorisation of an order. With the last authorisation that is needed, the bank
+// accepts the order.
 func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	switch {
 	case !o.waits():
@@ -268,7 +271,7 @@ func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	return b.accept(tx, o, b.Now())
 }
 
-// askNext asks the next customer in the app, whom the third party need not send.
+// askNext asks the next customer in the app, without a call of the third party.
 func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	for _, customer := range Customers() {
 		if slices.Contains(o.Signed, customer.ID) {
@@ -281,7 +284,7 @@ func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	return nil
 }
 
-// fail ends an authorisation badly, and what it was for.
+// fail ends an authorisation as failed, and rejects its order or consent.
 func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
 	a.end("failed")
 	if a.Subject.Kind == OfConsent {

@@ -8,7 +8,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Run does all that is due by the bank's time, one after the other as it fell due.
+// Run does everything that is due by the bank's time, in the order of the due times.
 func (b *Bank) Run(ctx context.Context) error {
 	for {
 		done := false
@@ -29,8 +29,8 @@ func (b *Bank) Run(ctx context.Context) error {
 	}
 }
 
-// fallDue does what is due. The document is stored with a later instant or none, so
-// that Run comes to an end.
+// fallDue does the action of a document that is due. It stores the document with a later due
+// time or none, so that Run ends.
 func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 	switch kind {
 	case orderKind:
@@ -59,7 +59,7 @@ func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 func (b *Bank) orderDue(tx *ledger.Tx, o *Order, at time.Time) error {
 	switch {
 	case o.Status == "RCVD" || o.Status == "PATC":
-		// The standard wants an order that nobody authorised in time to be rejected.
+		// The standard requires that an order that was not authorised in time is rejected.
 		o.finish("RJCT", "NOAS")
 		return b.putOrder(tx, o)
 	case o.Schedule != nil:

@@ -9,10 +9,10 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// chooseShown stores which accounts the customer shows; none chosen: all.
+// chooseShown stores the accounts that the customer shows; an empty choice means all.
 func (b *Bank) chooseShown(tx *ledger.Tx, a *Authorisation, c *Consent, chosen []string) error {
 	if len(c.Shown) > 0 {
-		return nil // another signatory chose
+		return nil // another signatory has already chosen
 	}
 	c.PSU = cmp.Or(c.PSU, a.PSU)
 	if err := b.show(tx, c, chosen); err != nil {
@@ -24,7 +24,7 @@ func (b *Bank) chooseShown(tx *ledger.Tx, a *Authorisation, c *Consent, chosen [
 	return tx.Put(c)
 }
 
-// show fills in what a consent shows, of the accounts that its customer has.
+// show sets the accounts that a consent shows, out of the accounts of its customer.
 func (b *Bank) show(tx *ledger.Tx, c *Consent, chosen []string) error {
 	accounts, err := tx.Accounts(c.PSU)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Consent) add(account ledger.Account) {
 	case Available:
 		balances = c.Access.AvailableWithBalance != ""
 	case Detailed:
-		// Whoever reads balances or transactions of an account may know that it exists.
+		// A consent to read balances or transactions of an account includes its details.
 		balances, transactions = names(c.Access.Balances), names(c.Access.Transactions)
 		shown = names(c.Access.Accounts) || balances || transactions
 	}
@@ -70,8 +70,8 @@ func (c *Consent) add(account ledger.Account) {
 	}
 }
 
-// grant makes a consent valid once all have authorised. It ends the earlier recurring consents
-// of the same customer for the same third party, as the standard requires.
+// grant makes a consent valid once all signatories have authorised it. It ends the earlier
+// recurring consents of the same customer for the same third party, as the standard requires.
 func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	var c Consent
 	if err := tx.Get(consentKind, a.Subject.ID, &c); err != nil {
@@ -105,7 +105,8 @@ func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	return tx.Put(&c)
 }
 
-// LastDay is the last day of a consent: as asked for, and as long as the bank gives.
+// LastDay returns the last day of a consent: the requested day, limited to the longest duration
+// of the bank.
 func (b *Bank) LastDay(c *Consent) time.Time {
 	last := day(b.Now()).AddDate(0, 0, b.Profile.ConsentDays)
 	if until, err := time.Parse(dayLayout, c.ValidUntil); err == nil && until.Before(last) {
@@ -133,8 +134,8 @@ func (b *Bank) replace(tx *ledger.Tx, by *Consent) error {
 	return nil
 }
 
-// Granted is what a consent is for: as it was asked for, with the accounts that the
-// customer chose where that was left to them.
+// Granted returns the access that a consent gives: as requested, with the accounts that the
+// customer chose if the choice was left to the customer.
 func (b *Bank) Granted(ctx context.Context, c *Consent) (Access, error) {
 	access := c.Access
 	if c.Kind != Global || len(c.Shown) == 0 {
@@ -168,7 +169,7 @@ func references(tx *ledger.Tx, ids []string) ([]Reference, error) {
 	return all, nil
 }
 
-// ReferenceTo names an account.
+// ReferenceTo returns the reference of an account.
 func ReferenceTo(account ledger.Account) Reference {
 	if account.Kind == ledger.Card {
 		return Reference{MaskedPAN: account.Number, Currency: account.Currency}

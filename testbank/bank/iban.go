@@ -15,12 +15,12 @@ func germanIBAN(bankCode string, account int) string {
 	return fmt.Sprintf("DE%02d%s", 98-remainder(number+"DE00"), number)
 }
 
-// validIBAN holds an IBAN against its pattern and its check digits.
+// validIBAN checks an IBAN against the pattern and the check digits.
 func validIBAN(iban string) bool {
 	return ibanPattern.MatchString(iban) && remainder(iban[4:]+iban[:4]) == 1
 }
 
-// remainder is that of ISO 7064, mod 97-10, of digits and letters.
+// remainder returns the remainder of digits and letters by ISO 7064, mod 97-10.
 func remainder(text string) int64 {
 	var digits strings.Builder
 	for _, c := range strings.ToUpper(text) {

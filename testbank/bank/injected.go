@@ -7,34 +7,33 @@ import (
 	"time"
 )
 
-// Injected is a fault that the tester asked for, of calls that are yet to come. It is
-// not kept over a restart.
+// Injected is a fault that the tester requested, for later calls. A restart removes it.
 type Injected struct {
 	ID int `json:"id"`
-	// Call selects: a method and a part of the path under /v1, such as "GET /accounts";
-	// empty: every call.
+	// Call selects calls by a method and a part of the path under /v1, such as "GET /accounts";
+	// empty means every call.
 	Call string `json:"call"`
-	// What happens: a way of the answer to go wrong, or a code of the standard, or a
-	// status without a body.
+	// The effect is one of the ways in which an answer can go wrong, a code of the standard, or
+	// a status without a body.
 	Wire   Wire   `json:"wire,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Status int    `json:"status,omitempty"`
-	// Delay is how long the bank waits before it goes on as usual, in milliseconds.
+	// Delay is how long the bank waits before it continues as usual, in milliseconds.
 	Delay int `json:"delay_ms,omitempty"`
-	// Times is how many calls are left; zero: all, until the fault is taken away.
+	// Times is the number of calls left; zero means all calls until the fault is removed.
 	Times int `json:"times,omitempty"`
-	// Hits is how many calls it met.
+	// Hits is the number of calls that the fault has affected.
 	Hits int `json:"hits"`
 }
 
-// Faults are the injected ones of a bank.
+// Faults are the injected faults of a bank.
 type Faults struct {
 	mu   sync.Mutex
 	last int
 	all  []*Injected
 }
 
-// Wires are all ways in which an answer can go wrong.
+// Wires lists all ways in which an answer can go wrong.
 func Wires() []Wire {
 	return []Wire{Slow, Hang, Lost, Cut, Malformed, Huge, Deep, Elsewhere, Gone, Duplicates}
 }
@@ -64,7 +63,7 @@ func (i Injected) check() error {
 	)
 }
 
-// count is how many of some conditions hold.
+// count returns how many of the conditions hold.
 func count(conditions ...bool) int {
 	n := 0
 	for _, holds := range conditions {
@@ -86,14 +85,14 @@ func (f *Faults) List() []Injected {
 	return all
 }
 
-// Clear takes all faults away.
+// Clear removes all faults.
 func (f *Faults) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = nil
 }
 
-// Meet is what a call meets, if anything. It counts.
+// Meet returns the fault for a call, if there is one. It counts the call.
 func (f *Faults) Meet(method, path string) (Injected, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

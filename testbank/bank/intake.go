@@ -13,15 +13,15 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Taken is an order that the bank took, with the authorisation that it began, if any.
+// Taken is an order that the bank took, with the authorisation that the bank started, if any.
 type Taken struct {
 	Order         *Order
 	Authorisation *Authorisation
-	// Again says that the order was here before.
+	// Again means that the bank already had the order.
 	Again bool
 }
 
-// Take takes an order, or refuses it. It is on disk when Take returns.
+// Take takes an order, or refuses it. The order is on disk when Take returns.
 func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body []byte) (Taken, error) {
 	order, err := b.read(c, service, product, body)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 	return taken, err
 }
 
-// sameOrder finds the order that came with the same id and the same body.
+// sameOrder finds the order that came with the same request id and the same body.
 func sameOrder(tx *ledger.Tx, order *Order) (Taken, error) {
 	all, err := ledger.List[Order](tx, orderKind, order.Belongs())
 	if err != nil || len(all) == 0 {
@@ -113,7 +113,7 @@ func (b *Bank) checkDebtorIsWanted(debtor *Reference) error {
 	return nil
 }
 
-// serviceReaders read what each payment service has of its own.
+// serviceReaders read the fields that are specific to each payment service.
 var serviceReaders = map[string]func(*Bank, *Order, paymentBody) error{
 	Single:   (*Bank).readSingle,
 	Bulk:     (*Bank).readBulk,
@@ -144,7 +144,7 @@ func (b *Bank) readBulk(o *Order, p paymentBody) error {
 	return b.checkExecution(o)
 }
 
-// checkExecution holds the day asked for against what the bank does.
+// checkExecution checks the requested day against the abilities of the bank.
 func (b *Bank) checkExecution(o *Order) error {
 	if o.Execution == "" {
 		return nil
@@ -213,8 +213,7 @@ func validMonths(months []string) bool {
 	return len(months) <= 11
 }
 
-// knowDebtor holds the customer and the account that an order names against those
-// that the bank has.
+// knowDebtor checks that the bank has the customer and the account that an order names.
 func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
 	_, known := CustomerByID(c.PSU)
 	err := firstBroken(
@@ -237,7 +236,7 @@ func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
 	return nil
 }
 
-// ownAccount finds an account of a customer, or of any when it is empty.
+// ownAccount finds an account of a customer, or of any customer when psu is empty.
 func ownAccount(tx *ledger.Tx, path, number, psu string) (ledger.Account, error) {
 	account, err := tx.AccountByNumber(number)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && (account.Kind == ledger.Own || psu != "" && account.Customer != psu) {

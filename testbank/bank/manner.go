@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Wire is how an answer goes wrong on its way.
+// Wire is a way in which an answer goes wrong on the network.
 type Wire string
 
-// Ways in which an answer goes wrong. All but Gone come after the bank has done what
-// it was asked to do.
+// The ways in which an answer goes wrong. All but Gone happen after the bank has done the
+// requested action.
 const (
 	// Slow answers after some seconds.
 	Slow Wire = "slow"
@@ -19,44 +19,46 @@ const (
 	Lost Wire = "lost"
 	// Cut closes the connection in the middle of the answer.
 	Cut Wire = "cut"
-	// Malformed answers with what is not JSON.
+	// Malformed answers with a body that is not JSON.
 	Malformed Wire = "malformed"
-	// Huge answers without end, for as long as somebody reads.
+	// Huge answers without end, until the reader stops.
 	Huge Wire = "huge"
 	// Deep answers with objects in objects in objects.
 	Deep Wire = "deep"
 	// Elsewhere sends the caller to another host.
 	Elsewhere Wire = "elsewhere"
-	// Gone closes the connection before anything is done.
+	// Gone closes the connection before the bank does anything.
 	Gone Wire = "gone"
 	// Duplicates lists transactions twice.
 	Duplicates Wire = "duplicates"
 )
 
-// Manner is how the bank fails on demand.
+// Manner is a way in which the bank fails on demand.
 type Manner struct {
-	// Word asks for it: the creditor's name is "Fault WORD".
+	// Word selects the manner: the creditor's name is "Fault WORD".
 	Word string
-	// Amount asks for it too, unless it is empty: that of the first transfer, in euros.
+	// Amount selects the manner too, unless it is empty: it is the amount of the first transfer,
+	// in euros.
 	Amount string
 	Shows  string
 
-	// Code is one of the standard, with which the order is refused.
+	// Code is the code of the standard with which the order is refused.
 	Code string
-	// Status is that of HTTP, with which it is refused without a body.
+	// Status is the HTTP status with which the order is refused without a body.
 	Status int
 	Wire   Wire
-	// Reason is why the order, or the one line of a bulk, is refused at execution.
+	// Reason is the reason for which the order, or the one line of a bulk, is refused at
+	// execution.
 	Reason string
-	// Stays is the transaction status that the order gets instead of execution, and keeps.
+	// Stays is the transaction status that the order gets, and keeps, instead of being executed.
 	Stays string
-	// Silent says that nobody answers the customer's approval.
+	// Silent means that the customer's approval gets no answer.
 	Silent bool
-	// Fails says that the customer's approval fails.
+	// Fails means that the customer's approval fails.
 	Fails bool
 }
 
-// Manners are all that the bank can be made to do by an order.
+// Manners lists all ways to fail that an order can ask for.
 func Manners() []Manner {
 	all := []Manner{
 		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "takes the order, and answers after 3 seconds"},
@@ -87,7 +89,7 @@ func Manners() []Manner {
 
 func twoDigits(n int) string { return string([]byte{byte('0' + n/10), byte('0' + n%10)}) }
 
-// reasons are those of ISO 20022 for which the bank refuses orders.
+// reasons are the reasons of ISO 20022 for which the bank refuses orders.
 var reasons = []struct{ code, text string }{
 	{"AC01", "the account number is wrong"},
 	{"AC04", "the account is closed"},
@@ -109,7 +111,7 @@ var reasons = []struct{ code, text string }{
 	{"RR04", "regulation forbids it"},
 }
 
-// ReasonText says what a reason means.
+// ReasonText returns the meaning of a reason.
 func ReasonText(code string) string {
 	i := slices.IndexFunc(reasons, func(r struct{ code, text string }) bool { return r.code == code })
 	if i < 0 {
@@ -128,10 +130,10 @@ func Codes() []string {
 	return all
 }
 
-// mannerPrefix begins the name of a creditor that asks for a manner.
+// mannerPrefix begins a creditor name that selects a manner.
 const mannerPrefix = "Fault "
 
-// manner is what a line asks for; the zero Manner is the usual one.
+// manner returns the manner that a line selects; the zero Manner is the usual execution.
 func (l Line) manner() Manner {
 	word, asks := strings.CutPrefix(l.Creditor, mannerPrefix)
 	for _, m := range Manners() {
@@ -142,7 +144,8 @@ func (l Line) manner() Manner {
 	return Manner{}
 }
 
-// mannerOf is what an order asks for. A bulk with a line to refuse is refused in part.
+// mannerOf returns the manner that an order selects. A bulk with a line to refuse is refused in
+// part.
 func mannerOf(o *Order) Manner {
 	m := o.Lines[0].manner()
 	if o.Service == Bulk {
@@ -151,10 +154,10 @@ func mannerOf(o *Order) Manner {
 	return m
 }
 
-// MannerOf is how the bank fails an order that it took.
+// MannerOf returns the manner that an order selects.
 func MannerOf(o *Order) Manner { return mannerOf(o) }
 
-// refusal is that of the order when it comes, or nil.
+// refusal returns the refusal of the order at its initiation, or nil.
 func (m Manner) refusal() error {
 	switch {
 	case m.Code != "":

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// currency is that of all accounts.
+// currency is the currency of all accounts.
 const currency = "EUR"
 
 var amountPattern = regexp.MustCompile(`^[0-9]{1,14}(\.[0-9]{1,3})?$`)
 
-// Amount is money as the standard writes it.
+// Amount is an amount of money in the form of the standard.
 type Amount struct {
 	Currency string `json:"currency"`
 	Amount   string `json:"amount"`
 }
 
-// parseAmount reads an amount above zero into minor units.
+// parseAmount converts an amount above zero to minor units.
 func parseAmount(a Amount, path string) (int64, error) {
 	if a.Currency != currency {
 		return 0, wrongFormat(path+".currency", "the bank has accounts in EUR alone")

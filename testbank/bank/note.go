@@ -2,15 +2,15 @@ package bank
 
 import "passerelle/testbank/ledger"
 
-// Note is what a third party wants to be told. It is never promised to arrive.
+// Note is a notification that a third party asked for. Its arrival is never promised.
 type Note struct {
 	// To is an address.
 	To string
-	// PaymentID or ConsentID is what changed, Status what it changed to.
+	// PaymentID or ConsentID is the order or consent that changed, and Status its new status.
 	PaymentID, ConsentID, Status string
 }
 
-// note has a third party told once the change is on disk.
+// note notifies a third party once the change is on disk.
 func (b *Bank) note(tx *ledger.Tx, n Note) {
 	tx.AfterCommit(func() {
 		select {

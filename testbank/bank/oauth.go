@@ -13,7 +13,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Lives of what OAuth hands out.
+// Lifetimes of codes and tokens.
 const (
 	codeLife  = time.Minute
 	tokenLife = time.Hour
@@ -26,12 +26,13 @@ type Application struct {
 	Scope     string `json:"scope"`
 	State     string `json:"state,omitempty"`
 	Challenge string `json:"challenge"`
-	// Code is what the customer takes back, for as long as CodeEnds says, once.
+	// Code is the authorisation code for the customer to take back; it is valid once, until
+	// CodeEnds.
 	Code     string    `json:"code,omitempty"`
 	CodeEnds time.Time `json:"code_ends,omitzero"`
 }
 
-// OAuthError is an error of RFC 6749, by its code.
+// OAuthError is an error of RFC 6749, named by its code.
 type OAuthError string
 
 func (e OAuthError) Error() string { return string(e) }
@@ -45,8 +46,8 @@ const (
 	UnsupportedGrantType OAuthError = "unsupported_grant_type"
 )
 
-// Apply opens the page for an authorisation code. The address to return to has to be
-// the one that the order or consent came with.
+// Apply opens the page for an authorisation code. The return address must be the one of the
+// order or consent.
 func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
 	kind, id, _ := strings.Cut(application.Scope, ":")
 	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]
@@ -77,7 +78,7 @@ func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisati
 	return found, err
 }
 
-// Token lets its third party read what its scope names.
+// Token allows its third party to read the resource that its scope names.
 type Token struct {
 	ID    string    `json:"id"`
 	Kind  string    `json:"kind"`
@@ -98,10 +99,10 @@ func (t *Token) Key() (string, string) { return t.Kind, t.ID }
 // Belongs implements [ledger.Document].
 func (t *Token) Belongs() string { return t.Party }
 
-// Due implements [ledger.Document]: a token that is over is still known as such.
+// Due implements [ledger.Document]: the bank keeps expired tokens in order to recognise them.
 func (t *Token) Due() time.Time { return time.Time{} }
 
-// Exchange takes a code for an access and a refresh token.
+// Exchange exchanges a code for an access token and a refresh token.
 func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier string) (*Token, *Token, error) {
 	var (
 		access  *Token
@@ -131,7 +132,7 @@ func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier str
 	return access, refresh, err
 }
 
-// opens holds what a client brings against what it asked with.
+// opens checks the values of a client against its request for the code.
 func (a *Application) opens(party, secret, redirect, verifier string, now time.Time) bool {
 	if a == nil || a.Code == "" || now.After(a.CodeEnds) || a.Client != party || a.Redirect != redirect {
 		return false
@@ -152,7 +153,7 @@ func (b *Bank) tokens(tx *ledger.Tx, party, scope string) (*Token, *Token, error
 	return access, refresh, errors.Join(tx.Put(access), tx.Put(refresh))
 }
 
-// Refresh takes a refresh token for new tokens; the old one is gone.
+// Refresh exchanges a refresh token for new tokens; the old refresh token is no longer valid.
 func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token, error) {
 	var (
 		access  *Token
@@ -176,8 +177,8 @@ func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token
 	return access, refresh, err
 }
 
-// CheckToken holds an access token against what is called. The scope is that of the
-// order or consent.
+// CheckToken checks an access token against the called path. The scope is the scope of the order
+// or consent.
 func (b *Bank) CheckToken(ctx context.Context, party, token, scope string) error {
 	var t Token
 	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(accessToken, token, &t) })

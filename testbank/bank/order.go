@@ -7,7 +7,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// orderKind is that of the documents of orders.
+// orderKind is the kind of documents that are orders.
 const orderKind = "order"
 
 // Line is one transfer of an order.
@@ -17,14 +17,15 @@ type Line struct {
 	Creditor string `json:"creditor"`
 	IBAN     string `json:"iban"`
 	Text     string `json:"text,omitempty"`
-	// Reason is why the bank refused this line, as ISO 20022 codes it; empty: it did not.
+	// Reason is the ISO 20022 code for the refusal of this line; empty when the bank did not
+	// refuse it.
 	Reason string `json:"reason,omitempty"`
-	// Entered and Posted say how far the money is.
+	// Entered and Posted say how far the money has moved.
 	Entered bool `json:"entered,omitempty"`
 	Posted  bool `json:"posted,omitempty"`
 }
 
-// Schedule is when a periodic order is executed. Days are YYYY-MM-DD.
+// Schedule has the days on which a periodic order is executed. Days are YYYY-MM-DD.
 type Schedule struct {
 	Start     string   `json:"start"`
 	End       string   `json:"end,omitempty"`
@@ -34,41 +35,42 @@ type Schedule struct {
 	Months    []string `json:"months,omitempty"`
 }
 
-// Order is what a third party asked the bank to pay.
+// Order is a payment order of a third party.
 type Order struct {
 	ID      string `json:"id"`
 	Service string `json:"service"`
 	Product string `json:"product"`
-	// Party is the third party, RequestID the X-Request-ID it came with.
+	// Party is the third party, and RequestID the X-Request-ID of the request.
 	Party     string `json:"party"`
 	RequestID string `json:"request_id"`
-	// Body is what came.
+	// Body is the body of the request.
 	Body json.RawMessage `json:"body"`
-	// Debtor is the IBAN of the account that pays; empty until the customer chose.
+	// Debtor is the IBAN of the account that pays; empty until the customer has chosen it.
 	Debtor string `json:"debtor,omitempty"`
 	PSU    string `json:"psu,omitempty"`
 	Lines  []Line `json:"lines"`
-	// Execution is the day asked for, or empty.
+	// Execution is the requested day, or empty.
 	Execution string    `json:"execution,omitempty"`
 	Schedule  *Schedule `json:"schedule,omitempty"`
-	// Occurrences counts the executions of a periodic order, Skipped those without funds.
+	// Occurrences counts the executions of a periodic order, and Skipped the ones left out for
+	// lack of funds.
 	Occurrences int `json:"occurrences,omitempty"`
 	Skipped     int `json:"skipped,omitempty"`
 
-	// Status is a transactionStatus, Reason why it is RJCT.
+	// Status is a transactionStatus, and Reason the reason for RJCT.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
-	// Manner is the word of the fault that the order asked for.
+	// Manner is the word of the failure that the order asked for.
 	Manner string `json:"manner,omitempty"`
 	// Signed are the customers that authorised.
 	Signed []string `json:"signed,omitempty"`
-	// Cancelling says that a cancellation waits for authorisation.
+	// Cancelling means that a cancellation waits for authorisation.
 	Cancelling bool      `json:"cancelling,omitempty"`
 	Return     Return    `json:"return"`
 	Prefers    Approach  `json:"prefers"`
 	Notify     string    `json:"notify,omitempty"`
 	Received   time.Time `json:"received"`
-	// Next is when the bank goes on with it; zero: never.
+	// Next is when the bank continues with the order; zero means never.
 	Next time.Time `json:"next,omitzero"`
 }
 
@@ -81,7 +83,7 @@ func (o *Order) Belongs() string { return o.Party + " " + o.RequestID }
 // Due implements [ledger.Document].
 func (o *Order) Due() time.Time { return o.Next }
 
-// Final says that the status stays.
+// Final reports whether the status can no longer change.
 func (o *Order) Final() bool {
 	switch o.Status {
 	case "RJCT", "CANC", "ACSC", "ACCC", "PART":
@@ -90,15 +92,15 @@ func (o *Order) Final() bool {
 	return false
 }
 
-// waits says that customers have still to authorise.
+// waits reports whether customers still have to authorise the order.
 func (o *Order) waits() bool {
 	return (o.Status == "RCVD" || o.Status == "PATC") && !o.Next.IsZero()
 }
 
-// Path is where the order is under the address of the API.
+// Path returns the path of the order under the address of the API.
 func (o *Order) Path() string { return "/v1/" + o.Service + "/" + o.Product + "/" + o.ID }
 
-// Total is the sum of the lines, of one occurrence, in minor units.
+// Total returns the sum of the lines of one occurrence, in minor units.
 func (o *Order) Total() int64 {
 	var sum int64
 	for _, line := range o.Lines {
@@ -112,7 +114,7 @@ func (o *Order) finish(status, reason string) {
 	o.Status, o.Reason, o.Next, o.Cancelling = status, reason, time.Time{}, false
 }
 
-// Reported is the status that the bank tells.
+// Reported returns the status that the bank reports to third parties.
 func (b *Bank) Reported(o *Order) string {
 	if b.Profile.AcceptedIsLast && (o.Status == "ACSC" || o.Status == "ACCC") {
 		return "ACSP"

@@ -19,7 +19,7 @@ func (b *Bank) Order(ctx context.Context, c Caller, id string) (*Order, error) {
 	return o, err
 }
 
-// Content is the order as it came, with what the bank knows now.
+// Content returns the order as it was received, with the fields that the bank has added.
 func (b *Bank) Content(o *Order) (map[string]any, error) {
 	var content map[string]any
 	if err := json.Unmarshal(o.Body, &content); err != nil {
@@ -32,7 +32,7 @@ func (b *Bank) Content(o *Order) (map[string]any, error) {
 	return content, nil
 }
 
-// Cancel cancels an order, or says that its customer has to authorise that.
+// Cancel cancels an order, or reports that its customer must authorise the cancellation.
 func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (*Order, bool, error) {
 	var (
 		o        *Order
@@ -59,10 +59,10 @@ func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (*Order, bool, e
 	return o, needsSCA, err
 }
 
-// cancelled ends an order. Money that is under way stays where it was.
+// cancelled ends an order. Money that is still pending stays in the account that pays.
 func (b *Bank) cancelled(tx *ledger.Tx, o *Order) error {
 	if o.Final() {
-		return nil // it was executed before the customer had authorised
+		return nil // the order was executed before the customer authorised the cancellation
 	}
 	for i, line := range o.Lines {
 		if !line.Entered || o.Schedule != nil {

@@ -8,7 +8,7 @@ import (
 // Approach is a way in which a customer authorises.
 type Approach string
 
-// The SCA approaches of the standard; OAuth is a kind of redirect to it.
+// The SCA approaches of the standard; OAuth is a variant of its redirect approach.
 const (
 	Redirect  Approach = "redirect"
 	OAuth     Approach = "oauth"
@@ -23,7 +23,7 @@ const (
 	Periodic = "periodic-payments"
 )
 
-// Payment products of the standard that the bank knows.
+// The payment products of the standard that the bank supports.
 const (
 	SEPA    = "sepa-credit-transfers"
 	Instant = "instant-sepa-credit-transfers"
@@ -37,40 +37,40 @@ const (
 	Refused  = "refused"
 )
 
-// How an authorised order is cancelled.
+// The ways in which an authorised order is cancelled.
 const (
 	NoCancellation     = "none"
 	DirectCancellation = "direct"
 	SCACancellation    = "sca"
 )
 
-// Profile is how one bank differs from others.
+// Profile has the features in which one bank differs from others.
 type Profile struct {
-	// Name is the bank's part of paths and of file names.
+	// Name is the bank's name in paths and in file names.
 	Name string
-	// Shows is what it is for, in a sentence.
+	// Shows describes the purpose of the bank, in a sentence.
 	Shows string
 
 	SCA          []Approach
 	Explicit     bool
 	Confirmation bool
-	// Codes is how many codes the embedded approach asks for.
+	// Codes is the number of codes that the embedded approach asks for.
 	Codes int
-	// Signatories is how many customers have to authorise.
+	// Signatories is the number of customers that must authorise.
 	Signatories   int
 	DebtorAccount string
 	LinkLife      time.Duration
 	Life          time.Duration
 	CallsADay     int
 	WantsPSU      bool
-	// TwoPasswords says that customers have two passwords for third parties, and
-	// EncryptsPasswords that these have to be encrypted.
+	// TwoPasswords means that customers have two passwords for third parties, and
+	// EncryptsPasswords that third parties must encrypt passwords.
 	TwoPasswords, EncryptsPasswords bool
-	// AcceptedIsLast says that ACSP is the best status reported.
+	// AcceptedIsLast means that the bank reports no status better than ACSP.
 	AcceptedIsLast bool
 	Minor          int
 	Signed         bool
-	// Problems says that errors are told as RFC 7807 has it.
+	// Problems means that errors have the form of RFC 7807.
 	Problems   bool
 	Idempotent bool
 
@@ -89,12 +89,12 @@ type Profile struct {
 	DeltaList       bool
 	EntryReference  bool
 	Download        bool
-	// Formats are those in which reports can be had, besides JSON: camt and mt940. Downloads
-	// are in the first.
+	// Formats are the formats of reports besides JSON: camt and mt940. Downloads have the first
+	// format.
 	Formats        []string
 	CardAccounts   bool
 	TransactionIDs bool
-	// Rewords says that a transaction has another text and another value date once it is
+	// Rewords means that a transaction gets another text and another value date when it is
 	// booked.
 	Rewords  bool
 	PageSize int
@@ -108,7 +108,7 @@ const (
 	AllPSD2   = "all-psd2"
 )
 
-// usual is a bank that can do everything the standard has, by redirect.
+// usual returns a bank with redirect and all features of the standard.
 func usual(name, shows string, change func(*Profile)) Profile {
 	p := Profile{
 		Name: name, Shows: shows,
@@ -126,7 +126,7 @@ func usual(name, shows string, change func(*Profile)) Profile {
 	return p
 }
 
-// Profiles are the banks there are. Their order numbers them, so that a new one comes last.
+// Profiles lists all banks. Their order numbers them, so a new bank must come last.
 func Profiles() []Profile {
 	return []Profile{
 		usual("redirect", "Redirect to the bank's page, authorisation started by the order itself.", func(*Profile) {}),
@@ -174,12 +174,12 @@ func ProfileNamed(name string) (Profile, bool) {
 	return all[i], true
 }
 
-// Number is the place of a profile among all, from one.
+// Number returns the place of a profile in the list, from one.
 func (p Profile) Number() int {
 	return 1 + slices.IndexFunc(Profiles(), func(other Profile) bool { return other.Name == p.Name })
 }
 
-// Approach chooses by what the third party prefers, of what the bank has.
+// Approach chooses one of the bank's approaches by the preferences of the third party.
 func (p Profile) Approach(prefers Preferences) Approach {
 	has := func(a Approach) bool { return slices.Contains(p.SCA, a) }
 	switch {

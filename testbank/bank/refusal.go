@@ -2,12 +2,12 @@ package bank
 
 import "fmt"
 
-// Refusal is an answer that says no, with a code of the standard.
+// Refusal is a negative answer, with a code of the standard.
 type Refusal struct {
-	// Status is that of HTTP.
+	// Status is the HTTP status.
 	Status int
 	Code   string
-	// Path is the member or header that is wrong, where one is.
+	// Path is the wrong member or header, if there is one.
 	Path string
 	Text string
 }
@@ -19,15 +19,15 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%d %s: %s: %s", r.Status, r.Code, r.Path, r.Text)
 }
 
-// Refuse makes a refusal with the status that belongs to its code.
+// Refuse makes a refusal with the status that belongs to the code.
 func Refuse(code, path, text string) *Refusal {
 	return &Refusal{Status: codeStatus[code], Code: code, Path: path, Text: text}
 }
 
-// wrongFormat refuses what is missing or cannot be read.
+// wrongFormat refuses a value that is missing or cannot be read.
 func wrongFormat(path, text string) *Refusal { return Refuse("FORMAT_ERROR", path, text) }
 
-// rule is a reason to refuse, and whether it holds.
+// rule is a reason to refuse, and whether it applies.
 type rule struct {
 	broken  bool
 	refusal *Refusal
@@ -43,8 +43,8 @@ func firstBroken(rules ...rule) error {
 	return nil
 }
 
-// codeStatus has every code of the standard (1.3.11, section 14.11) with its status;
-// where the standard has several, the one that this bank uses.
+// codeStatus has the status of every code of the standard (1.3.11, section 14.11); if the
+// standard has several statuses for a code, it has the one that this bank uses.
 var codeStatus = map[string]int{
 	"FORMAT_ERROR": 400, "PARAMETER_NOT_CONSISTENT": 400, "PARAMETER_NOT_SUPPORTED": 400, "SERVICE_INVALID": 405, "SERVICE_BLOCKED": 403,
 	"RESOURCE_UNKNOWN": 404, "RESOURCE_EXPIRED": 403, "RESOURCE_BLOCKED": 400, "TIMESTAMP_INVALID": 400, "PERIOD_INVALID": 400,

@@ -12,7 +12,7 @@ import (
 // executionStart is when the orders of a day are executed, in UTC.
 const executionStart = 6 * time.Hour
 
-// putOrder stores an order, and has its third party told.
+// putOrder stores an order, and notifies its third party.
 func (b *Bank) putOrder(tx *ledger.Tx, o *Order) error {
 	if o.Notify != "" {
 		b.note(tx, Note{To: o.Notify, PaymentID: o.ID, Status: b.Reported(o)})
@@ -20,7 +20,7 @@ func (b *Bank) putOrder(tx *ledger.Tx, o *Order) error {
 	return tx.Put(o)
 }
 
-// accept goes on with an order that its customers have authorised.
+// accept continues with an order that its customers have authorised.
 func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
 	manner := mannerOf(o)
 	switch {
@@ -41,7 +41,7 @@ func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.execute(tx, o, at)
 }
 
-// execute enters the movements of an order; the money is booked when it is settled.
+// execute enters the movements of an order; the money is booked at settlement.
 func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	if reason := mannerOf(o).Reason; reason != "" {
 		o.finish("RJCT", reason)
@@ -62,8 +62,8 @@ func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// enter makes the movements of the lines that are not refused. It returns the reason
-// when none can be made.
+// enter makes the movements of the lines that are not refused. It returns the reason when it
+// cannot make any.
 func (b *Bank) enter(tx *ledger.Tx, o *Order, at time.Time) (string, error) {
 	payer, err := tx.AccountByNumber(o.Debtor)
 	if err != nil {
@@ -116,14 +116,14 @@ func enterLine(tx *ledger.Tx, o *Order, i int, payer ledger.Account, at time.Tim
 	})
 }
 
-// cause names the movement of a line, for one execution of the order.
+// cause returns the cause of the movement of a line, for one execution of the order.
 func (o *Order) cause(line int) string {
 	return fmt.Sprintf("%s%d:%d", o.causes(), o.Occurrences, line)
 }
 
 func (o *Order) causes() string { return "order:" + o.ID + ":" }
 
-// settle books what was entered, and ends the order.
+// settle books the entered movements, and ends the order.
 func (b *Bank) settle(tx *ledger.Tx, o *Order, at time.Time) error {
 	if err := post(tx, o, at); err != nil {
 		return err
@@ -149,8 +149,8 @@ func post(tx *ledger.Tx, o *Order, at time.Time) error {
 	return nil
 }
 
-// settledStatus is PART when lines were refused, ACCC when all creditors have their
-// accounts here, and ACSC otherwise.
+// settledStatus returns PART when lines were refused, ACCC when all creditors have their
+// accounts at this bank, and ACSC otherwise.
 func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 	here := true
 	for _, line := range o.Lines {
@@ -169,7 +169,7 @@ func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 	return "ACSC", nil
 }
 
-// occur executes a periodic order once, and waits for the next day, or ends it. An
+// occur executes a periodic order once, and then waits for the next day or ends the order. An
 // occurrence without funds is left out.
 func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	reason := mannerOf(o).Reason
@@ -197,8 +197,8 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// checkOrders holds orders against the books: what is final is booked once per line
-// and occurrence, and what was refused is not booked at all.
+// checkOrders checks orders against the books: a final order is booked once per line and
+// occurrence, and a refused order is not booked at all.
 func checkOrders(tx *ledger.Tx) ([]string, error) {
 	orders, err := ledger.List[Order](tx, orderKind, "")
 	if err != nil {
@@ -219,7 +219,7 @@ func checkOrders(tx *ledger.Tx) ([]string, error) {
 	return wrong, nil
 }
 
-// booked is how many movements an order is to have, and how much they move.
+// booked returns how many movements an order must have, and their sum.
 func (o *Order) booked() (int64, int64) {
 	var (
 		count  int64

@@ -19,15 +19,15 @@ type Reading struct {
 	Caller
 	// Consent is the Consent-ID.
 	Consent string
-	// Call is what counts as the same call: the path without numbers.
+	// Call identifies calls that count as the same call: it is the path without ids.
 	Call string
-	// Kind is that of the accounts, cash or card.
+	// Kind is the kind of the accounts, cash or card.
 	Kind string
-	// Account is the id of one; empty: the list.
+	// Account is the id of an account; empty means the list of accounts.
 	Account string
 }
 
-// Visible is an account with what the consent shows of it.
+// Visible is an account with the parts that the consent shows.
 type Visible struct {
 	ledger.Account
 	Balances, Transactions, Owner bool
@@ -59,7 +59,7 @@ func (c *Consent) visible(a ledger.Account) Visible {
 	return Visible{a, slices.Contains(c.Balances, a.ID), slices.Contains(c.Transactions, a.ID), c.owners()}
 }
 
-// One reads an account. It is refused where the consent is not for what is read of it.
+// One reads an account. It refuses an account whose requested parts the consent does not cover.
 func (b *Bank) One(ctx context.Context, r Reading, needs func(Visible) bool) (Visible, error) {
 	var v Visible
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -113,8 +113,8 @@ func (b *Bank) access(tx *ledger.Tx, r Reading) (*Consent, error) {
 	return c, tx.Put(c)
 }
 
-// count counts the calls of a day for which the customer was not there; of a consent
-// for one access all calls, for ever.
+// count counts the calls of a day without the customer; for a consent for one access it counts
+// all calls, without a time limit.
 func (b *Bank) count(tx *ledger.Tx, r Reading, c *Consent, today string) error {
 	period, limit := today, min(c.Frequency, b.Profile.CallsADay)
 	switch {
@@ -136,31 +136,32 @@ func (b *Bank) count(tx *ledger.Tx, r Reading, c *Consent, today string) error {
 	return tx.SetCounter(name, made+1)
 }
 
-// Query selects transactions, as the standard has it. Empty members were not given.
+// Query selects transactions, with the parameters of the standard. An empty member means that
+// the parameter was not given.
 type Query struct {
 	BookingStatus      string
 	From, To           string
 	EntryReferenceFrom string
 	Delta              bool
-	// Cursor is the next page of a report; it brings the rest of the query along.
+	// Cursor selects the next page of a report; the cursor contains the rest of the query.
 	Cursor string
-	// Whole wants all that the cursor begins, on one page.
+	// Whole asks for the cursor's page and all later ones as one page.
 	Whole bool
 }
 
 // Report is a page of transactions.
 type Report struct {
 	Account Visible
-	// Booked and Pending are asked for, whether there are any or not.
+	// Booked and Pending mean that these entries were asked for, even if the account has none.
 	Booked, Pending bool
 	Entries         []ledger.Entry
 	// Next is the cursor of the next page, or empty.
 	Next string
-	// All is the cursor of this page and all that follow.
+	// All is the cursor that selects this page and all later ones.
 	All string
 }
 
-// BookingStatus is what the report was asked for.
+// BookingStatus returns the booking status that the report was asked for.
 func (r Report) BookingStatus() string {
 	switch {
 	case !r.Pending:
@@ -171,8 +172,8 @@ func (r Report) BookingStatus() string {
 	return "both"
 }
 
-// Transactions reads a page. All pages of a report show the account as it was when the
-// first one was read, whatever is booked meanwhile.
+// Transactions reads a page. All pages of a report show the account as it was when the first
+// page was read, even if entries are booked in between.
 func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, error) {
 	window, err := b.window(q, r)
 	if err != nil {
@@ -201,10 +202,10 @@ func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, er
 	return report, err
 }
 
-// wholeReport is more than any account has.
+// wholeReport is a page size that is larger than any account.
 const wholeReport = 10_000_000
 
-// fill reads a page, and one entry more in order to know whether another page follows.
+// fill reads a page, and one more entry in order to find out whether another page follows.
 func (r *Report) fill(tx *ledger.Tx, w ledger.Window, size int) error {
 	w.Limit = size + 1
 	var err error
@@ -256,7 +257,7 @@ func (b *Bank) Transaction(ctx context.Context, r Reading, id string) (ledger.En
 	return found[0], nil
 }
 
-// window reads a query, or refuses it.
+// window converts a query to a window of the ledger, or refuses it.
 func (b *Bank) window(q Query, r Reading) (ledger.Window, error) {
 	if q.Cursor != "" {
 		var w ledger.Window
@@ -299,7 +300,7 @@ func (b *Bank) checkPeriod(q Query) error {
 	)
 }
 
-// begins fixes what a report shows, and from where a delta goes on.
+// begins fixes the content of a report, and the point from which a later delta report continues.
 func (b *Bank) begins(tx *ledger.Tx, r Reading, q Query, w *ledger.Window) error {
 	var err error
 	if w.AsOf, err = tx.Changes(); err != nil {

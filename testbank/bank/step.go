@@ -10,9 +10,9 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Step is what the third party brings to an authorisation.
+// Step is the data that a third party sends to an authorisation.
 type Step struct {
-	// PSU is that of the header.
+	// PSU is the PSU-ID of the header.
 	PSU          string
 	Password     string
 	Second       string
@@ -26,7 +26,7 @@ type Method struct {
 	ID, Type, Name, Explanation string
 }
 
-// Methods are those of every customer.
+// Methods lists the methods, which are the same for all customers.
 func Methods() []Method {
 	return []Method{
 		{"sms", "SMS_OTP", "Text message to +49 151 ••• 28", "A code comes to the telephone."},
@@ -45,7 +45,7 @@ func MethodByID(id string) (Method, bool) {
 	return all[i], true
 }
 
-// maxWrong is how many wrong passwords and codes end an authorisation.
+// maxWrong is the number of wrong passwords and codes that ends an authorisation.
 const maxWrong = 3
 
 func (b *Bank) readStep(c Caller, body []byte) (Step, error) {
@@ -73,7 +73,8 @@ func (b *Bank) readStep(c Caller, body []byte) (Step, error) {
 	return Step{PSU: c.PSU, Password: first, Second: second, Method: read.Method, Code: read.Code, Confirmation: read.Confirmation}, err
 }
 
-// password is one of two members, in plain text. The bank takes the one or the other.
+// password returns the password of one of two members, in plain text. The bank accepts only one
+// of the two members.
 func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	switch {
 	case plain == "" && encrypted == "":
@@ -96,8 +97,8 @@ func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	return string(opened), nil
 }
 
-// Update brings an authorisation a step on. A step that is wrong is refused, and may
-// end the authorisation.
+// Update moves an authorisation forward by a step. A wrong step is refused, and may end the
+// authorisation.
 func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body []byte) (*Authorisation, error) {
 	step, err := b.readStep(c, body)
 	if err != nil {
@@ -116,8 +117,8 @@ func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body 
 	return a, errors.Join(err, refusal)
 }
 
-// steps are those that an authorisation takes, each from some states only. The first
-// one whose value was brought is taken.
+// steps are the steps of an authorisation, each allowed in some states only. The bank takes the
+// first step whose value was sent.
 var steps = []struct {
 	brought func(Step) bool
 	from    []string
@@ -131,7 +132,7 @@ var steps = []struct {
 	{func(s Step) bool { return s.PSU != "" }, []string{"received"}, (*Bank).identify},
 }
 
-// step takes a step. What it refuses is on record all the same: wrong codes count.
+// step does a step. The effects of a refused step are stored too: wrong codes count.
 func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	var (
 		refusal error
@@ -205,7 +206,7 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 	}
 	a.CodesEntered++
 	if a.CodesEntered < b.Profile.Codes {
-		// Each further code comes another way: the picture follows the message.
+		// Each further code uses another method: the picture follows the message.
 		a.Status, a.Method = "started", Methods()[a.CodesEntered%len(Methods())].ID
 		return nil, nil
 	}
@@ -222,7 +223,7 @@ func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	return nil, b.finalise(tx, a)
 }
 
-// wrong counts, and ends an authorisation when it is enough.
+// wrong counts a wrong password or code, and ends the authorisation when the limit is reached.
 func (b *Bank) wrong(tx *ledger.Tx, a *Authorisation, path, text string) (error, error) {
 	a.Wrong++
 	if a.Wrong >= maxWrong {

@@ -19,13 +19,13 @@ type Summary struct {
 	Amount    string `json:"amount"`
 	Status    string `json:"status"`
 	Reason    string `json:"reason,omitempty"`
-	// Booked counts movements of money, each line and occurrence being one; Moved is
-	// their sum, in euros.
+	// Booked counts movements of money, one for each line and occurrence; Moved is their sum, in
+	// euros.
 	Booked int64  `json:"booked"`
 	Moved  string `json:"moved"`
 }
 
-// Orders lists all orders, with what the books have of them.
+// Orders lists all orders, with their movements in the books.
 func (b *Bank) Orders(ctx context.Context) ([]Summary, error) {
 	list := []Summary{}
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -58,7 +58,7 @@ func (b *Bank) Consents(ctx context.Context) ([]*Consent, error) {
 	return list, err
 }
 
-// OpenAuthorisations lists those that wait for a customer.
+// OpenAuthorisations lists the authorisations that wait for a customer.
 func (b *Bank) OpenAuthorisations(ctx context.Context) ([]*Authorisation, error) {
 	list := []*Authorisation{}
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -73,33 +73,33 @@ func (b *Bank) OpenAuthorisations(ctx context.Context) ([]*Authorisation, error)
 	return list, err
 }
 
-// TicketOf is what opens the page of an authorisation.
+// TicketOf returns the ticket that opens the page of an authorisation.
 func (b *Bank) TicketOf(ctx context.Context, id string) (string, error) {
 	var a Authorisation
 	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(authorisationKind, id, &a) })
 	return a.Ticket(), err
 }
 
-// Filling is what a tester wants booked on an account.
+// Filling describes bookings that a tester wants on an account.
 type Filling struct {
-	// Count is how many bookings, Amount what each moves to the account, or from it
-	// when it begins with a minus, in euros.
+	// Count is the number of bookings, and Amount the amount of each in euros; with a minus the
+	// money leaves the account.
 	Count  int    `json:"count"`
 	Amount string `json:"amount"`
-	// Text is that of each; with Number it ends in the number of the booking.
+	// Text is the text of each booking; with Number it ends in the number of the booking.
 	Text    string `json:"text"`
 	Number  bool   `json:"number"`
 	Pending bool   `json:"pending"`
-	// DaysAgo is how many days before today it is booked.
+	// DaysAgo is the number of days before today on which it is booked.
 	DaysAgo int `json:"days_ago"`
 }
 
 const maxFilling = 100_000
 
-// fillCause begins the causes of what a tester books.
+// fillCause begins the causes of a tester's bookings.
 const fillCause = "fill:"
 
-// Fill books on an account, against the bank's own.
+// Fill makes bookings on an account, against the bank's own account.
 func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
 	amount, err := parseAmount(Amount{currency, strings.TrimPrefix(f.Amount, "-")}, "amount")
 	if err != nil {
@@ -144,8 +144,8 @@ func (b *Bank) fillOne(tx *ledger.Tx, account ledger.Account, f Filling, amount,
 	return tx.Post(m.Cause, m.Day)
 }
 
-// BookPending books the pending entries of an account that a tester made, and counts
-// them. Those of orders are booked when they settle.
+// BookPending books the pending entries of an account that a tester made, and returns their
+// number. Pending entries of orders are booked when the orders settle.
 func (b *Bank) BookPending(ctx context.Context, account string) (int, error) {
 	var causes []string
 	err := b.update(ctx, func(tx *ledger.Tx) error {

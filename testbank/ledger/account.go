@@ -8,7 +8,8 @@ const (
 	Cash = "cash"
 	// Card is the account of a customer's credit card.
 	Card = "card"
-	// Own is the bank's: where money comes from and goes to at other banks.
+	// Own is the kind of the bank's own accounts, which pay and receive the money of other
+	// banks.
 	Own = "own"
 )
 
@@ -24,7 +25,7 @@ type Account struct {
 	Currency string `json:"currency"`
 	// Overdraft is how far the balance may go below zero.
 	Overdraft int64 `json:"overdraft"`
-	// Booked is the balance of booked entries, Expected that of all.
+	// Booked is the balance of the booked entries, and Expected the balance of all entries.
 	Booked   int64 `json:"booked"`
 	Expected int64 `json:"expected"`
 }
@@ -35,7 +36,7 @@ func (a *Account) fields() []any {
 	return []any{&a.ID, &a.Number, &a.Kind, &a.Customer, &a.Owner, &a.Name, &a.Currency, &a.Overdraft, &a.Booked, &a.Expected}
 }
 
-// AddAccount opens an account without money. One that is there stays as it is.
+// AddAccount opens an account without money. An account that exists stays as it is.
 func (t *Tx) AddAccount(a Account) error {
 	return t.exec("open an account", `INSERT INTO account (id, number, kind, customer, owner, name, currency, overdraft)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, a.ID, a.Number, a.Kind, a.Customer, a.Owner, a.Name, a.Currency, a.Overdraft)
@@ -55,7 +56,7 @@ func (t *Tx) AccountByNumber(number string) (Account, error) {
 	return a, err
 }
 
-// Accounts lists the accounts of a customer, or all when it is empty.
+// Accounts lists the accounts of a customer, or all accounts when customer is empty.
 func (t *Tx) Accounts(customer string) ([]Account, error) {
 	var all []Account
 	err := t.each("list accounts", `SELECT `+accountColumns+` FROM account WHERE ? = '' OR customer = ? ORDER BY id`, []any{customer, customer},

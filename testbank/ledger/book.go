@@ -14,27 +14,27 @@ import (
 //go:embed schema.sql
 var schema string
 
-// ErrNotFound is returned where there is no such account or document.
+// ErrNotFound is the error for an account or document that does not exist.
 var ErrNotFound = errors.New("there is none")
 
 // Book is an open database file.
 type Book struct{ db *sql.DB }
 
-// Tx is a transaction. It must not be used after the function that got it.
+// Tx is a transaction. It must not be used after the function that received it has returned.
 type Tx struct {
 	ctx context.Context
 	tx  *sql.Tx
-	// after is what waits for the commit.
+	// after are the functions to call after the commit.
 	after []func()
 }
 
-// AfterCommit has f called when the transaction is on disk.
+// AfterCommit calls f when the transaction is on disk.
 func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
 
-// Open opens a file, or makes it.
+// Open opens a file, and makes it if it does not exist.
 func Open(ctx context.Context, path string) (*Book, error) {
 	pragmas := url.Values{
-		// FULL waits for the disk at each commit: what was answered is never lost.
+		// FULL waits for the disk at each commit, so that no answered change is ever lost.
 		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "busy_timeout(10000)"},
 		"_txlock": {"immediate"},
 	}
@@ -42,7 +42,7 @@ func Open(ctx context.Context, path string) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	db.SetMaxOpenConns(1) // one after the other: a bank is not to be fast, but right
+	db.SetMaxOpenConns(1) // one connection at a time: the bank must be right, and need not be fast
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the tables in %s: %w", path, err), db.Close())
 	}
@@ -71,7 +71,7 @@ func (b *Book) Update(ctx context.Context, f func(*Tx) error) error {
 	return nil
 }
 
-// rollback undoes a transaction; one that the context has ended is undone already.
+// rollback undoes a transaction; a transaction whose context has ended is undone already.
 func rollback(tx *sql.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("undo a transaction: %w", err)
@@ -86,7 +86,7 @@ func (t *Tx) exec(what, query string, args ...any) error {
 	return nil
 }
 
-// row reads one row, and answers with ErrNotFound when there is none.
+// row reads one row, and returns ErrNotFound when there is none.
 func (t *Tx) row(what, query string, args, into []any) error {
 	err := t.tx.QueryRowContext(t.ctx, query, args...).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -2,7 +2,7 @@ package ledger
 
 import "errors"
 
-// Counter is a number kept under a name; zero when it was never set.
+// Counter returns the number stored under a name; zero when it was never set.
 func (t *Tx) Counter(name string) (int64, error) {
 	var value int64
 	err := t.row("read a counter", `SELECT value FROM counter WHERE name = ?`, []any{name}, []any{&value})
@@ -12,7 +12,7 @@ func (t *Tx) Counter(name string) (int64, error) {
 	return value, err
 }
 
-// SetCounter keeps a number under a name.
+// SetCounter stores a number under a name.
 func (t *Tx) SetCounter(name string, value int64) error {
 	return t.exec("write a counter", `INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
 }

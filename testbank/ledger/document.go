@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Document is anything that a bank keeps besides money. Kinds are those of the
-// package that uses them.
+// Document is anything that a bank stores besides money. The package that uses a kind defines
+// it.
 type Document interface {
 	// Key is the kind and the id.
 	Key() (kind, id string)
-	// Belongs is what it is listed under.
+	// Belongs returns the owner under which the document is listed.
 	Belongs() string
-	// Due is when the bank has to look at it next; zero: never.
+	// Due returns when the bank must next look at the document; zero means never.
 	Due() time.Time
 }
 
@@ -31,7 +31,7 @@ func (t *Tx) Put(d Document) error {
 		kind, id, d.Belongs(), due, string(body))
 }
 
-// Get reads a document into d, or answers with ErrNotFound.
+// Get reads a document into d, or returns ErrNotFound.
 func (t *Tx) Get(kind, id string, d Document) error {
 	var body string
 	if err := t.row("read "+kind+" "+id, `SELECT body FROM document WHERE kind = ? AND id = ?`, []any{kind, id}, []any{&body}); err != nil {
@@ -40,7 +40,7 @@ func (t *Tx) Get(kind, id string, d Document) error {
 	return decode(body, d)
 }
 
-// Delete forgets a document.
+// Delete deletes a document.
 func (t *Tx) Delete(kind, id string) error {
 	return t.exec("delete "+kind, `DELETE FROM document WHERE kind = ? AND id = ?`, kind, id)
 }
@@ -51,13 +51,13 @@ type kept[D any] interface {
 	Document
 }
 
-// List reads the documents of a kind, by id; those that belong to one owner, or all
-// when the owner is empty.
+// List reads the documents of a kind, by id: the documents of one owner, or all when the owner
+// is empty.
 func List[D any, P kept[D]](t *Tx, kind, owner string) ([]P, error) {
 	return list[D, P](t, kind, `SELECT body FROM document WHERE kind = ? AND (? = '' OR owner = ?) ORDER BY id`, kind, owner, owner)
 }
 
-// ListDue reads those documents of a kind that the bank has to look at again.
+// ListDue reads the documents of a kind that have a due time.
 func ListDue[D any, P kept[D]](t *Tx, kind string) ([]P, error) {
 	return list[D, P](t, kind, `SELECT body FROM document WHERE kind = ? AND due IS NOT NULL ORDER BY due, id`, kind)
 }
@@ -76,8 +76,8 @@ func list[D any, P kept[D]](t *Tx, kind, query string, args ...any) ([]P, error)
 	return all, err
 }
 
-// NextDue is the document that is due first, at or before an instant; ErrNotFound
-// when none is.
+// NextDue returns the document that is due first, at or before an instant; ErrNotFound when none
+// is.
 func (t *Tx) NextDue(until time.Time) (string, string, time.Time, error) {
 	var (
 		kind string

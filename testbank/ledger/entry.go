@@ -14,24 +14,26 @@ type Entry struct {
 	OtherNumber string
 	Text        string
 	Reference   string
-	// Entered and Booked are days, YYYY-MM-DD; Booked is empty while pending.
+	// Entered and Booked are days, YYYY-MM-DD; Booked is empty while the entry is pending.
 	Entered string
 	Booked  string
 }
 
-// Window is the part of a statement that is wanted. Its days are YYYY-MM-DD.
+// Window selects a part of a statement. Its days are YYYY-MM-DD.
 type Window struct {
 	Account string
-	// AsOf is the change up to which the reader sees: later entries are not there,
-	// and what was booked later is still pending.
+	// AsOf is the change up to which the reader sees the account: later entries are left out,
+	// and entries booked later are shown as pending.
 	AsOf int64
-	// Booked and Pending select by what an entry was as of then.
+	// Booked and Pending select entries by their state as of AsOf.
 	Booked, Pending bool
-	// From and To are days, inclusive, of booking or else of entry; empty: no bound.
+	// From and To are days, inclusive, compared with the booking day, or with the day of entry
+	// if there is none; empty means no limit.
 	From, To string
 	// Before leaves out the entry with this id and all newer ones; zero: none.
 	Before int64
-	// After leaves out what did not change after this change; zero: nothing.
+	// After leaves out the entries that did not change after this change; zero leaves out
+	// nothing.
 	After int64
 	Limit int
 }
@@ -70,7 +72,7 @@ func (t *Tx) Entries(w Window) ([]Entry, error) {
 	return entries, err
 }
 
-// ChangeOf is the change that an entry last went through, on an account.
+// ChangeOf returns the last change of an entry on an account.
 func (t *Tx) ChangeOf(account string, id int64) (int64, error) {
 	var change int64
 	err := t.row("find an entry", `SELECT COALESCE(booked_at, entered_at) FROM entry WHERE account = ? AND id = ?`, []any{account, id}, []any{&change})

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// Movement is money that goes from one account to another.
+// Movement is a transfer of money from one account to another.
 type Movement struct {
-	// Cause is what moves it, once: a second movement of the same cause is refused.
+	// Cause identifies the reason of the movement: a second movement with the same cause is
+	// refused.
 	Cause string
 	// From and To are ids of accounts.
 	From, To string
 	// Amount is in minor units, above zero.
 	Amount int64
-	// The parties as each sees the other on its statement.
+	// The parties, with the names and numbers that each sees of the other on its statement.
 	FromName, FromNumber, ToName, ToNumber string
 	Text, Reference                        string
 	Day                                    time.Time
@@ -50,7 +51,7 @@ func (t *Tx) enter(m Movement, change int64, account string, amount int64, other
 	return t.exec("change a balance", `UPDATE account SET expected = expected + ? WHERE id = ?`, amount, account)
 }
 
-// Post books a movement that was entered. One that is booked stays as it is.
+// Post books an entered movement. A movement that is booked stays as it is.
 func (t *Tx) Post(cause string, day time.Time) error {
 	change, err := t.nextChange()
 	if err != nil {
@@ -65,7 +66,7 @@ func (t *Tx) Post(cause string, day time.Time) error {
 	return t.exec("book a movement", `UPDATE entry SET booked = ?, booked_at = ? WHERE `+unbooked, day.Format(dayLayout), change, cause)
 }
 
-// Drop forgets a movement that is not booked.
+// Drop deletes a movement that is not booked.
 func (t *Tx) Drop(cause string) error {
 	const entries = `entry.movement = (SELECT id FROM movement WHERE cause = ?) AND entry.booked IS NULL`
 	err := t.exec("change balances", `UPDATE account SET expected = expected - (SELECT SUM(amount) FROM entry WHERE entry.account = account.id AND `+entries+`)
@@ -79,8 +80,8 @@ func (t *Tx) Drop(cause string) error {
 	return t.exec("drop a movement", `DELETE FROM movement WHERE cause = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.movement = movement.id)`, cause)
 }
 
-// Pending lists the causes, of those that begin with a prefix, whose movements are not
-// booked on an account, oldest first.
+// Pending lists the causes that begin with a prefix and whose movements are not booked on an
+// account, oldest first.
 func (t *Tx) Pending(account, prefix string) ([]string, error) {
 	var causes []string
 	err := t.each("list what is pending", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id
@@ -94,8 +95,8 @@ func (t *Tx) Pending(account, prefix string) ([]string, error) {
 	return causes, err
 }
 
-// Booked counts the movements of causes that begin with a prefix, and adds up what
-// left the accounts.
+// Booked returns the number of movements whose causes begin with a prefix, and the sum that left
+// the accounts.
 func (t *Tx) Booked(prefix string) (int64, int64, error) {
 	var (
 		count  int64
@@ -106,8 +107,7 @@ func (t *Tx) Booked(prefix string) (int64, int64, error) {
 	return count, amount, err
 }
 
-// Check looks whether the books are right: it returns a sentence for each thing
-// that is not.
+// Check checks the books, and returns a sentence for each error.
 func (t *Tx) Check() ([]string, error) {
 	var wrong []string
 	for _, rule := range rules {
@@ -124,7 +124,7 @@ func (t *Tx) Check() ([]string, error) {
 	return wrong, nil
 }
 
-// rules select what breaks them.
+// rules select the rows that break them.
 var rules = []struct{ says, query string }{
 	{"the entries of %s do not add up to zero", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING SUM(e.amount) <> 0`},
 	{"%s has not two entries", `SELECT m.cause FROM movement m LEFT JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING COUNT(e.id) <> 2`},

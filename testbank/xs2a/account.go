@@ -12,7 +12,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// family is what differs between payment accounts and card accounts.
+// family has the differences between payment accounts and card accounts.
 type family struct {
 	kind, path, list, one string
 }
@@ -42,8 +42,8 @@ func accountRoutes() []route {
 	return all
 }
 
-// reading is the request of a third party for account data. A bank of OAuth wants the
-// token of the consent with it.
+// reading converts the request of a third party for account data. A bank with OAuth also
+// requires the token of the consent.
 func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 	reading := bank.Reading{Caller: r.caller, Consent: r.Header.Get("Consent-ID"), Call: f.list + call, Kind: f.kind, Account: r.PathValue("account")}
 	if a.Bank.Profile.SCA[0] != bank.OAuth {
@@ -96,7 +96,7 @@ func (f family) balances(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: map[string]any{f.one: bank.ReferenceTo(v.Account), "balances": a.balancesOf(v)}}, nil
 }
 
-// details is an account as the lists have it.
+// details returns an account in the form of the account lists.
 func (f family) details(a *API, r *request, v bank.Visible) map[string]any {
 	body := map[string]any{
 		"resourceId": v.ID, "currency": v.Currency, "name": v.Name, "product": v.Name, "status": "enabled", "usage": "PRIV",
@@ -162,8 +162,8 @@ func (f family) transactions(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// downloaded answers a link to a long report with the whole of it, in the format that the bank
-// has files in.
+// downloaded answers a link to a long report with the complete report, in the bank's format for
+// files.
 func (f family) downloaded(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
 	if err != nil {
@@ -227,8 +227,8 @@ func (f family) report(a *API, r *request, report bank.Report) map[string]any {
 	return groups
 }
 
-// entry is a line of a statement. A bank without ids says nothing by which two lines
-// could be told apart.
+// entry is a line of a statement. A bank without ids sends nothing that tells two equal lines
+// apart.
 func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	if f.kind == ledger.Card {
 		return a.cardEntry(e)
@@ -258,7 +258,7 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	return body
 }
 
-// reworded is an entry as a bank has it that says something else once it is booked.
+// reworded returns an entry as it looks at a bank that changes the text of booked entries.
 func reworded(e ledger.Entry) ledger.Entry {
 	if e.Booked == "" {
 		e.Text, e.Reference = strings.ToUpper(e.Text), ""

@@ -19,7 +19,7 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// maxBody is more than the largest order of the largest bulk.
+// maxBody is more than the largest bulk needs.
 const maxBody = 1 << 20
 
 // API is the interface of one bank.
@@ -31,33 +31,33 @@ type API struct {
 	Under string
 	// Pages is the address of the bank's pages.
 	Pages string
-	// Metadata is the address of what describes the authorisation server.
+	// Metadata is the address of the metadata of the authorisation server.
 	Metadata string
-	// Authorities are those whose certificates third parties may have.
+	// Authorities are the authorities that may issue the certificates of third parties.
 	Authorities *x509.CertPool
 	// SlowAnswer is how long a slow answer takes.
 	SlowAnswer time.Duration
-	// Clock is the machine's, by which certificates and signatures are judged.
+	// Clock is the machine's clock, by which certificates and signatures are checked.
 	Clock func() time.Time
 	Log   *slog.Logger
 }
 
-// request is a call that passed the checks that all calls pass.
+// request is a call that passed the checks that all calls must pass.
 type request struct {
 	*http.Request
 	caller bank.Caller
 	body   []byte
-	// fault is what the tester wants to happen to the answer.
+	// fault is the fault that the tester injected for the answer.
 	fault bank.Injected
 }
 
-// answer is what a call is answered with.
+// answer is the answer to a call.
 type answer struct {
 	status   int
 	body     any
 	location string
 	approach bank.Approach
-	// notify says that the bank will tell of changes.
+	// notify means that the bank will send notifications of changes.
 	notify bool
 	wire   bank.Wire
 }
@@ -116,7 +116,7 @@ func (a *API) handle(route route) http.Handler {
 	})
 }
 
-// answeredID is the id that the caller gave, or one of ours where it gave none.
+// answeredID returns the request id of the caller, or a new one when the caller gave none.
 func answeredID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-ID"); uuidPattern.MatchString(id) {
 		return id
@@ -127,7 +127,7 @@ func answeredID(r *http.Request) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// meet lets a fault happen that comes before the bank does anything.
+// meet applies a fault that happens before the bank does anything.
 func meet(ctx context.Context, fault bank.Injected) error {
 	switch {
 	case fault.Wire == bank.Gone:
@@ -156,7 +156,8 @@ func wait(ctx context.Context, d time.Duration) error {
 
 var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// check does what comes before any call: who is it, may it, is it well-formed.
+// check does the checks before any call: who calls, whether the caller may, and whether the
+// request is well-formed.
 func (a *API) check(r *http.Request, role eidas.Role) (*request, error) {
 	certificate, err := a.judge(r, role)
 	if err != nil {
@@ -179,7 +180,7 @@ func (a *API) check(r *http.Request, role eidas.Role) (*request, error) {
 	return checked, err
 }
 
-// judge looks at the certificate of the connection.
+// judge checks the certificate of the connection.
 func (a *API) judge(r *http.Request, role eidas.Role) (*x509.Certificate, error) {
 	var certificate *x509.Certificate
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -192,7 +193,7 @@ func (a *API) judge(r *http.Request, role eidas.Role) (*x509.Certificate, error)
 	return certificate, refusalOf(err)
 }
 
-// faultCodes are the codes of the standard for what is wrong with a certificate.
+// faultCodes are the codes of the standard for the faults of a certificate.
 var faultCodes = map[eidas.Fault]string{
 	eidas.Missing: "CERTIFICATE_MISSING", eidas.Expired: "CERTIFICATE_EXPIRED", eidas.Unknown: "CERTIFICATE_INVALID", eidas.NoRole: "ROLE_INVALID",
 }
@@ -221,12 +222,12 @@ func checkForm(r *request) error {
 	return nil
 }
 
-// ofReports reports whether a path is that of reports, which banks have in several formats.
+// ofReports reports whether a path is a path of reports, which banks offer in several formats.
 func ofReports(path string) bool {
 	return strings.HasSuffix(path, "/transactions") || strings.HasSuffix(path, "/download")
 }
 
-// caller reads what the headers say of the customer and of preferences.
+// caller reads the headers about the customer and the preferences.
 func caller(r *http.Request, party string) (bank.Caller, error) {
 	ip := r.Header.Get("PSU-IP-Address")
 	if _, err := netip.ParseAddr(ip); ip != "" && err != nil {

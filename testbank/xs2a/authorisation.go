@@ -6,7 +6,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// authorisationBody is the state of an authorisation as all its answers have it.
+// authorisationBody is the state of an authorisation, which all answers about it contain.
 type authorisationBody struct {
 	Status    string     `json:"scaStatus"`
 	ID        string     `json:"authorisationId,omitempty"`
@@ -52,7 +52,7 @@ func (a *API) authorisationBody(auth *bank.Authorisation) authorisationBody {
 	return body
 }
 
-// subject is what the path of a call names.
+// subject returns the subject that the path of a call names.
 func subject(r *request, kind string) bank.Subject {
 	id := r.PathValue("paymentId")
 	if kind == bank.OfConsent {

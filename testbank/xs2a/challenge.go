@@ -10,7 +10,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// challenge is what the customer needs in order to make a code.
+// challenge is the data that the customer needs to make a code.
 type challenge struct {
 	Image       []byte   `json:"image,omitempty"`
 	Data        []string `json:"data,omitempty"`
@@ -19,7 +19,7 @@ type challenge struct {
 	Information string   `json:"additionalInformation"`
 }
 
-// challengeOf makes the challenge of the method that was chosen.
+// challengeOf makes the challenge of the chosen method.
 func challengeOf(auth *bank.Authorisation) *challenge {
 	c := &challenge{MaxLength: len(bank.Code), Format: "integer"}
 	switch auth.Method {
@@ -38,7 +38,7 @@ const (
 	squareSize = 12
 )
 
-// picture draws a pattern that differs from one authorisation to the next, as PNG.
+// picture draws a pattern that differs between authorisations, as PNG.
 func picture(of string) []byte {
 	bits := sha256.Sum256([]byte(of))
 	img := image.NewPaletted(image.Rect(0, 0, squares*squareSize, squares*squareSize), color.Palette{color.White, color.Black})
@@ -50,7 +50,7 @@ func picture(of string) []byte {
 	}
 	var out bytes.Buffer
 	if err := png.Encode(&out, img); err != nil {
-		panic(err) // a buffer takes all
+		panic(err) // writing to a buffer cannot fail
 	}
 	return out.Bytes()
 }

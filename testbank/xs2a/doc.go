@@ -1,4 +1,4 @@
-// Package xs2a speaks the XS2A API of the Berlin Group, version 1.3, for one bank.
+// Package xs2a implements the XS2A API of the Berlin Group, version 1.3, for one bank.
 //
 // It owns the form of requests and answers: paths, headers, links, bodies, signatures
 // and errors, and the ways in which an answer can go wrong on demand. It does not own a

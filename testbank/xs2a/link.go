@@ -11,11 +11,11 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// links are those of an answer, by the names of the standard.
+// links are the links of an answer, by the names of the standard.
 type links map[string]link
 
-// relativeBefore is the minor version since which the bank's links are absolute. A
-// third party has to take both.
+// relativeBefore is the first minor version in which the bank's links are absolute. A third
+// party must accept both forms.
 const relativeBefore = 5
 
 // at makes a link to a path of the API.
@@ -26,8 +26,8 @@ func (a *API) at(path string) link {
 	return link{a.Base + path}
 }
 
-// start is the link that begins an authorisation, under the name that says what the
-// bank wants to know with it.
+// start returns the link that begins an authorisation, with the name that says which data the
+// bank requires with it.
 func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 	name := "startAuthorisation"
 	switch {
@@ -39,13 +39,13 @@ func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 	return links{name: a.at(path)}
 }
 
-// embeddedLinks name what the third party has to bring next, by the scaStatus.
+// embeddedLinks name the data that the third party must send next, by the scaStatus.
 var embeddedLinks = map[string]string{
 	"received": "updatePsuAuthentication", "psuIdentified": "updatePsuAuthentication", "psuAuthenticated": "selectAuthenticationMethod",
 	"scaMethodSelected": "authoriseTransaction", "started": "authoriseTransaction",
 }
 
-// embeddedLink names what the third party has to bring next.
+// embeddedLink returns the name of the link for the data that the third party must send next.
 func (a *API) embeddedLink(auth *bank.Authorisation) string {
 	name := embeddedLinks[auth.Status]
 	if auth.SecondDue {
@@ -54,7 +54,8 @@ func (a *API) embeddedLink(auth *bank.Authorisation) string {
 	return a.encrypted(name)
 }
 
-// encrypted is the name of a link for a password as the bank wants it.
+// encrypted returns the name of a link for a password, encrypted if the bank requires
+// encryption.
 func (a *API) encrypted(name string) string {
 	if a.Bank.Profile.EncryptsPasswords {
 		return strings.Replace(name, "PsuAuthentication", "EncryptedPsuAuthentication", 1)
@@ -62,7 +63,7 @@ func (a *API) encrypted(name string) string {
 	return name
 }
 
-// next are the links of an authorisation: what can be done with it now.
+// next returns the links of an authorisation: the actions that are possible now.
 func (a *API) next(auth *bank.Authorisation) links {
 	all := links{"scaStatus": a.at(auth.Path())}
 	switch {

@@ -36,14 +36,14 @@ func initiate(service string) endpoint {
 		}
 		body.Links["self"], body.Links["status"] = a.at(order.Path()), a.at(order.Path()+"/status")
 		got := answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, notify: order.Notify != ""}
-		if !taken.Again { // who asks again gets the answer that was lost
+		if !taken.Again { // a repeated request gets the answer that was lost
 			got.wire = bank.MannerOf(order).Wire
 		}
 		return got, nil
 	}
 }
 
-// wantsReturn refuses what would send a customer to a page with no way back.
+// wantsReturn refuses a request that would send a customer to a page without a return address.
 func wantsReturn(a *API, r *request) error {
 	approach := a.Bank.Profile.Approach(r.caller.Prefers)
 	if (approach == bank.Redirect || approach == bank.OAuth) && r.caller.Return.OK == "" {
@@ -64,7 +64,7 @@ func information(service string) endpoint {
 	}
 }
 
-// find reads the order that a path names; every part of the path has to be right.
+// find reads the order that a path names; every part of the path must be right.
 func (a *API) find(r *request, service string) (*bank.Order, error) {
 	order, err := a.Bank.Order(r.Context(), r.caller, r.PathValue("paymentId"))
 	if err == nil && (order.Service != service || order.Product != r.PathValue("product")) {
@@ -73,7 +73,7 @@ func (a *API) find(r *request, service string) (*bank.Order, error) {
 	return order, err
 }
 
-// statusBody answers the question for the status of an order.
+// statusBody answers a request for the status of an order.
 type statusBody struct {
 	Status   string    `json:"transactionStatus"`
 	Funds    *bool     `json:"fundsAvailable,omitempty"`
@@ -81,8 +81,8 @@ type statusBody struct {
 	Messages []message `json:"tppMessages,omitempty"`
 }
 
-// status answers GET …/{paymentId}/status. The reason for a refusal begins the text of
-// a message: the standard has no member for it.
+// status answers GET …/{paymentId}/status. The text of a message begins with the reason for a
+// refusal, because the standard has no member for the reason.
 func status(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		order, err := a.find(r, service)

@@ -23,14 +23,14 @@ import (
 // maxSkew is how far the Date of a signed request may be from the bank's clock.
 const maxSkew = 5 * time.Minute
 
-// signable are the headers that a signature covers where a request has them; the first
-// two it always has (section 12.2 of the guidelines).
+// signable are the headers that a signature must cover when a request has them; every request
+// must have the first two (section 12.2 of the guidelines).
 var signable = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 
 var parameterPattern = regexp.MustCompile(`([a-zA-Z]+)="([^"]*)"`)
 
-// checkSignature verifies the signature of a request, and that it comes from the
-// owner of the connection's certificate.
+// checkSignature verifies the signature of a request, and that it comes from the owner of the
+// connection's certificate.
 func (a *API) checkSignature(r *http.Request, body []byte, connection *x509.Certificate) error {
 	header := r.Header.Get("Signature")
 	if header == "" {
@@ -96,7 +96,7 @@ func checkDigest(header string, body []byte) error {
 	return nil
 }
 
-// checkCovered looks whether the signature covers what it has to.
+// checkCovered checks that the signature covers the required headers.
 func checkCovered(r *http.Request, parameters map[string]string) error {
 	covered := strings.Fields(strings.ToLower(parameters["headers"]))
 	for i, name := range signable {
@@ -107,7 +107,7 @@ func checkCovered(r *http.Request, parameters map[string]string) error {
 	return nil
 }
 
-// namesKey holds a keyId, SN=serial in hex,CA=issuer with %20 for spaces, against a certificate.
+// namesKey compares a keyId, SN=serial in hex,CA=issuer with %20 for spaces, with a certificate.
 func namesKey(keyID string, c *x509.Certificate) bool {
 	serial, issuer, _ := strings.Cut(strings.TrimPrefix(keyID, "SN="), ",CA=")
 	number, ok := new(big.Int).SetString(serial, 16)

@@ -17,7 +17,8 @@ type document struct {
 	content []byte
 }
 
-// statementFormats are the formats of reports besides JSON, by what a caller accepts.
+// statementFormats are the formats of reports besides JSON, by the media type that a caller
+// accepts.
 var statementFormats = []struct {
 	media, name string
 	write       func(statement) []byte
@@ -26,7 +27,7 @@ var statementFormats = []struct {
 	{"text/plain", "mt940", mt940},
 }
 
-// statement is what a report in such a format has: what is booked, the oldest first.
+// statement is the content of a report in such a format: the booked entries, the oldest first.
 type statement struct {
 	account      ledger.Account
 	made         string
@@ -34,13 +35,14 @@ type statement struct {
 	before, then int64
 }
 
-// accepts reports whether a caller takes a media type.
+// accepts reports whether a caller accepts a media type.
 func accepts(r *http.Request, media string) bool {
 	accept := r.Header.Get("Accept")
 	return accept == "" || strings.Contains(accept, media) || strings.Contains(accept, "*/*")
 }
 
-// format is in which format a report is written, nil for JSON, which is all there is for cards.
+// format returns the writer of the format of a report, or nil for JSON, the only format for
+// cards.
 func (f family) format(a *API, r *request) (func(statement) []byte, string, error) {
 	if accepts(r.Request, "json") {
 		return nil, "", nil
@@ -53,7 +55,7 @@ func (f family) format(a *API, r *request) (func(statement) []byte, string, erro
 	return nil, "", bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank does not report in this format")
 }
 
-// written is the answer with a report in a format.
+// written returns the answer with a report in a format.
 func (a *API) written(report bank.Report, write func(statement) []byte, media string) answer {
 	s := statement{account: report.Account.Account, made: a.Bank.Now().Format("2006-01-02T15:04:05"), then: report.Account.Booked}
 	for _, e := range slices.Backward(report.Entries) {
@@ -76,7 +78,7 @@ func (s statement) days() (string, string) {
 	return s.entries[0].Booked, s.made[:10]
 }
 
-// sign is an amount without its sign, and the words for it.
+// sign returns an amount without its sign, and the word for the sign.
 func sign(amount int64, debit, credit string) (string, string) {
 	if amount < 0 {
 		return bank.Decimal(-amount), debit
@@ -122,12 +124,12 @@ func camtEntry(e ledger.Entry) string {
 func escaped(text string) string {
 	var out strings.Builder
 	if err := xml.EscapeText(&out, []byte(text)); err != nil {
-		panic(err) // a builder takes everything
+		panic(err) // writing to a builder cannot fail
 	}
 	return out.String()
 }
 
-// mt940 writes a statement as MT940, with field 86 as German banks have it.
+// mt940 writes a statement as MT940, with field 86 in the German form.
 func mt940(s statement) []byte {
 	var out strings.Builder
 	day := func(text string) string { return strings.ReplaceAll(text, "-", "")[2:] }
@@ -155,7 +157,7 @@ func mt940(s statement) []byte {
 	return []byte(out.String())
 }
 
-// parts cuts a text into parts of so many characters.
+// parts cuts a text into parts of a number of characters.
 func parts(text string, size int) []string {
 	var all []string
 	for part := range slices.Chunk([]rune(text), size) {

@@ -12,7 +12,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// message is an error as the standard first had it.
+// message is an error in the first form of the standard.
 type message struct {
 	Category string `json:"category"`
 	Code     string `json:"code"`
@@ -20,7 +20,7 @@ type message struct {
 	Text     string `json:"text,omitempty"`
 }
 
-// problem is an error as RFC 7807 has it.
+// problem is an error in the form of RFC 7807.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -61,10 +61,10 @@ func writeJSON(w http.ResponseWriter, media string, status int, body any) {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", strconv.Itoa(len(encoded)))
 	w.WriteHeader(status)
-	w.Write(encoded) //nolint:errcheck // the caller is gone
+	w.Write(encoded) //nolint:errcheck // the caller may be gone
 }
 
-// encode writes JSON. Addresses keep their ampersands.
+// encode writes JSON. Ampersands in addresses are not escaped.
 func encode(body any) []byte {
 	if file, is := body.(document); is {
 		return file.content
@@ -78,7 +78,7 @@ func encode(body any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// write answers, well or as a fault wants it.
+// write writes the answer, or a spoilt one if a fault says so.
 func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	if got.location != "" {
 		w.Header().Set("Location", got.location)
@@ -97,7 +97,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	plain(w, got)
 }
 
-// plain answers as usual.
+// plain writes the answer as usual.
 func plain(w http.ResponseWriter, got answer) {
 	if got.body == nil {
 		w.WriteHeader(got.status)
@@ -106,7 +106,7 @@ func plain(w http.ResponseWriter, got answer) {
 	if file, is := got.body.(document); is {
 		w.Header().Set("Content-Type", file.media)
 		w.WriteHeader(got.status)
-		w.Write(file.content) //nolint:errcheck // the caller is gone
+		w.Write(file.content) //nolint:errcheck // the caller may be gone
 		return
 	}
 	writeJSON(w, "application/json", got.status, got.body)
@@ -114,7 +114,7 @@ func plain(w http.ResponseWriter, got answer) {
 
 func approachName(approach bank.Approach) string {
 	if approach == bank.OAuth {
-		approach = bank.Redirect // it is a kind of it, for the standard
+		approach = bank.Redirect // the standard treats OAuth as a redirect
 	}
 	return strings.ToUpper(string(approach))
 }
@@ -125,8 +125,8 @@ const (
 	deepAnswer = 10 << 20
 )
 
-// spoilers answer as faults want it. Those that break the connection panic with what
-// the server takes for that.
+// spoilers write the answers of faults. The ones that break the connection panic with
+// http.ErrAbortHandler.
 var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answer){
 	bank.Slow: func(a *API, w http.ResponseWriter, r *http.Request, got answer) {
 		if wait(r.Context(), a.SlowAnswer) == nil {
@@ -140,7 +140,7 @@ var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answ
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(encoded)))
 		w.WriteHeader(got.status)
-		w.Write(encoded[:len(encoded)/2])     //nolint:errcheck // the caller is gone
+		w.Write(encoded[:len(encoded)/2])     //nolint:errcheck // the caller may be gone
 		http.NewResponseController(w).Flush() //nolint:errcheck // as above
 		panic(http.ErrAbortHandler)
 	},
@@ -162,7 +162,7 @@ var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answ
 	bank.Deep: func(_ *API, w http.ResponseWriter, _ *http.Request, got answer) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(got.status)
-		w.Write(bytes.Repeat([]byte("["), deepAnswer/2)) //nolint:errcheck // the caller is gone
+		w.Write(bytes.Repeat([]byte("["), deepAnswer/2)) //nolint:errcheck // the caller may be gone
 		w.Write(bytes.Repeat([]byte("]"), deepAnswer/2)) //nolint:errcheck // as above
 	},
 	bank.Elsewhere: func(_ *API, w http.ResponseWriter, _ *http.Request, _ answer) {
