@@ -28,11 +28,11 @@ func (promptBank) Profile() connector.Profile {
 }
 
 // Initiate takes every order. The service does not check it while a row is measured.
-func (promptBank) Initiate(_ context.Context, o connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail
+func (promptBank) Initiate(_ context.Context, o connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail, so the method returns an error
 	return payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: o.ReturnURL, CheckAfter: 24 * time.Hour, Raw: "awaiting"}, nil
 }
 
 // Status reports every order as executed.
-func (promptBank) Status(context.Context, connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail
+func (promptBank) Status(context.Context, connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail, so the method returns an error
 	return payment.Report{Status: payment.Settled, Raw: "executed"}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Limit programs write into the schema of the service, with one domain and one application.
+// The domain and the application for which limit programs write into the schema of the service.
 const (
 	bareDomain = 1
 	bareClient = 1
@@ -31,12 +31,12 @@ type statement struct {
 	args []any
 }
 
-// bareWriter writes statements in a transaction, and returns when it is durable.
+// bareWriter writes statements in a transaction, and returns when the transaction is durable.
 type bareWriter interface {
 	write(ctx context.Context, statements []statement) error
 }
 
-// bareWriter makes one for an empty database.
+// bareWriter makes a bareWriter for an empty database.
 func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWriter, error) {
 	db, err := store.Open(ctx, database, store.Options{})
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error
 	return pool, nil
 }
 
-// pipelines has every transaction to itself, in one round trip.
+// pipelines uses a transaction for each unit, in one round trip.
 type pipelines struct{ pool *pgxpool.Pool }
 
 func (w pipelines) write(ctx context.Context, statements []statement) error {
@@ -116,7 +116,7 @@ func (p *place) groups(ctx context.Context, path string) (*groups, error) {
 	}
 	w := &groups{conn: conn, prepared: map[string]*sql.Stmt{}, queue: make(chan *waiting), stop: make(chan struct{})}
 	ended := make(chan struct{})
-	go func() { //nolint:contextcheck // it outlives every request
+	go func() { //nolint:contextcheck // the goroutine outlives every request
 		defer close(ended)
 		w.run()
 	}()
@@ -184,8 +184,8 @@ func (w *groups) together(group []*waiting) error {
 	return err
 }
 
-// withoutNumbers writes parameters in the form that SQLite handles fastest, which works when
-// each occurs once and in order. The service does the same.
+// withoutNumbers writes parameters in the form that SQLite processes fastest, which works when
+// each parameter occurs once and in order. The service does the same.
 func withoutNumbers(text string) string {
 	inOrder, n := true, 0
 	plain := parameter.ReplaceAllStringFunc(text, func(name string) string {

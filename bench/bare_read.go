@@ -50,7 +50,7 @@ func (r pgxReader) each(ctx context.Context, text string, args []any, row func(s
 // sqlReader prepares each query once.
 type sqlReader struct {
 	pool     *sql.DB
-	prepared sync.Map // of string to *sql.Stmt
+	prepared sync.Map // the keys are of type string, the values of type *sql.Stmt
 }
 
 func (r *sqlReader) each(ctx context.Context, text string, args []any, row func(scan func(...any) error) error) (err error) {

@@ -38,17 +38,17 @@ func changes() []row {
 	return all
 }
 
-// changesOf is how many payments are changed in a measurement.
+// changesOf is the number of payments that are changed in a measurement.
 const changesOf = 1500
 
-// change is an act that leaves a payment in another state.
+// change is an act that moves a payment to another state.
 type change struct {
 	name string
 	act
 	state string
 }
 
-// act is a change of payments, and what makes payments ready for it.
+// act is a change of payments, and the steps that prepare payments for the change.
 type act struct {
 	before []step
 	do     step
@@ -65,16 +65,16 @@ func (a act) ready(ctx context.Context, w *instance, payments int) ([]customer, 
 	return ready, nil
 }
 
-// step is something that is done with the payment of a customer at an origin.
+// step is an action with the payment of a customer at an origin.
 type step func(v *customer, ctx context.Context, c *caller, origin string) error
 
-// customer has one payment to make, and the link of its bank once it is validated.
+// customer has one payment to make, and after validation the link of its bank.
 type customer struct {
 	payment int64
 	link    string
 }
 
-// besideLimit has both sides change payments of the same service.
+// besideLimit lets both sides change payments of the same service.
 func (c change) besideLimit(ctx context.Context, p *place, kind string, payments int) (side, side, error) {
 	w, err := p.among(ctx, kind, payments)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *place) changing(w *instance, origin string, c change) side {
 	}
 }
 
-// acting is many clients that do it with new payments of a service, at an origin.
+// acting lets many clients do an act with new payments of a service, at an origin.
 func (p *place) acting(w *instance, origin string, a act, clients int) side {
 	c := newCaller(w.token, clients)
 	return func(ctx context.Context) (measured, error) {
@@ -116,7 +116,7 @@ func (p *place) acting(w *instance, origin string, a act, clients int) side {
 	}
 }
 
-// expect checks that the newest payments, at most a page, are in a state.
+// expect checks that the newest payments, at most one page, are in a state.
 func (w *instance) expect(ctx context.Context, payments int, state string) error {
 	payments = min(payments, listOf)
 	answer, err := newCaller(w.token, 1).call(ctx, http.MethodGet, w.base+"/payments?reverse=true&limit="+number(int64(payments)), nil)
@@ -150,7 +150,7 @@ func (v *customer) validate(ctx context.Context, c *caller, origin string) error
 	return err
 }
 
-// comeBack follows the link of the bank, at whatever origin.
+// comeBack follows the link of the bank, at any origin.
 func (v *customer) comeBack(ctx context.Context, c *caller, origin string) error {
 	_, state, _ := strings.Cut(v.link, "?")
 	leads, err := c.redirect(ctx, origin+"/webauth/callback?"+state)

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/service"
 )
 
-// creations are the rows about creating payments: over HTTP, with authentication and all rules,
-// answered when the payments are durable.
+// creations are the rows about creating payments over HTTP, with authentication and all rules;
+// each is answered when the payment is durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -56,7 +56,7 @@ func createBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 	return p.creating(w.base, w.token, manyClients), p.creating(origin, "", manyClients), nil
 }
 
-// creating has clients create payments, in numbers that make runs equally long for any number
+// creating lets clients create payments, with numbers that make runs equally long for any number
 // of clients.
 func (p *place) creating(base, token string, clients int) side {
 	c := newCaller(token, clients)
@@ -71,7 +71,7 @@ func (p *place) creating(base, token string, clients int) side {
 	}
 }
 
-// leastAnswer is shorter in bytes than any payment that is answered.
+// leastAnswer is shorter, in bytes, than any answer with a payment.
 const leastAnswer = 900
 
 const theBeneficiary = "FR7630006000011234567890189"
@@ -82,7 +82,7 @@ func draftOf(n int) []byte {
 		"beneficiary":{"scheme_name":"iban","identification":"`+theBeneficiary+`","label":"Shop"}}]}`, n, n, n)
 }
 
-// creator is the limit program for creations. It leaves out everything that can be left out.
+// creator is the limit program for creations. It leaves out everything that is not necessary.
 type creator struct {
 	writer bareWriter
 	last   atomic.Int64
@@ -122,8 +122,8 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
 }
 
-// theNumbers are as long as the sealed account numbers of one line, and theBlind as long as
-// their index value.
+// theNumbers has the length of the sealed account numbers of one line, and theBlind the length
+// of their index value.
 var (
 	theNumbers = make([]byte, 129)
 	theBlind   = strings.Repeat("5ED4", 8) + "獛夽矉榴"
@@ -156,7 +156,7 @@ const (
 	countPayment = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, 'payment', $2, 1) ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1`
 )
 
-// answerOf is as large as the service's answer.
+// answerOf returns an answer of the same size as the service's answer.
 func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	in := d.Instructions[0]
 	return map[string]any{
@@ -175,8 +175,9 @@ func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	}
 }
 
-// groupings are the rows about units that share a transaction, against one for
-// each: many at once are to gain by it, and one alone is not to lose.
+// groupings are the rows that compare units that share a transaction with one transaction for
+// each unit: many concurrent units must become faster by it, and a single unit must not become
+// slower.
 func groupings() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

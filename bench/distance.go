@@ -28,7 +28,7 @@ func distances() []row {
 		name    string
 		act     act
 		trips   int
-		clients []int // a bank takes fewer calls at once than a crowd makes
+		clients []int // a bank accepts fewer concurrent calls than a crowd makes
 	}{
 		{"create payment", act{do: (*customer).order}, 3, []int{manyClients, crowd}},
 		{"get payment", act{[]step{(*customer).order}, (*customer).fetchPage}, 2, []int{manyClients, crowd}},
@@ -55,16 +55,16 @@ func distances() []row {
 	return all
 }
 
-// crowd is enough clients that some are served while the others wait for the network. Each client
-// waits for its own answer, so n clients get at most n done in the time of a call. At 4,000 calls a
-// second, a call of 64 clients takes 16 ms. With 6 ms more they reach 0.73 of that rate, whatever
-// the service does.
+// crowd is a number of clients that is large enough to be served while others wait for the
+// network. Each client waits for its own answer, so n clients do at most n acts in the time of
+// one call. At 4,000 calls a second, a call of 64 clients takes 16 ms. With 6 ms more they reach
+// 0.73 of that rate, whatever the service does.
 const crowd = 256
 
-// waitsOf is how many calls one client waits for in a measurement.
+// waitsOf is the number of calls that one client waits for in a measurement.
 const waitsOf = 200
 
-// waiting is how long one client waits for an act.
+// waiting measures how long one client waits for an act.
 func (p *place) waiting(w *instance, a act) side {
 	c := newCaller(w.token, 1)
 	return func(ctx context.Context) (measured, error) {
@@ -153,8 +153,7 @@ func (r relay) write(ctx context.Context) {
 	}
 }
 
-// deliver waits until the message is due and writes it. What fails is noticed by the side
-// that reads.
+// deliver waits until the message is due and writes it. The side that reads notices a failure.
 func (m message) deliver(ctx context.Context) {
 	if early := time.Until(m.due); early > 0 {
 		pause(ctx, early)

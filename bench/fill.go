@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Copies of a row have ids that begin after copiesAfter, which no sequence of a
-// measurement reaches.
+// Copies of a row have ids above copiesAfter, which no sequence reaches during a measurement.
 const copiesAfter = 100_000_000
 
-// copyStep is how many copies are made in a transaction.
+// copyStep is the number of copies made in one transaction.
 const copyStep = 50_000
 
 // numbers are the ids of copies, from $1 to $2, for the statements below.
@@ -31,7 +30,7 @@ func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int,
 		}
 	}
 	if w.kind == sqlite {
-		return nil // which has no statistics unless somebody asks for them, and nobody does
+		return nil // SQLite has no statistics unless a program asks for them, and no program does
 	}
 	return p.settle(ctx, w.database)
 }
@@ -94,7 +93,7 @@ var copyDelivery = []string{
 		`SELECT i, domain_id, webhook_id, i, at, duration, status FROM delivery_attempt CROSS JOIN n WHERE delivery_id = CAST($3 AS BIGINT)`,
 }
 
-// numberIn is the only number that a query of a database gives.
+// numberIn returns the only number in the result of a query.
 func (p *place) numberIn(ctx context.Context, kind, database, text string) (int64, error) {
 	var n int64
 	reader, err := p.bareReader(ctx, kind, database)

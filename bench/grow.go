@@ -5,7 +5,7 @@ import "context"
 // growing measures the service on a database with a multiple of the rows.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
 
-// growths are the rows about ten times as much that is stored.
+// growths are the rows that measure a database with ten times as much data.
 func growths() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -31,7 +31,7 @@ func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, 
 	})
 }
 
-// storedPayments and the others are the numbers of rows before the growth.
+// storedPayments and the constants below are the numbers of rows before the growth.
 const (
 	storedPayments     = 20_000
 	storedTransactions = 100_000
@@ -39,7 +39,7 @@ const (
 	deliveriesOf       = 4000
 )
 
-// amongPayments is a service that has many.
+// amongPayments returns a service with many stored payments.
 func amongPayments(ctx context.Context, p *place, kind string, times int) (*instance, error) {
 	return p.filled(ctx, kind, times*storedPayments)
 }

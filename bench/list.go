@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lists are the rows about pages of payments by what payments have in common, of many
-// and of few on record.
+// lists are the rows about pages of payments that share a property, with many and with few such
+// payments stored.
 func lists() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -60,7 +60,7 @@ func (w *instance) lister(clients int, query string) func(ctx context.Context, n
 	}
 }
 
-// waited returns the median time, in milliseconds, of something that is done again and again.
+// waited returns the median time, in milliseconds, of an action that is repeated.
 func waited(ctx context.Context, times int, do func(ctx context.Context, n int) error) (measured, error) {
 	took, before := make([]float64, times), processorTime()
 	for n := range took {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// load has clients do something, total times in all. Each client does one after the other. load
-// returns how many a second were done. The first error ends it.
+// load lets clients do an action, total times in all. Each client does one action after the
+// other. load returns the number of actions per second. The first error ends the load.
 func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (measured, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -33,7 +33,7 @@ func load(ctx context.Context, clients, total int, do func(ctx context.Context, 
 	})
 }
 
-// pause waits, or until the context ends.
+// pause waits for a time, or until the context ends.
 func pause(ctx context.Context, length time.Duration) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

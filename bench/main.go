@@ -1,10 +1,10 @@
 // Command bench compares the service with the limits of this machine. For each row it measures
-// the service and a limit program, which does only what is unavoidable, in turns in one
+// the service in turn with a limit program, which does only the necessary work; both run in one
 // process.
 //
-// It owns the loads, the limit programs and the table. It does not own goals that
-// depend on a machine: a row passes by its ratio to its limit. It fails when a side
-// answers wrongly, however fast.
+// It owns the loads, the limit programs and the table. It does not own goals that depend on a
+// machine: a row passes by its ratio to its limit program. A row fails when a side answers
+// wrongly, even if the side is fast.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	flag.StringVar(&o.profiles, "profiles", "", "folder that gets profiles of the service's side of each row: its processors, and what was allocated before and after")
 	flag.BoolVar(&o.onlySizes, "sizes", false, "measure instead how large databases are, and how long copies take")
 	flag.Parse()
-	service.Ballast() // as the program does
+	service.Ballast() // as the program does at its start
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.work(ctx)
 	stop()
@@ -50,7 +50,7 @@ type options struct {
 	onlySizes                                 bool
 }
 
-// errMissed ends a run in which a goal was not reached.
+// errMissed ends a run in which a row missed its goal.
 var errMissed = errors.New("not every goal was reached")
 
 func (o options) work(ctx context.Context) error {

@@ -14,7 +14,7 @@ import (
 	"passerelle/webhook"
 )
 
-// notices are the rows about how soon a receiver gets an event.
+// notices are the rows about the time until a receiver gets an event.
 func notices() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// pages are the rows about lists that are long.
+// pages are the rows about long lists.
 func pages() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -80,7 +80,7 @@ func (p *place) paging(address, token string) side {
 	}
 }
 
-// longList is a user with many transactions, and their token.
+// longList is a user with many transactions, and the user's token.
 type longList struct {
 	*instance
 	token string
@@ -127,7 +127,7 @@ func (l longList) connect(ctx context.Context) error {
 	return l.awaitFirst(ctx, c)
 }
 
-// awaitFirst waits until the connection was read, which sharing has set off.
+// awaitFirst waits until the connection that was started by sharing has been read.
 func (l longList) awaitFirst(ctx context.Context, c *caller) error {
 	for range 300 {
 		answer, err := c.call(ctx, http.MethodGet, l.base+"/users/me/transactions?limit=1", nil)
@@ -173,7 +173,7 @@ func (l longList) address(ctx context.Context, which string) (string, error) {
 	return turned.Links.Next.Href, nil
 }
 
-// turner is the limit program of a page: the one after a day and an id.
+// turner is the limit program of a page: it reads the page that begins after a day and an id.
 type turner struct {
 	reader bareReader
 	day    string

@@ -26,8 +26,8 @@ import (
 	"passerelle/internal/service"
 )
 
-// place is where a row is measured: databases, services and listeners that are
-// gone after it.
+// place is the environment in which a row is measured: databases, services and listeners that
+// are removed afterwards.
 type place struct {
 	options
 
@@ -93,11 +93,11 @@ type instance struct {
 	base, token, config, users string
 	clientID, clientSecret     string
 	domain                     passerelle.Domain
-	// kind and database are where it keeps all.
+	// kind and database name the database of the service.
 	kind, database string
 }
 
-// both makes the side that is measured and the side that it is compared with.
+// both makes the side to measure and the side to compare it with.
 func (p *place) both(open func(measured bool) (side, error)) (side, side, error) {
 	var (
 		ours side
@@ -124,7 +124,7 @@ func (p *place) freshService(ctx context.Context, kind string, with ...func(*ser
 	return w, nil
 }
 
-// service starts one on a database.
+// service starts a service on a database.
 func (p *place) service(ctx context.Context, database string, with ...func(*service.Config)) (*instance, error) {
 	w, err := p.open(ctx, database, with...)
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *place) open(ctx context.Context, database string, with ...func(*service
 }
 
 func (w *instance) start(ctx context.Context) error {
-	w.Start() //nolint:contextcheck // it outlives what opened it, until it is stopped
+	w.Start() //nolint:contextcheck // the service outlives the function that opened it, until it is stopped
 	return w.enter(ctx)
 }
 
@@ -193,7 +193,7 @@ func (w *instance) populate(ctx context.Context) error {
 	return nil
 }
 
-// enter registers an application and gets its token, as any client does.
+// enter registers an application and gets its token, like any client.
 func (w *instance) enter(ctx context.Context) error {
 	client, secret, err := w.Access.Register(ctx, w.domain.ID, "bench", nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"passerelle/webhook"
 )
 
-// posts are the rows about webhooks that wait in great number.
+// posts are the rows about large numbers of waiting webhooks.
 func posts() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -42,7 +42,7 @@ const (
 	inFlight = 8
 	// batchOf is how many requests are stored together.
 	batchOf = 256
-	// agent is the User-Agent of both sides, as long as that of a release.
+	// agent is the User-Agent of both sides, with the length of the value of a release.
 	agent = "Passerelle/0.1.0"
 )
 

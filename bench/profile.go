@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// profiled is a side that leaves profiles of its last measurement. They include the clients,
-// which run in the same process.
+// profiled wraps a side so that it writes profiles of its last measurement. They include the
+// clients, which run in the same process.
 func (o options) profiled(name string, one side) side {
 	base := filepath.Join(o.profiles, strings.NewReplacer(" ", "-", ",", "").Replace(name))
 	return func(ctx context.Context) (_ measured, err error) {
@@ -31,7 +31,7 @@ func (o options) profiled(name string, one side) side {
 	}
 }
 
-// allocations keeps what the process has allocated so far.
+// allocations writes the profile of the allocations of the process so far.
 func allocations(path string) (err error) {
 	file, err := os.Create(path)
 	if err != nil {

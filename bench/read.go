@@ -27,7 +27,7 @@ const (
 	storedGets = 1000
 )
 
-// getBesideLimit reads the same database from both sides.
+// getBesideLimit lets both sides read the same database.
 func getBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *place) getting(base, token string, ids []int64) side {
 	}
 }
 
-// getter is the limit program of a get.
+// getter is the limit program for reading one object.
 type getter struct {
 	reader bareReader
 	ids    []int64

@@ -13,26 +13,26 @@ import (
 // side is one of the two programs in a row. A call is one measurement.
 type side func(ctx context.Context) (measured, error)
 
-// measured is the result of a measurement: how many a second, or the figure that a budget
+// measured is the result of a measurement: the rate per second, or the figure that a budget
 // limits, and the processor time of this process.
 type measured struct {
 	figure    float64
 	processor time.Duration
 }
 
-// timed does something that counts for n.
+// timed does an action that counts as n operations.
 func timed(n int, do func() error) (measured, error) {
 	before, started := processorTime(), time.Now()
 	err := do()
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row is something that the service does, compared with a limit program or a budget. With a
-// budget, the limit program only explains the figure.
+// row is an act of the service, compared with a limit program or a budget. With a budget, the
+// limit program only explains the figure.
 type row struct {
 	name string
-	// limit describes the limit program. goal is the least ratio to it, and most the greatest
-	// one, zero for no limit.
+	// limit describes the limit program. goal is the lowest allowed ratio to the limit program,
+	// and most the highest, with zero for no limit.
 	limit      string
 	goal, most float64
 	// budget is the highest figure allowed, in units of the given name. With beyond, it is the
@@ -40,16 +40,16 @@ type row struct {
 	budget float64
 	beyond bool
 	unit   string
-	// open makes both sides in a place of the row's own. A row with a budget may leave out the
-	// limit program.
+	// open makes both sides in a place that belongs to the row. A row with a budget may leave
+	// out the limit program.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 
-// outcome is a row that was measured.
+// outcome is the result of a measured row.
 type outcome struct {
 	row
 	ours, limits, ratios []float64
-	// processor is the ratio by the processor time of the whole process, with clients, for the
+	// processor has the ratios of the processor time of the whole process, with clients, for the
 	// same work.
 	processor []float64
 }
@@ -102,7 +102,7 @@ func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) err
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err) // a mistake in the line above
+		panic(err) // the arguments of the call are wrong
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
@@ -152,7 +152,7 @@ func (m outcome) wanted() string {
 	return fmt.Sprintf("%.2f", m.goal)
 }
 
-// spread is the median, with the least and the greatest.
+// spread returns the median, with the least and the greatest value.
 func spread(all []float64, format string) string {
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", median(all), slices.Min(all), slices.Max(all))
 }
@@ -173,5 +173,5 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// amount is a number of operations at the scale of the run.
+// amount returns a number of operations at the scale of the run.
 func (o options) amount(usual int) int { return max(1, int(math.Round(float64(usual)*o.scale))) }

@@ -12,17 +12,18 @@ import (
 	"passerelle/internal/backup"
 )
 
-// sized is what one kind of rows takes on a database.
+// sized is the size of one kind of rows in a database.
 type sized struct {
 	what, kind string
 	rows       int
-	// bytes are what the rows have added, copied those of a copy of the database.
+	// bytes is the size that the rows have added, and copied the same size in a copy of the
+	// database.
 	bytes, copied   int64
 	backup, restore time.Duration
 }
 
-// contents are what a database is filled with, a million of each at scale 1. Each returns the
-// address of the database, and how many rows there are.
+// contents are the kinds of rows that a database is filled with, a million of each at scale 1.
+// Each returns the address of the database, and how many rows there are.
 var contents = []struct {
 	what string
 	fill func(ctx context.Context, p *place, kind string, rows int) (string, error)
@@ -58,7 +59,7 @@ var contents = []struct {
 	}},
 }
 
-// million is how many rows a figure is of.
+// million is the number of rows that a figure refers to.
 const million = 1_000_000
 
 // sizes fills databases and prints how large they are, and how long copies take.
@@ -115,7 +116,7 @@ func (o options) size(ctx context.Context, kind string, content int) (s sized, e
 	return s, err
 }
 
-// bytesOf is the size of a database: of its pages, not of its log.
+// bytesOf returns the size of the pages of a database, without its log.
 func (p *place) bytesOf(ctx context.Context, kind, database string) (int64, error) {
 	return p.numberIn(ctx, kind, database, map[string]string{
 		sqlite: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, postgres: `SELECT pg_database_size(current_database())`,

@@ -32,12 +32,12 @@ func starts() []row {
 }
 
 const (
-	// gigabyte is how many transactions make a database of one.
+	// gigabyte is the number of transactions that make a database of one gigabyte.
 	gigabyte = 750_000
 	idleFor  = 5 * time.Second
 )
 
-// startOf starts the program, waits, and finds a figure of it.
+// startOf starts the program, waits, and returns a figure of the process.
 func startOf(wait time.Duration, figure func(pid int, took time.Duration) (float64, error)) func(context.Context, *place) (side, side, error) {
 	return func(ctx context.Context, p *place) (side, side, error) {
 		folder, err := p.large(ctx)
@@ -78,7 +78,7 @@ func started(binary, folder string, wait time.Duration, figure func(pid int, too
 	return func(ctx context.Context) (m measured, err error) {
 		command := exec.CommandContext(ctx, binary, "dev", "--json", "--data", folder, "--database", "sqlite:"+filepath.Join(folder, "database"), "--listen", "127.0.0.1:0")
 		var complaint strings.Builder
-		command.Stderr, command.Env = &complaint, []string{"PATH=/usr/bin:/bin"} // it refuses variables that it does not know
+		command.Stderr, command.Env = &complaint, []string{"PATH=/usr/bin:/bin"} // the program refuses unknown variables
 		out, err := command.StdoutPipe()
 		if err != nil {
 			return m, err
@@ -102,13 +102,13 @@ func end(command *exec.Cmd) error {
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop the program: %w", err)
 	}
-	_ = command.Wait() // how it ends is not what is measured
+	_ = command.Wait() // the exit status is not measured
 	return nil
 }
 
 func readyAfter(_ int, took time.Duration) (float64, error) { return took.Seconds() * 1000, nil }
 
-// anonymous returns the memory of a process apart from files, in MiB.
+// anonymous returns the memory of a process without the memory of files, in MiB.
 func anonymous(pid int, _ time.Duration) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

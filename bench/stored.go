@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// How many payments are on record before something is measured.
+// The numbers of payments that are stored before a measurement.
 const (
 	fewPayments  = 1000
 	manyPayments = 1_000_000
@@ -27,7 +27,7 @@ func (p *place) among(ctx context.Context, kind string, payments int) (*instance
 	return w, err
 }
 
-// run has what the rows share, until the last one is measured.
+// run has the data that the rows share, until the last row is measured.
 type run struct {
 	place *place
 	large map[string]*instance
@@ -60,8 +60,7 @@ var originals = slices.Concat(
 	[][]step{{(*customer).order}},
 )
 
-// liveThrough makes the originals and returns the id of the first, which the others
-// follow.
+// liveThrough makes the originals and returns the id of the first; the others have the next ids.
 func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	var first int64
 	c := newCaller(w.token, 1)
@@ -79,7 +78,7 @@ func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	return first, nil
 }
 
-// manyBesideFew measures the same among many payments and among few.
+// manyBesideFew compares a measurement among many payments with the same one among few.
 func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*instance) side) (side, side, error) {
 	return p.both(func(large bool) (side, error) {
 		n := fewPayments

@@ -35,7 +35,7 @@ func syncs() []row {
 
 const (
 	historyOf = 100_000
-	// historyPage is how many transactions come, and are stored, together.
+	// historyPage is the number of transactions that arrive, and are stored, together.
 	historyPage = 500
 )
 
@@ -53,7 +53,7 @@ func (h historian) Profile() connector.Profile {
 }
 
 // Read hands over the history in pages.
-func (h historian) Read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) { //nolint:unparam // a connector has an outcome
+func (h historian) Read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) { //nolint:unparam // a connector returns an outcome
 	balance := decimal.MustParse("12.50")
 	account := passerelle.AccountDetails{Key: "a", Name: "Account", Type: "checking", Usage: passerelle.Private, Currency: "EUR", Balance: &balance}
 	if err := out.Accounts([]passerelle.AccountDetails{account}); err != nil {
@@ -85,7 +85,7 @@ func (h historian) page(first int) []passerelle.TransactionDetails {
 }
 
 func syncBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
-	h := historian{max(together, p.amount(historyOf)/together*together)} // whole statements
+	h := historian{max(together, p.amount(historyOf)/together*together)} // only complete statements
 	r, err := p.reading(ctx, kind, h)
 	if err != nil {
 		return nil, nil, err
@@ -180,8 +180,8 @@ const together = 50
 
 const transactionColumns = 19
 
-// upsertTransactions writes the columns that the service writes, all but the id: that
-// is left to the database.
+// upsertTransactions writes the same columns as the service, except for the id, which the
+// database sets.
 var upsertTransactions = func() string {
 	rows := make([]string, together)
 	for i := range rows {
@@ -198,8 +198,7 @@ var upsertTransactions = func() string {
 		details = excluded.details, digest = excluded.digest, last_update = excluded.last_update, deleted = NULL, changed = excluded.changed, folded = excluded.folded`
 }()
 
-// upserting is the limit program of a synchronisation, into an account of its own
-// each time.
+// upserting is the limit program of a synchronisation, each time into a new account.
 func upserting(writer bareWriter, h historian) side {
 	var account int64
 	return func(ctx context.Context) (measured, error) {
@@ -237,5 +236,5 @@ func upserts(account int64, page []passerelle.TransactionDetails) ([]statement, 
 	return all, nil
 }
 
-// theDigest is as long as a real one.
+// theDigest has the length of a real digest.
 const theDigest = int64(-0x123456789abcdef0)

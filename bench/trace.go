@@ -15,7 +15,7 @@ import (
 // traceRatio is the part of the traces that is recorded.
 const traceRatio = 0.1
 
-// traced are the rows about what traces cost.
+// traced are the rows about the cost of traces.
 func traced() []row {
 	const limit, goal = "itself, without traces", 0.9
 	var all []row
@@ -35,7 +35,7 @@ func traced() []row {
 	return all
 }
 
-// traces is the way to a receiver of traces that drops them, or to none.
+// traces returns the configuration for a receiver of traces that drops them, or for no receiver.
 func (p *place) traces(ctx context.Context, on bool) (otlp.Config, error) {
 	if !on {
 		return otlp.Config{}, nil
