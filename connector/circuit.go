@@ -15,12 +15,12 @@ const (
 	openTime       = 30 * time.Second
 )
 
-// remembered is how many calls of a kind figures are made of.
+// remembered is the number of calls of a kind from which figures are computed.
 const remembered = 256
 
 // Circuit records the health of one bank in this process. It opens after consecutive failures,
-// so that callers do not wait for an unreachable bank. The zero value is ready. It is for any
-// number of goroutines.
+// so that callers do not wait for an unreachable bank. The zero value is ready. Any number of
+// goroutines may use it.
 type Circuit struct {
 	mu    sync.Mutex
 	calls map[string]*callHealth
@@ -98,7 +98,7 @@ func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 	c.inARow, c.failure, c.until = c.inARow+1, ended, ended.Add(openTime)
 }
 
-// Health returns how the calls went lately, without certificates.
+// Health returns the health from recent calls, without certificates.
 func (c *Circuit) Health() BankHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()

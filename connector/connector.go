@@ -1,15 +1,15 @@
 // Package connector defines what a connector to a bank must do and may do, and which
 // connectors a deployment has.
 //
-// A connector owns the communication with one kind of bank: it translates an order into the
-// bank's words, and the bank's words into a payment.Report. It owns no state. It returns what
-// its next call about an order needs as the memory of the order. It changes no payment and
-// decides nothing about retries. The payment's own rules check its reports.
+// A connector owns the communication with one kind of bank: it translates an order into a
+// request of the bank, and the bank's answers into a payment.Report. It owns no state. It
+// returns what its next call about an order needs as the memory of the order. It changes no
+// payment and decides nothing about retries. The payment's own rules check its reports.
 //
-// Callers must tell four failures apart. A *payment.Refusal is the bank's business refusal,
-// and the only one that rejects a payment. ErrNotSent means that nothing of an order reached
-// the bank. ErrUnknownOrder means that the bank has no order with the key. After every other
-// error the outcome is unknown, and the bank has to be asked.
+// Callers must tell four failures apart. A *payment.Refusal is the bank's business refusal, and
+// the only error that rejects a payment. ErrNotSent means that nothing of an order reached the
+// bank. ErrUnknownOrder means that the bank has no order with the key. After every other error
+// the outcome is unknown, and the bank has to be asked.
 package connector
 
 import (
@@ -50,7 +50,7 @@ type Profile struct {
 	Payments *payment.Settings
 	// Data is nil when the connector reads nothing.
 	Data *DataSettings
-	// PaymentFields are asked of the payer, or of the client, at validation.
+	// PaymentFields are the fields that the payer, or the client, is asked for at validation.
 	PaymentFields []payment.Field
 	// Idempotent declares that the bank recognises an order's key. The same order may then
 	// be sent again when it is unknown whether it arrived.
@@ -62,7 +62,7 @@ type Profile struct {
 	// days between two syncs, in decimal; empty means the default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
-	// Restricted connectors take no new connections. Existing ones go on.
+	// Restricted connectors take no new connections. Existing connections continue.
 	Restricted bool
 	// Disturbed connectors have failed several times in a row. Pages show this before a person
 	// chooses one.
@@ -100,7 +100,8 @@ type Source struct {
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
-	// Disabled is since when a domain has switched the source off, nil when it is on.
+	// Disabled is the instant since which a domain has switched the source off, nil when it is
+	// on.
 	Disabled *time.Time
 }
 
@@ -115,7 +116,8 @@ type Connector interface {
 // Order is a payment as it is sent to a bank.
 type Order struct {
 	Domain passerelle.DomainID
-	// Key is the same in every call about an order, and different for every other order.
+	// Key identifies the order: it is the same in every call about an order, and different for
+	// every other order.
 	Key       string
 	Payment   payment.Payment
 	Mechanism string
@@ -129,12 +131,12 @@ type Order struct {
 	// ManualConfirmation asks the bank to wait, once the payer has validated,
 	// for the client's confirmation before it executes.
 	ManualConfirmation bool
-	// Memory is from the last report about the order, nil before the first.
+	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
 	// Callback is the query with which the bank sent the payer's browser back, nil when the
-	// payer did not just come back.
+	// payer did not just come back from the bank.
 	Callback url.Values
-	// Device is the payer's, empty unless they take part.
+	// Device is the payer's device, empty unless the payer is present.
 	Device Device
 	// Now is the present instant of the domain.
 	Now time.Time
@@ -163,8 +165,8 @@ type Answer struct {
 // redirect.
 type Responder interface {
 	Initiator
-	// Answer sends the bank what it waits for. An answer may get lost, but the service never
-	// sends it twice. A bank that waits for something else, or for nothing, ignores it and
+	// Answer sends the bank the answer it waits for. An answer may get lost, but the service
+	// never sends it twice. A bank that waits for something else, or for nothing, ignores it and
 	// reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
@@ -172,8 +174,8 @@ type Responder interface {
 // Canceller is a connector that can cancel an order that a bank has taken.
 type Canceller interface {
 	Initiator
-	// Cancel asks the bank to cancel the order. o.ReturnURL is where the bank sends the
-	// payer after they approve that. When the bank was asked before, Cancel reports the
+	// Cancel asks the bank to cancel the order. o.ReturnURL is where the bank sends the payer
+	// after they approve that. When the bank was asked earlier to cancel, Cancel reports the
 	// state of the cancellation.
 	Cancel(ctx context.Context, o Order) (payment.Report, error)
 }

@@ -14,9 +14,9 @@ import (
 // ErrPanicked is the error of a connector that panicked.
 var ErrPanicked = errors.New("the connector panicked")
 
-// Guard asks a connector something. A panic becomes ErrPanicked. The text of an error has its kinds
-// and not the connector's words: these may be personal, and errors are logged. errors.Is and
-// errors.As see the error itself.
+// Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error names the
+// kinds of errors instead of the connector's text: that text may be personal, and errors are
+// logged. errors.Is and errors.As see the original error.
 func Guard(ask func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -29,8 +29,8 @@ func Guard(ask func() error) (err error) {
 	return nil
 }
 
-// Fault is a failure in words for the operator: the bank, what is wrong, and the remedy. Its
-// text is logged and has nothing personal and no secret.
+// Fault is a failure described for the operator: the bank, the problem, and the remedy. Its text
+// is logged, and contains no personal data and no secret.
 type Fault struct {
 	Says string
 	// Err is the kind of the failure, which callers match with errors.Is.
@@ -43,8 +43,8 @@ func (f *Fault) Error() string { return f.Says }
 // Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// causeOf returns what may be logged of a panic: the text of a runtime error, which contains no
-// values, or only the type of another cause.
+// causeOf returns the part of a panic that may be logged: the text of a runtime error, which
+// contains no values, or only the type of another cause.
 func causeOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
 		return fault.Error()
@@ -52,7 +52,7 @@ func causeOf(cause any) string {
 	return fmt.Sprintf("a %T", cause)
 }
 
-// wordless is an error without its words.
+// wordless is an error whose own text is left out.
 type wordless struct{ error }
 
 func (w wordless) Unwrap() error { return w.error }
@@ -64,10 +64,10 @@ func (w wordless) Error() string {
 	return "an error of the connector"
 }
 
-// known are errors whose text is always safe, such as those of the operating system.
+// known are errors whose text is always safe, for example the errors of the operating system.
 var known = []error{ErrNotSent, ErrUnknownOrder, context.Canceled, context.DeadlineExceeded}
 
-// plain are types that say nothing about an error.
+// plain are types whose names say nothing about an error.
 var plain = []string{"*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors"}
 
 // kindsOf returns the kinds of an error and of the errors that it wraps, outermost first.
@@ -76,16 +76,16 @@ func kindsOf(err error) []string {
 	if err == nil {
 		return nil
 	}
-	if fault, notice := err.(*Fault); notice { //nolint:errorlint // each one is looked at
+	if fault, notice := err.(*Fault); notice { //nolint:errorlint // each error of the chain is examined on its own
 		return []string{fault.Says}
 	}
-	_, fixed := err.(syscall.Errno) //nolint:errorlint // each one is looked at
+	_, fixed := err.(syscall.Errno) //nolint:errorlint // each error of the chain is examined on its own
 	if kind := fmt.Sprintf("%T", err); fixed || slices.Contains(known, err) {
 		all = append(all, err.Error())
 	} else if !slices.Contains(plain, kind) {
 		all = append(all, kind)
 	}
-	switch wraps := err.(type) { //nolint:errorlint // each one is looked at
+	switch wraps := err.(type) { //nolint:errorlint // each error of the chain is examined on its own
 	case interface{ Unwrap() error }:
 		all = append(all, kindsOf(wraps.Unwrap())...)
 	case interface{ Unwrap() []error }:

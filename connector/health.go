@@ -11,25 +11,25 @@ type Monitored interface {
 	Health() BankHealth
 }
 
-// BankHealth is how the calls to a bank went lately, as this process has seen it.
+// BankHealth is the result of recent calls to a bank, as observed by this process.
 type BankHealth struct {
-	// LastSuccess and LastFailure are zero where there was none.
+	// LastSuccess and LastFailure are zero when there was none.
 	LastSuccess, LastFailure time.Time
-	// Failures are the consecutive failures up to now. Open means that the bank gets only a
-	// probe now and then.
+	// Failures are the consecutive failures up to now. Open means that the bank gets only
+	// occasional probes.
 	Failures int
 	Open     bool
 	// Elsewhere means that another process does not call the bank for now. This process continues
 	// to call it.
 	Elsewhere bool
 	Calls     []CallHealth
-	// Certificates are the operator's own.
+	// Certificates are the operator's certificates at the bank.
 	Certificates []Expiry
 
 	circuit *Circuit
 }
 
-// Disturbed reports whether people are told that the bank has problems.
+// Disturbed reports whether users are told that the bank has problems.
 func (h BankHealth) Disturbed() bool { return h.Open || h.Elsewhere }
 
 // CallHealth is about one kind of call.
@@ -41,7 +41,7 @@ type CallHealth struct {
 	P95                 time.Duration
 }
 
-// Expiry is the end of a certificate, which a field of the bank's file names.
+// Expiry is the end of a certificate that a field of the bank's file names.
 type Expiry struct {
 	Field string
 	Until time.Time

@@ -4,8 +4,8 @@ import "context"
 
 type traceKey struct{}
 
-// WithTrace says in which trace a connector is called, as the header traceparent names it
-// (W3C Trace Context); empty for none.
+// WithTrace returns a context with the trace in which a connector is called, in the form of the
+// header traceparent (W3C Trace Context); empty for none.
 func WithTrace(ctx context.Context, parent string) context.Context {
 	if parent == "" {
 		return ctx
@@ -13,7 +13,7 @@ func WithTrace(ctx context.Context, parent string) context.Context {
 	return context.WithValue(ctx, traceKey{}, parent)
 }
 
-// TraceOf is the trace of WithTrace; it is empty for none. A connector sends it to its
+// TraceOf returns the trace set by WithTrace; it is empty for none. A connector sends it to its
 // institution in the header traceparent.
 func TraceOf(ctx context.Context) string {
 	parent, _ := ctx.Value(traceKey{}).(string)

@@ -7,8 +7,8 @@ import (
 	"passerelle/payment"
 )
 
-// Connector makes a connector of the program. Its profile is from an earlier description, so an
-// unreachable program is still a connector. The zero Program makes connectors that describe
+// Connector makes a connector of the program. Its profile comes from an earlier description, so
+// an unreachable program still has a connector. The zero Program makes connectors that describe
 // themselves and cannot be called. Connector fails when the profile is wrong.
 func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
 	if err := described.Check(); err != nil {
@@ -36,17 +36,17 @@ type remote struct {
 	profile   connector.Profile
 }
 
-// Profile returns what the program is, and whether it is disturbed.
+// Profile returns the program's profile, with the state of its disturbance.
 func (r remote) Profile() connector.Profile {
 	p := r.profile
 	p.Disturbed = r.circuit != nil && r.circuit.Disturbed()
 	return p
 }
 
-// Health returns how the calls went lately.
+// Health returns the health from recent calls.
 func (r remote) Health() connector.BankHealth { return r.circuit.Health() }
 
-// payer, canceller and reader are programs by their abilities.
+// payer, canceller and reader are the programs by ability.
 type (
 	payer     struct{ remote }
 	canceller struct{ payer }
@@ -70,16 +70,16 @@ var (
 	_ connector.Monitored  = reader{}
 )
 
-// Profile returns what the program is.
+// Profile returns the program's profile.
 func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }
 
-// Health returns how the calls went lately.
+// Health returns the health from recent calls.
 func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
 
-// Profile returns what the program is.
+// Profile returns the program's profile.
 func (r readingCanceller) Profile() connector.Profile { return r.canceller.Profile() }
 
-// Health returns how the calls went lately.
+// Health returns the health from recent calls.
 func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
 
 // Initiate sends the order.
@@ -87,7 +87,7 @@ func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report,
 	return p.order(ctx, callInitiate, o, nil)
 }
 
-// Status asks for the order.
+// Status asks for the state of the order.
 func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, error) {
 	return p.order(ctx, callStatus, o, nil)
 }
@@ -100,7 +100,7 @@ func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer
 	return p.order(ctx, callAnswer, o, &a)
 }
 
-// Cancel asks to cancel the order.
+// Cancel asks the program to cancel the order.
 func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Report, error) {
 	return c.order(ctx, callCancel, o, nil)
 }

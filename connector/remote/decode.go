@@ -16,14 +16,14 @@ import (
 // repeat no values.
 var errMalformed = errors.New("the body is not as the protocol has it")
 
-// lenient ignores members that it does not know, as later versions of a program may send some.
-// Strict fails for unknown members, most of which are misspelt.
+// lenient ignores unknown members, because a later version of a program may send new ones.
+// Strict decoding fails for unknown members, most of which are misspelt.
 var (
 	lenient = json.JoinOptions(json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(readers))
 	strict  = json.JoinOptions(lenient, json.RejectUnknownMembers(true))
 )
 
-// decode reads a body. Names match whatever their case and underscores.
+// decode reads a body. Names match regardless of case and underscores.
 func decode(body []byte, into any, how json.Options) error {
 	err := json.Unmarshal(body, into, how)
 	if err == nil {
@@ -36,7 +36,7 @@ func decode(body []byte, into any, how json.Options) error {
 	return errMalformed
 }
 
-// reason returns what is wrong with a member, in our own words only.
+// reason returns what is wrong with a member, without text from the body.
 func reason(err error) string {
 	for _, one := range []error{json.ErrUnknownName, errNoValue, errNotText} {
 		if errors.Is(err, one) {
@@ -75,7 +75,7 @@ func readDuration(in *jsontext.Decoder, into *time.Duration) error {
 	return err
 }
 
-// readDecimal takes strings alone: a number in JSON is a float in most languages.
+// readDecimal accepts only strings: a number in JSON is a float in most languages.
 func readDecimal(in *jsontext.Decoder, into *decimal.Decimal) error {
 	token, err := in.ReadToken()
 	if err != nil {
@@ -90,7 +90,7 @@ func readDecimal(in *jsontext.Decoder, into *decimal.Decimal) error {
 	return nil
 }
 
-// transaction has a value or none. A TransactionDetails without a value has the value zero.
+// transaction has a value or no value. A TransactionDetails without a value has the value zero.
 type transaction struct {
 	passerelle.TransactionDetails
 	Value *decimal.Decimal

@@ -61,13 +61,13 @@ type member struct {
 	field reflect.StructField
 }
 
-var memberCache sync.Map // of reflect.Type to []member
+var memberCache sync.Map // the keys are of type reflect.Type, the values of type []member
 
 // membersOf lists the fields of a struct type and of embedded structs. A field hides a field of
 // the same name in an embedded struct.
 func membersOf(t reflect.Type) []member {
 	if known, found := memberCache.Load(t); found {
-		return known.([]member) //nolint:errcheck,forcetypeassert // only they are stored
+		return known.([]member) //nolint:errcheck,forcetypeassert // the map stores nothing else
 	}
 	var list []member
 	for _, f := range reflect.VisibleFields(t) {
@@ -175,7 +175,7 @@ func appendMap(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// amountType is never left out: an amount that is missing is not zero.
+// amountType is never left out, because a missing amount must not be read as zero.
 var amountType = reflect.TypeFor[decimal.Decimal]()
 
 func appendObject(b []byte, v reflect.Value) ([]byte, error) {

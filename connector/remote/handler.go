@@ -12,11 +12,11 @@ import (
 	"passerelle/payment"
 )
 
-// maxRequest bounds the body of a request, in bytes.
+// maxRequest limits the body of a request, in bytes.
 const maxRequest = 4 << 20
 
-// Handler serves a connector with the protocol, to callers with the secret. Requests that are
-// not signed with it are answered with 401 and reach nothing.
+// Handler serves a connector with the protocol, to callers that have the secret. Requests
+// without a valid signature are answered with 401 and do not reach the connector.
 func Handler(c connector.Connector, shared string) (http.Handler, error) {
 	if _, err := NewProgram("https://program.invalid", shared); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls are the calls that the connector can answer, by name. A call fails when its body is
+// calls returns the calls that the connector can answer, by name. A call fails when its body is
 // malformed.
 func (e exchange) calls() map[string]func(context.Context, string, []byte) error {
 	calls := map[string]func(context.Context, string, []byte) error{callProfile: e.profile}
@@ -98,7 +98,7 @@ func (e exchange) answer(body any) error {
 	sum.Write(raw)
 	e.w.Header().Set("Content-Type", "application/json")
 	e.w.Header().Set(headerSignature, text(sum))
-	_, _ = e.w.Write(raw) // nobody is left to tell
+	_, _ = e.w.Write(raw) // the caller is gone, so the error has no receiver
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (e exchange) order(ctx context.Context, name string, body []byte) error {
 	return e.answer(orderAnswer{report, failureOf(err)})
 }
 
-// ask makes a call that the connector is able to answer.
+// ask makes a call that the connector has the ability to answer.
 func (e exchange) ask(ctx context.Context, name string, call orderCall) (payment.Report, error) {
 	var report payment.Report
 	initiator, _ := e.connector.(connector.Initiator)
@@ -209,7 +209,7 @@ func guardedRead(ctx context.Context, reader connector.DataReader, req connector
 	return o, err
 }
 
-// lister is a sink that wants only the lists.
+// lister is a sink that asks only for the lists.
 type lister struct {
 	connector.Sink
 	accounts      []passerelle.AccountDetails

@@ -25,7 +25,8 @@ var update = flag.Bool("update", false, "write docs/connector-protocol.json anew
 
 const documentPath = "../../docs/connector-protocol.json"
 
-// calls are the bodies of the protocol. An answer that is a record is a stream.
+// calls are the calls of the protocol with their bodies. A call whose answer is a record answers
+// with a stream.
 var calls = []struct {
 	name, summary  string
 	body, answered any
@@ -78,7 +79,7 @@ func TestProtocolDocument(t *testing.T) {
 		t.Fatalf("the document cannot be read: %v", err)
 	}
 	if *update {
-		if err := os.WriteFile(documentPath, raw, 0o644); err != nil { //nolint:gosec // a page
+		if err := os.WriteFile(documentPath, raw, 0o644); err != nil { //nolint:gosec // a page of the documentation, which anyone may read
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +92,7 @@ func (d documents) content(media string, body any) map[string]any {
 	return map[string]any{media: map[string]any{"schema": d.schema(reflect.TypeOf(body))}}
 }
 
-// schema describes a type as encode writes it.
+// schema describes the JSON form in which encode writes a type.
 func (d documents) schema(t reflect.Type) map[string]any {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -131,10 +132,10 @@ func (d documents) kind(t reflect.Type) map[string]any {
 	}
 	name := t.Name()
 	if t.PkgPath() == "passerelle/payment" {
-		name = "payment" + name // of which package connector has others
+		name = "payment" + name // package connector has other types with the same names
 	}
 	if d.schemas[name] == nil {
-		d.schemas[name] = map[string]any{} // of a type that refers to itself
+		d.schemas[name] = map[string]any{} // for a type that refers to itself
 		d.schemas[name] = d.object(t)
 	}
 	return map[string]any{"$ref": "#/components/schemas/" + name}
@@ -155,7 +156,7 @@ func (d documents) object(t reflect.Type) map[string]any {
 // packages are the packages of the types, by folder.
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
-// comments reads the comments of the fields of the types.
+// comments returns the comments of the fields of the types.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// callTime bounds a call that is no stream, dialTime the making of a connection.
+	// callTime limits a call that is not a stream, and dialTime the opening of a connection.
 	callTime = 20 * time.Second
 	dialTime = 5 * time.Second
-	// silence is how long a stream may pause.
+	// silence is the longest pause of a stream.
 	silence = time.Minute
-	// A stream may take streamTime, and one second more for each block of slowest bytes. The time
-	// of its consumer does not count. A slower stream would keep others waiting.
+	// A stream may take streamTime, and one second more for each block of slowest bytes. The
+	// time that its consumer needs does not count. A slower stream would make other calls wait.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
@@ -65,21 +65,21 @@ func NewProgram(address, shared string) (*Program, error) {
 	}, nil
 }
 
-// Strict makes answers of the program fail when they have members that the protocol does not
-// have.
+// Strict makes the program's answers fail when they have members that the protocol does not
+// define.
 func (p *Program) Strict() *Program {
 	twin := *p
 	twin.how = strict
 	return &twin
 }
 
-// Continue keeps the health that was known about the program before.
+// Continue takes over the recorded health of the former program.
 func (p *Program) Continue(former *Program) { p.circuit = former.circuit }
 
-// Address is where the program is.
+// Address returns the address of the program.
 func (p *Program) Address() string { return p.address }
 
-// Close lets go of connections that wait for the next request.
+// Close closes connections that wait for the next request.
 func (p *Program) Close() { p.kept.CloseIdleConnections() }
 
 func newClient(plain, single bool) *http.Client {
@@ -98,7 +98,7 @@ func newClient(plain, single bool) *http.Client {
 
 var errPublic = errors.New("an address without https is only for this machine and private networks")
 
-// refusePublic keeps banking data off networks that others can read.
+// refusePublic prevents banking data from being sent over networks that others can read.
 func refusePublic(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 	return described, nil
 }
 
-// deadline is when a call that begins now has to be answered.
+// deadline returns the time by which a call that begins now must be answered.
 func deadline(ctx context.Context) time.Time {
 	if at, set := ctx.Deadline(); set {
 		return at
@@ -131,24 +131,24 @@ func deadline(ctx context.Context) time.Time {
 	return time.Now().Add(callTime)
 }
 
-// fault is a failure in words for the operator, without content of bodies.
+// fault returns a failure for the operator, without content of bodies.
 func (p *Program) fault(call string, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
 }
 
-// errNotAnswer is an answer with another status than 200.
+// errNotAnswer is the error for an answer with a status other than 200.
 var errNotAnswer = errors.New("it did not answer with the status 200")
 
-// errAbsent is an answer with the status 404.
+// errAbsent is the error for an answer with the status 404.
 var errAbsent = errors.New("it has no such call (404)")
 
-// errLarge is an answer or a line beyond its limit.
+// errLarge is the error for an answer or a line beyond its limit.
 var errLarge = errors.New("its answer is larger than the protocol allows")
 
-// errSlow is a stream that takes longer than its bytes need.
+// errSlow is the error for a stream that takes longer than its bytes may take.
 var errSlow = errors.New("it answers too slowly")
 
-// errCut is a stream without its end.
+// errCut is the error for a stream without its last line.
 var errCut = errors.New("its answer ends before its end")
 
 // call makes one call whose answer is a single body.
@@ -180,7 +180,7 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 	})
 }
 
-// statusError is why an answer without a signature was no answer.
+// statusError returns the reason why an answer without a signature does not count as an answer.
 func statusError(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil
@@ -191,7 +191,7 @@ func statusError(r *http.Response) error {
 	return fmt.Errorf("%w but with %d", errNotAnswer, r.StatusCode)
 }
 
-// measured makes a call unless the program is left alone, and records how it went.
+// measured makes a call, unless the circuit is open, and records its result.
 func (p *Program) measured(ctx context.Context, name string, call func() error) error {
 	begun := p.now()
 	if err := ctx.Err(); err != nil {
@@ -202,7 +202,7 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	}
 	err := call()
 	if errors.Is(err, context.Canceled) || errors.As(err, new(*sinkError)) {
-		p.circuit.Leave() // which says nothing of the program
+		p.circuit.Leave() // the result says nothing about the program
 		return err
 	}
 	p.circuit.Record(name, begun, p.now(), err == nil)
@@ -212,10 +212,10 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	return nil
 }
 
-// orderCalls may reach the bank: they are not repeated on another connection.
+// orderCalls are calls that may reach the bank, so they are not repeated on another connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 
-// send sends a signed request. Its error is connector.ErrNotSent when not one byte left.
+// send sends a signed request. Its error is connector.ErrNotSent when no byte was sent.
 func (p *Program) send(ctx context.Context, name string, body any) (*http.Response, string, error) {
 	r, nonce, err := p.request(ctx, name, body)
 	if err != nil {
@@ -254,7 +254,7 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 	return r, nonce, nil
 }
 
-// remedy returns what a failure means, without content of bodies.
+// remedy returns the meaning of a failure for the operator, without content of bodies.
 func remedy(err error) string {
 	var network net.Error
 	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut, errPublic} {

@@ -26,8 +26,8 @@ func taken(err error) error {
 	return &sinkError{err}
 }
 
-// Read lists the accounts first and then requests wanted ones only, so the program is not asked
-// for what the person does not share.
+// Read lists the accounts first and then requests only the wanted ones, so the program is not
+// asked for accounts that the user does not share.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	var listed accountsAnswer
 	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {
@@ -61,7 +61,7 @@ func (r reader) Read(ctx context.Context, req connector.DataRequest, out connect
 	return merge(first, last.Outcome), last.Error.err()
 }
 
-// choose passes on the lists and records what is wanted.
+// choose passes on the lists and records which accounts and subscriptions are wanted.
 func (c *dataCall) choose(listed accountsAnswer, out connector.Sink) error {
 	if listed.Accounts != nil {
 		if err := out.Accounts(listed.Accounts); err != nil {
@@ -86,7 +86,7 @@ func (c *dataCall) choose(listed accountsAnswer, out connector.Sink) error {
 	return nil
 }
 
-// pass hands a record over. The order of records is for the sink to check.
+// pass passes a record to the sink. The sink checks the order of records.
 func (one record) pass(out connector.Sink) error {
 	var err error
 	if len(one.Transactions) > 0 {
@@ -107,7 +107,7 @@ func (one record) pass(out connector.Sink) error {
 	return out.SubscriptionRead(one.Subscription)
 }
 
-// checkOutcome fails for an outcome that would harm a viewer: an unknown state, or an address
+// checkOutcome fails for an outcome that would harm the user: an unknown state, or an address
 // that a browser would execute.
 func checkOutcome(o connector.Outcome) error {
 	if !o.State.Known() {
@@ -146,8 +146,9 @@ func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error 
 	return got.Error.err()
 }
 
-// stream makes a call with a stream as answer, and passes the records on as they come: a slow
-// consumer slows the program down. It returns the end, once its signature is right.
+// stream makes a call that is answered with a stream, and passes the records on as they arrive:
+// a slow consumer slows the program down. It returns the end record once its signature is
+// verified.
 func (p *Program) stream(ctx context.Context, name string, body any, pass func(record) error) (end, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -164,7 +165,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 			return statusError(response)
 		}
 		lines := lines{from: bufio.NewReaderSize(io.LimitReader(response.Body, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
-		begun, taking := p.now(), time.Duration(0) // the time that the sink takes is not the program's
+		begun, taking := p.now(), time.Duration(0) // the time that the sink needs does not count for the program
 		last, err = lines.read(p, func(one record) error {
 			timer.Stop()
 			defer timer.Reset(silence)
@@ -184,7 +185,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 	return last, err
 }
 
-// cause is the error of a call, or why the call was ended.
+// cause returns the error of a call, or the reason why the call was ended.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil {
 		return errors.Join(why, err)

@@ -1,13 +1,14 @@
 // Package remote connects to connectors that are other programs, in any language, over HTTP.
 //
-// It owns the connector protocol: its paths, bodies, signatures and limits, a Program that
-// makes a connector.Connector of what speaks it, and a Handler that lets any connector speak
-// it. It does not own which programs a deployment has, or what happens with their answers.
+// It owns the connector protocol: its paths, bodies, signatures and limits, a Program that makes
+// a connector.Connector of a program that speaks the protocol, and a Handler that lets any
+// connector speak it. It does not own which programs a deployment has, or what happens with
+// their answers.
 //
-// A program is as little trusted as a bank. The package checks the form of an answer; callers
-// of connectors check the meaning. It fails as every connector does: ErrNotSent means that the
-// program did not get an order, or has signed that the bank did not. Every other failure leaves
-// the outcome unknown. A stream that lacks its signed end is an error, however much of it
+// A program is as little trusted as a bank. The package checks the form of an answer; callers of
+// connectors check the meaning. It fails like every connector: ErrNotSent means that the program
+// did not get an order, or has signed that the bank did not get the order. Every other failure
+// leaves the outcome unknown. A stream that lacks its signed end is an error, however much of it
 // arrived.
 package remote
 
@@ -24,16 +25,16 @@ import (
 
 // The limits of the protocol, in bytes.
 const (
-	// maxAnswer bounds an answer, maxLine a line of a stream.
+	// maxAnswer limits the size of an answer, and maxLine that of a line of a stream.
 	maxAnswer = 4 << 20
 	maxLine   = 1 << 20
-	// maxStream bounds a stream.
+	// maxStream limits the size of a stream.
 	maxStream = 512 << 20
-	// maxHeaders bounds the headers of an answer.
+	// maxHeaders limits the size of the headers of an answer.
 	maxHeaders = 16 << 10
 )
 
-// The calls of the protocol: what follows /v1/ in the path.
+// The calls of the protocol: the part of the path after /v1/.
 const (
 	callProfile   = "profile"
 	callInitiate  = "initiate"
@@ -49,13 +50,13 @@ const (
 
 const version = "v1"
 
-// Profile is a program's description of itself. The numbers of a connector.Profile are the
-// deployment's.
+// Profile is a program's description of itself. The deployment assigns the numbers of the
+// connector.Profile.
 type Profile struct {
 	UUID      string
 	Name      string
 	Countries []string
-	// Sources are the channels of the connector. Without any, the only one is openapi, which
+	// Sources are the channels of the connector. Without any, the only source is openapi, which
 	// uses credentials when the program reads data.
 	Sources        []Source
 	Hidden         bool
@@ -79,13 +80,13 @@ type Source struct {
 	Priority   int
 }
 
-// withNumber is the profile with the number that a deployment gives it. The sources have ten
-// times the number of the connector, plus 1 and on.
+// withNumber returns the profile with the number that a deployment gives the connector. The
+// sources have ten times the number of the connector, plus 1 and on.
 func (p Profile) withNumber(number int64) connector.Profile {
 	named := connector.Profile{
 		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
 		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, Mechanism: p.Mechanism, Labels: p.Labels,
-		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // which cannot be asked to wait
+		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // the bank cannot be asked to wait
 	}
 	sources := p.Sources
 	if len(sources) == 0 {
@@ -100,19 +101,20 @@ func (p Profile) withNumber(number int64) connector.Profile {
 	return named
 }
 
-// Encode returns the profile as programs send it.
+// Encode returns the profile in the form in which programs send it.
 func (p Profile) Encode() (string, error) {
 	raw, err := encode(p)
 	return string(raw), err
 }
 
-// DecodeProfile reads what Encode returned.
+// DecodeProfile reads the output of Encode.
 func DecodeProfile(text string) (Profile, error) {
 	var p Profile
 	return p, decode([]byte(text), &p, lenient)
 }
 
-// maxSources is how many sources a connector may have: their numbers have one digit.
+// maxSources is the largest number of sources of a connector, because their numbers have one
+// digit.
 const maxSources = 9
 
 // Check returns what is wrong with the profile, or nil.
@@ -127,7 +129,7 @@ func (p Profile) Check() error {
 	return errors.Join(most, p.withNumber(1).Check())
 }
 
-// order is a connector.Order without what does not concern the bank.
+// order is a connector.Order without the parts that do not concern the bank.
 type order struct {
 	Domain             passerelle.DomainID
 	Key                string
@@ -178,14 +180,14 @@ func (o order) order() connector.Order {
 
 // orderCall is the body of initiate, status, answer and cancel.
 type orderCall struct {
-	// Deadline is when the caller stops waiting.
+	// Deadline is the instant at which the caller stops waiting.
 	Deadline time.Time
 	Order    order
 	// Answer comes with the call answer.
 	Answer *connector.Answer
 }
 
-// orderAnswer answers an orderCall. The memory of the report counts even with an error.
+// orderAnswer answers an orderCall. The memory of the report is stored even with an error.
 type orderAnswer struct {
 	Report payment.Report
 	Error  *failure
@@ -195,20 +197,21 @@ type orderAnswer struct {
 type dataCall struct {
 	Deadline time.Time
 	Request  connector.DataRequest
-	// Accounts and Subscriptions are those that the call read is to read.
+	// Accounts and Subscriptions are the accounts and subscriptions that the call read must
+	// read.
 	Accounts      []wantedAccount
 	Subscriptions []string
 	// File comes with the call file.
 	File *connector.FileName
 }
 
-// wantedAccount is an account to read from a day on, or completely without a day.
+// wantedAccount is an account to read from a day on, or completely if it has no day.
 type wantedAccount struct {
 	Account string
 	From    passerelle.Date
 }
 
-// accountsAnswer answers accounts and terminate. Accounts and Subscriptions are null where the
+// accountsAnswer answers accounts and terminate. Accounts and Subscriptions are null when the
 // institution was not read.
 type accountsAnswer struct {
 	Outcome       connector.Outcome
@@ -225,8 +228,8 @@ type record struct {
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription: everything was passed on, of an account everything
-	// from the day From on.
+	// Read ends an account or a subscription: everything was passed on, for an account
+	// everything from the day From on.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.
@@ -234,18 +237,18 @@ type record struct {
 	End  *end
 }
 
-// end is the end of a stream.
+// end is the last record of a stream.
 type end struct {
 	Outcome   connector.Outcome
 	MediaType string
 	Error     *failure
 }
 
-// failure is the reason why a program could not do something.
+// failure is the reason why a program could not do a call.
 type failure struct {
 	// Kind is refused, notSent, unknownOrder or failed.
 	Kind string
-	// Code and Description are for refused: why, and in words for the payer.
+	// Code and Description are for refused: the reason, and a text for the payer.
 	Code        payment.ErrorCode
 	Description string
 }
@@ -261,7 +264,7 @@ const (
 // errFailed means that the program reports a failure.
 var errFailed = errors.New("the program reports a failure")
 
-// err is the failure as connectors return it.
+// err returns the failure as the error that connectors return.
 func (f *failure) err() error {
 	switch {
 	case f == nil:
@@ -276,7 +279,7 @@ func (f *failure) err() error {
 	return errFailed
 }
 
-// failureOf is an error of a connector as the protocol has it.
+// failureOf returns an error of a connector in the form of the protocol.
 func failureOf(err error) *failure {
 	var refusal *payment.Refusal
 	switch {
@@ -292,7 +295,7 @@ func failureOf(err error) *failure {
 	return &failure{Kind: failed}
 }
 
-// merge adds the end of a read to its beginning.
+// merge adds the end of a read to the outcome of its beginning.
 func merge(first, last connector.Outcome) connector.Outcome {
 	if last.Memory == nil {
 		last.Memory = first.Memory

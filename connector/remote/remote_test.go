@@ -103,7 +103,8 @@ func order(t *testing.T, p connector.Profile, script string) func() connector.Or
 	}
 }
 
-// TestPayersConform holds every simulated bank behind the protocol to the rules.
+// TestPayersConform: every simulated bank behind the protocol keeps the rules of the conformance
+// suite.
 func TestPayersConform(t *testing.T) {
 	banks, _ := newBank()
 	for _, c := range banks.Connectors() {
@@ -138,7 +139,8 @@ func subject(t *testing.T, p connector.Profile) connectortest.Subject {
 	}
 }
 
-// TestReadersConform holds a simulated bank that is read through the protocol to the rules.
+// TestReadersConform: a simulated bank that is read through the protocol keeps the rules of the
+// conformance suite.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
 		t.Run(source, func(t *testing.T) {
@@ -182,7 +184,7 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 }
 
 // TestHostilePrograms: whatever a program does with an order, the outcome is unknown unless the
-// program has signed another one, and only a signed answer becomes a report.
+// program has signed another outcome, and only a signed answer becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -314,7 +316,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// sink records what it takes.
+// sink records the calls that it receives.
 type sink struct {
 	connector.Sink
 	values, ended string
@@ -352,8 +354,8 @@ func TestProgramsThatHang(t *testing.T) {
 	}
 }
 
-// TestEndlessLine: a line without an end is read up to its limit, and the program is hung up
-// on.
+// TestEndlessLine: a line without an end is read only up to its limit, and then the connection
+// is closed.
 func TestEndlessLine(t *testing.T) {
 	var sent atomic.Int64
 	hungUp := make(chan struct{})
@@ -384,8 +386,8 @@ func readProfile() remote.Profile {
 	}
 }
 
-// TestDrippingStreams: a slow stream of valid records ends after some minutes. The time that
-// the consumer needs does not count.
+// TestDrippingStreams: a slow stream of valid records ends after some minutes. The time of the
+// consumer does not count.
 func TestDrippingStreams(t *testing.T) {
 	for name, test := range map[string]struct {
 		program, taker time.Duration
@@ -412,7 +414,8 @@ func TestDrippingStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Clock reads alternate: one when a record was received, one when it was consumed.
+			// Readings of the clock alternate: one when a record was received, and one when it
+			// was consumed.
 			var calls atomic.Int64
 			program.SetNow(func() time.Time {
 				advance := test.program

@@ -19,7 +19,7 @@ import (
 //	a request: "request", method, path, timestamp, nonce, body
 //	an answer: "answer", status, nonce of the request, body
 //
-// with a line feed after each part but the body. The body of a stream is all its lines up to
+// with a line feed after each part except the body. The body of a stream is all its lines up to
 // the end, and its signature is the last line.
 const (
 	headerTimestamp = "Passerelle-Timestamp"
@@ -28,12 +28,13 @@ const (
 )
 
 const (
-	// minSecret and maxSecret bound a secret, in bytes.
+	// minSecret and maxSecret limit the length of a secret, in bytes.
 	minSecret = 32
 	maxSecret = 256
-	// tolerance is how far the two clocks may differ.
+	// tolerance is the largest difference between the two clocks.
 	tolerance = 5 * time.Minute
-	// maxNonces is how many nonces are remembered for that time, of up to maxNonce bytes.
+	// maxNonces is the number of nonces, of up to maxNonce bytes each, that are remembered for
+	// twice that time.
 	maxNonces = 1 << 20
 	maxNonce  = 64
 )
@@ -60,7 +61,7 @@ func (s secret) requestMAC(method, path, timestamp, nonce string) hash.Hash {
 	return s.mac("request", method, path, timestamp, nonce)
 }
 
-// sign adds the signature to a request that has its timestamp and its nonce.
+// sign adds the signature to a request that already has its timestamp and its nonce.
 func (s secret) sign(r *http.Request, body []byte) {
 	sum := s.requestMAC(r.Method, r.URL.EscapedPath(), r.Header.Get(headerTimestamp), r.Header.Get(headerNonce))
 	sum.Write(body)
@@ -82,12 +83,12 @@ func equal(sum hash.Hash, signature string) bool {
 // nonces remembers the requests of the last minutes.
 type nonces struct {
 	mu sync.Mutex
-	// seen holds until when each is remembered.
+	// seen has the instant until which each nonce is remembered.
 	seen  map[string]time.Time
 	purge time.Time
 }
 
-// take accepts a nonce once. It accepts none when there are too many.
+// take accepts a nonce once. It accepts no nonce when too many are remembered.
 func (n *nonces) take(nonce string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,7 +106,7 @@ func (n *nonces) take(nonce string, now time.Time) bool {
 	return true
 }
 
-// verify checks the signature of a request, its age, and that it did not come before.
+// verify checks the signature of a request, its age, and that it was not received before.
 func (s secret) verify(r *http.Request, body []byte, before *nonces, now time.Time) error {
 	timestamp, nonce := r.Header.Get(headerTimestamp), r.Header.Get(headerNonce)
 	sum := s.requestMAC(r.Method, r.URL.EscapedPath(), timestamp, nonce)

@@ -21,18 +21,18 @@ var ErrNoTest = errors.New("the program has no call test, or is not started for 
 
 // The acts of the call test.
 const (
-	// ActBegin does nothing; ActApprove and ActRefuse do what is asked.
+	// ActBegin does nothing; ActApprove and ActRefuse do the requested approval or refusal.
 	ActBegin   = "begin"
 	ActApprove = "approve"
 	ActRefuse  = "refuse"
 )
 
-// Act is what a program under test does in place of a payer or person.
+// Act is an action that a program under test does in place of a payer or user.
 type Act struct {
 	Act string
 	// Order and Report are a payment's order and the report that asks for the act: approval of
-	// the order or of its cancellation. An order that is Lasting is not executed before its
-	// cancellation was decided.
+	// the order or of its cancellation. A Lasting order is not executed before its cancellation
+	// is decided.
 	Order   connector.Order
 	Report  payment.Report
 	Lasting bool
@@ -61,12 +61,12 @@ type testCall struct {
 type Acted struct {
 	// Orders counts the orders that the bank has taken.
 	Orders int
-	// Values are values of the data fields for a test person, and Fields values of the payment
+	// Values are values of the data fields for a test user, and Fields values of the payment
 	// fields.
 	Values, Fields map[string]string
-	// Payer and Beneficiary are accounts for orders, where not any will do.
+	// Payer and Beneficiary are accounts for orders, if not every account is suitable.
 	Payer, Beneficiary *passerelle.Account
-	// Answers, Callback and Resumed are what the act adds to the next request. Answers of a
+	// Answers, Callback and Resumed are added to the next request after the act. Answers of a
 	// payer are passed on with the call answer.
 	Answers  map[string]string
 	Callback url.Values
@@ -74,13 +74,14 @@ type Acted struct {
 	Error    *failure
 }
 
-// Tested is a connector that acts in place of payers and persons, for the conformance suite.
+// Tested is a connector that acts in place of payers and users, for the conformance suite.
 type Tested interface {
 	connector.Connector
 	Test(ctx context.Context, a Act) (Acted, error)
 }
 
-// Test makes the program act. It fails with ErrNoTest where the program does not offer that.
+// Test makes the program act. It fails with ErrNoTest when the program does not offer the call
+// test.
 func (p *Program) Test(ctx context.Context, a Act) (Acted, error) {
 	var did Acted
 	err := p.call(ctx, callTest, testCall{deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)
@@ -111,7 +112,7 @@ func (e exchange) test(ctx context.Context, _ string, body []byte) error {
 	return e.answer(did)
 }
 
-// forgeries are changes of a request after which a program must refuse it.
+// forgeries are changes of a request after which a program must refuse the request.
 var forgeries = []struct {
 	name   string
 	change func(s secret, r *http.Request, body []byte)
@@ -153,7 +154,7 @@ func (p *Program) CheckRefusals(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// bodyOf is the body of a request that was made of bytes.
+// bodyOf returns the body of a request that was made from bytes.
 func bodyOf(r *http.Request) []byte {
 	body, err := r.GetBody()
 	if err != nil {
