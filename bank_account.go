@@ -87,6 +87,11 @@ const (
 
 // AccountDetails has an institution's details of a bank account. Empty text, the zero date and
 // nil mean that the institution reports no value.
+//
+// Details are stored as one JSON value, with a digest by which the next read finds what changed. So
+// a new field needs no column, but the JSON option omitzero: without it the digest of every stored
+// row changes, and the next sync reports them all. The same holds for all details that
+// institutions give.
 type AccountDetails struct {
 	// Key is the institution's own key for the account. It never changes, because the next read
 	// recognises the account by it. It is unique within the connection.

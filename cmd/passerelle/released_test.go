@@ -122,8 +122,9 @@ func upgrade(t *testing.T, folder, database string) {
 	checks()
 }
 
-// goesOn: the application of the release reads its payments and creates another one.
-func goesOn(t *testing.T, folder, database string) {
+// goesOn: the application of the release reads its payments and creates another one. The service
+// runs until the background work of an upgrade is done.
+func goesOn(t *testing.T, folder, database string, done func() bool) {
 	t.Helper()
 	said, stop := started(t, "dev", "--json", "--data", folder, "--database", database, "--listen", "127.0.0.1:0")
 	defer func() {

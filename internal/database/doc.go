@@ -14,7 +14,8 @@
 // function has returned nil. No statement can use the result of another statement. Conditions
 // are part of the statement, as a WHERE on the version or state. When a statement does not
 // change exactly the expected row, the unit is undone. A nil error means that the unit is
-// durable. After an error other than ErrUnknown, nothing was written.
+// durable and that its rows were read. After ErrUnknown the unit may have been written, and
+// after ErrUnread it was written. After any other error, nothing was written.
 //
 // On SQLite, one goroutine executes the waiting units in one transaction with one fsync,
 // without savepoints. When a unit fails, the group is executed again with a savepoint for

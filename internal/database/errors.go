@@ -26,7 +26,7 @@ var (
 	// column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
 	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be
-	// asked for the outcome in time. Only after this error may the unit have been written.
+	// asked for the outcome in time. The unit may have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 	// ErrUnread means that the unit was written, but the connection was lost before the rows of
 	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
@@ -71,7 +71,7 @@ func kindOf(err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return nil // whatever the cause, the unit must not simply be tried again
-	case errors.Is(err, errAgain):
+	case errors.Is(err, errAgain), errors.Is(err, ErrUnread):
 		return passerelle.Unavailable
 	}
 	var fromSQLite *sqlite.Error

@@ -87,10 +87,11 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try makes one attempt. It returns true when the transaction failed after COMMIT was sent, so
-// that its outcome is unknown. When a connection is released within a transaction, the pool
-// closes it, which rolls the transaction back.
-func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (bool, error) {
+// try makes one attempt. It returns the number of statements whose results were received, and
+// true when the transaction failed after COMMIT was sent, so that its outcome is unknown. When a
+// connection is released within a transaction, the pool closes it, which rolls the transaction
+// back.
+func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return 0, false, fmt.Errorf("connect: %w", err)
@@ -131,8 +132,8 @@ var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
 // results. When a function must check results, it omits COMMIT. The server executes nothing
-// after a statement that failed.
-func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (err error) {
+// after a statement that failed. It returns the number of statements whose results were received.
+func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (received int, err error) {
 	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
 	if m.first {
 		all = append(all, statement{sql: sweepMarks})

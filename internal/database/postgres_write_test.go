@@ -137,6 +137,60 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
+// TestRowsLostAfterCommit cuts the connection before the rows of a unit that the server commits.
+// The caller learns that the rows are missing, and the unit is written once.
+func TestRowsLostAfterCommit(t *testing.T) {
+	address := storetest.Postgres(t)
+	direct := open(t, address)
+	// The server's answer comes in one piece, so the cut loses all of it.
+	cut := &cut{toClient: "COMMIT\x00"}
+	db := openOnly(t, proxy(t, address, cut))
+	returning := func(id int, name string, got *string) func(*Unit) error {
+		return func(tx *Unit) error {
+			tx.Returning(func(row Row) error { return row.Scan(got) }, `INSERT INTO probe (id, name) VALUES ($1, $2) RETURNING name`, id, name)
+			return nil
+		}
+	}
+	var before, lost, after string
+	cut.prepare(t, db, returning(1, "before", &before))
+	err := db.Write(t.Context(), all(returning(2, "lost", &lost), func(tx *Unit) error {
+		tx.AfterCommit(func() { t.Error("a unit whose rows were lost went on") })
+		return nil
+	}))
+	wantError(t, err, ErrUnread)
+	wantError(t, err, passerelle.Unavailable)
+	if !cut.done.Load() || lost != "" {
+		t.Errorf("cut: %t, read: %q", cut.done.Load(), lost)
+	}
+	if err := db.Write(t.Context(), returning(3, "after", &after)); err != nil || after != "after" {
+		t.Errorf("afterwards: %q, %v", after, err)
+	}
+	wantNames(t, direct, "before lost after")
+}
+
+// TestReservationLost loses the answer to the reservation of a block of ids. No id of it is used.
+func TestReservationLost(t *testing.T) {
+	address := storetest.Postgres(t)
+	open(t, address)
+	cut := &cut{toClient: "COMMIT\x00"}
+	db := openOnly(t, proxy(t, address, cut))
+	cut.prepare(t, db, func(tx *Unit) error {
+		_, err := tx.NewID("other")
+		return err
+	})
+	id := func(tx *Unit) error {
+		got, err := tx.NewID("probe")
+		if err == nil && got <= blockSize {
+			err = fmt.Errorf("the id is %d, want one after the lost block", got)
+		}
+		return err
+	}
+	wantError(t, db.Write(t.Context(), id), ErrUnread)
+	if err := db.Write(t.Context(), id); err != nil || !cut.done.Load() {
+		t.Errorf("afterwards: %v, cut: %t", err, cut.done.Load())
+	}
+}
+
 // TestOutcomeUnknown uses a server that becomes unreachable for good during COMMIT.
 func TestOutcomeUnknown(t *testing.T) {
 	address := storetest.Postgres(t)

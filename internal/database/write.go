@@ -128,7 +128,9 @@ func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 }
 
 // Returning is like Query, for a scan function that only sets variables. Such a function must
-// not check anything: when it fails, the unit may have been written.
+// not check anything: when it fails, the unit may have been written. Write returns [ErrUnread]
+// when the unit was written and its rows were lost with the connection. So only a caller that may
+// repeat the unit, or leave it without an effect, uses Returning.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }

@@ -1,18 +1,3 @@
-// Package delivery sends webhooks.
-//
-// It owns guarded requests to addresses that clients name; registration of webhooks and
-// providers; the time and order in which events are sent, and the handling of failures; the form
-// and signature of a request; and the built-in receiver. It does not own events or their bodies,
-// nor the loop that calls it.
-//
-// Each webhook has one sender at a time, with a lease in the database, and webhooks never wait
-// for each other. A request is recorded after its answer arrives. When a sender dies before it
-// records a request, or its lease lapses, the next sender repeats the request, so every event
-// arrives at least once.
-//
-// Registrations fail with *passerelle.Error that names the field. A failing receiver is not an
-// error but a recorded attempt, and deliveries are given up only when their webhook is deleted
-// or their body is erased. A refused address is ErrAddress.
 package delivery
 
 import (

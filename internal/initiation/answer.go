@@ -67,17 +67,6 @@ func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerell
 	return s, nil
 }
 
-// follow commits the intent to send the bank another request about an order that it has.
-func (i *Initiation) follow(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
-	if s.attempt.Number == 0 {
-		return next, passerelle.Conflicting("No bank has an order of this payment.")
-	}
-	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
-	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
-	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
-	return next, err
-}
-
 // checkAnswer checks the content of an answer. Field values count as the payer's consent.
 func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a ActionAnswer) (ActionAnswer, error) {
 	if a.Action == payment.Decoupled && !a.Yes {

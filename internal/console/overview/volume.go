@@ -126,8 +126,8 @@ func (n *counts) finalText() string {
 	return page.Age(average)
 }
 
-// volumes caches the counts of each domain when they are so large that a new count for each
-// viewer would be slow.
+// volumes counts the payments of domains. It caches large counts for a while, because many people
+// may watch the same domain.
 type volumes struct {
 	Config
 	counting singleflight.Group
@@ -135,7 +135,7 @@ type volumes struct {
 	kept     map[volumeKey]keptVolumes
 }
 
-// volumeKey identifies a count: by domain, length of parts, and first instant.
+// volumeKey identifies a count: by the domain and the parts of its period.
 type volumeKey struct {
 	domain passerelle.DomainID
 	span   string
@@ -147,8 +147,7 @@ type keptVolumes struct {
 }
 
 const (
-	// manyPayments is the number of payments from which counts are cached, and keepVolumes the
-	// time.
+	// A count of manyPayments or more is cached for keepVolumes.
 	manyPayments = 1000
 	keepVolumes  = 30 * time.Second
 	// countLimit ends a count that nobody may be waiting for any more.
@@ -159,8 +158,8 @@ func newVolumes(config Config) *volumes {
 	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
 }
 
-// of counts the payments of a domain in a period and the previous one. One reader counts at a
-// time, and readers that wait get its result.
+// of counts the payments of a domain in a period and the previous one. Readers who ask for the
+// same count at the same time share it, and each of them stops waiting when their request ends.
 func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts)
 	if kept, is := v.keptSince(key, since); is {

@@ -1,15 +1,3 @@
-// Package page has the common parts of the operators' console. It finds the page for a request,
-// checks permissions, reads forms, renders the frame around a page, pages through lists and
-// shows failures.
-//
-// It owns the addresses below Root, the cookies of operators and the frame of their pages. Of
-// the pages themselves it owns only the error page. Packages console and console/webhooks own
-// the others. Package operators decides who may sign in. Package web decides about the design
-// and sending of pages.
-//
-// Every failure shows a page in plain words with the id of the request. A request without a
-// session is redirected to the sign-in page. A form that was not made for the session changes
-// nothing.
 package page
 
 import (

@@ -1,13 +1,14 @@
-// Package page has what the pages of the operators' console share. It finds the page of a
-// request, checks permissions, reads forms, draws the frame around a page, pages through lists
-// and shows failures.
+// Package page has the common parts of the operators' console. It finds the page for a request,
+// checks permissions, reads forms, renders the frame around a page, pages through lists and
+// shows failures.
 //
-// It owns the addresses below Root, the cookies of operators and the frame of their pages. It
-// owns only the page of a failure. Packages console and console/webhooks own the others.
-// Package operators decides who may sign in. Package web decides how pages look and are sent.
+// It owns the addresses below Root, the cookies of operators and the frame of their pages. Of
+// the pages themselves it owns only the error page. Packages console and console/webhooks own
+// the others. Package operators decides who may sign in. Package web decides about the design
+// and sending of pages.
 //
-// It fails with a page in plain words and the id of the request. A request without a session
-// is redirected to the sign-in page. A form that was not made for the session changes
+// Every failure shows a page in plain words with the id of the request. A request without a
+// session is redirected to the sign-in page. A form that was not made for the session changes
 // nothing.
 package page
 

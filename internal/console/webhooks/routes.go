@@ -1,11 +1,3 @@
-// Package webhooks has the console pages about webhooks: registration, health, deliveries with
-// their requests, and providers.
-//
-// It owns these pages and the rules which role sees which button on them. It does not send or
-// sign anything: package delivery does, with the same use cases as for the API, and records the
-// operators' acts. Package page finds the page for a request.
-//
-// It fails like package page, with a page in plain words.
 package webhooks
 
 import (
