@@ -128,7 +128,7 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 }
 
 // outside stands for a public address: it is an open loopback address. within is a loopback
-// address that is not open. within is not.
+// address that is not open.
 var (
 	outside = netip.MustParseAddr("127.0.0.2")
 	private = netip.MustParseAddr("127.0.0.1")
