@@ -61,7 +61,7 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	PASSERELLE_TEST_JOURNEYS=100000 scripts/with-postgres go test -v -count=1 -timeout 4h -run '^TestHostileJourneys$$' ./internal/api
 	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest
 	PASSERELLE_TEST_RACES=1000 scripts/with-postgres go test -count=1 -timeout 2h ./internal/initiation
-	PASSERELLE_TEST_PAYMENTS=1000000 PASSERELLE_TEST_TRANSACTIONS=1000000 PASSERELLE_TEST_DELIVERIES=1000000 scripts/with-postgres go test -v -count=1 -timeout 2h -run Million ./internal/store ./internal/aggregation
+	PASSERELLE_TEST_PAYMENTS=1000000 PASSERELLE_TEST_TRANSACTIONS=1000000 PASSERELLE_TEST_DELIVERIES=1000000 scripts/with-postgres go test -v -count=1 -timeout 2h -run Million ./internal/store ./internal/aggregation ./internal/console
 	PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 PASSERELLE_TEST_RESTARTS=20 PASSERELLE_TEST_COPIES=10 PASSERELLE_TEST_EVENTS=5000 \
 		scripts/with-postgres go test -v -count=1 -timeout 2h -run 'NothingIsLost|RollingRestart|NoDuplicate|TakesOver|CopiesUnderLoad' ./internal/servicetest
 	PASSERELLE_TEST_DEATHS=20 PASSERELLE_TEST_DEATH_MARKS=1000 PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 \

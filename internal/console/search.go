@@ -148,26 +148,20 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	if err != nil {
 		return fmt.Errorf("look for payments by a word: %w", err)
 	}
-	rows, err := c.wordRows(pc, ids)
+	found, err := c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
+	if err != nil {
+		return fmt.Errorf("load payments with a word: %w", err)
+	}
+	var rows []listRow
+	for _, p := range found {
+		if !beginsWith(p.Payment, pc.Query) && len(rows) < maxFound {
+			rows = append(rows, c.newListRow(pc, p.Payment))
+		}
+	}
 	if len(rows) > 0 {
 		data.Groups = append(data.Groups, foundGroup{Name: name, Payments: rows})
 	}
-	return err
-}
-
-// wordRows returns the first payments whose labels do not begin with the text.
-func (c *Console) wordRows(pc *page.Context, ids []passerelle.PaymentID) ([]listRow, error) {
-	var rows []listRow
-	for _, id := range ids {
-		p, err := c.DB.Payment(pc, pc.Domain.ID, id, false)
-		if err != nil {
-			return nil, fmt.Errorf("load payment %d: %w", id, err)
-		}
-		if !beginsWith(p, pc.Query) && len(rows) < maxFound {
-			rows = append(rows, c.newListRow(pc, p))
-		}
-	}
-	return rows, nil
+	return nil
 }
 
 // beginsWith reports whether a label of a payment begins with a text.

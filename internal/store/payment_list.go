@@ -65,6 +65,16 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
 }
 
+// PaymentsByID reads payments of a domain, the newest first. It omits ids without a payment.
+func (r *Reader) PaymentsByID(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID, sensitive bool) ([]Listed, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, args := idList(domain, ids)
+	return r.listPayments(ctx, domain, sensitive, `SELECT `+paymentColumns+`, registered FROM payment
+		WHERE +domain_id = $1 AND id IN (`+list+`) ORDER BY registered DESC, id DESC`, args)
+}
+
 func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, sensitive bool, sql string, args []any) ([]Listed, error) {
 	var page []*storedPayment
 	listed, err := database.Collect(ctx, r.rows, func(row database.Row) (Listed, error) {
