@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// around is the one place through which every request passes.
+// around is the only function through which every request passes.
 func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -18,7 +18,7 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		w.Header().Set(RequestIDHeader, x.id)
 		closeAfterChunks(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
-		answer.deadline(time.Time{}) // removes the deadline of the previous answer on this connection
+		answer.deadline(time.Time{}) // removes the deadline that the previous answer set on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
 		s.guard(handler, answer, r)
@@ -48,7 +48,7 @@ func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took tim
 	)
 }
 
-// guard runs the handler and answers for it when it panics.
+// guard runs the handler and answers in its place when it panics.
 func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -56,7 +56,7 @@ func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) 
 		}
 	}()
 	handler.ServeHTTP(answer, r)
-	answer.begin(http.StatusOK) // what net/http sends for a handler that wrote nothing
+	answer.begin(http.StatusOK) // net/http sends this status for a handler that wrote nothing
 }
 
 func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
@@ -69,7 +69,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has a part of the answer and must not take it for the whole.
+		// The client has received a part of the answer, which must not look complete.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
@@ -88,10 +88,11 @@ type recorder struct {
 	stall  time.Duration
 }
 
-// part is how much of an answer a client has to take in the time of a stall.
+// part is the size of the parts of an answer, each of which the client must take within the
+// stall time.
 const part = 64 << 10
 
-// WriteHeader records the first final status, which informational ones precede.
+// WriteHeader records the first final status; informational statuses may come before it.
 func (r *recorder) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		r.begin(status)
@@ -116,9 +117,9 @@ func (r *recorder) writePart(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// deadline is when the client must have taken what is written next.
+// deadline sets when the client must have taken the next written bytes.
 func (r *recorder) deadline(at time.Time) {
-	// A connection that has no deadlines is a test's.
+	// Only connections of tests have no deadlines.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// How much of a body beyond its bound is read and thrown away, and for how long.
+// How many bytes beyond its limit are read from a body and discarded, and for how long.
 const (
 	maxDrained = 8 << 20
 	drainTime  = 5 * time.Second
@@ -49,8 +49,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// drained discards the rest of the body, and reports whether that was all. Discarded bytes are not
-// held in memory, and a request that waits for them does not count at the limiter.
+// drained discards the rest of the body, and reports whether it reached the end. Discarded bytes
+// are not held in memory, and a request that waits for them does not count at the limiter.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
 	if s, is := rest.(*limitedBody); is {
@@ -59,7 +59,7 @@ func (b *bounded) drained() bool {
 		defer s.limiter.working.Add(1)
 	}
 	if http.NewResponseController(b.answer).SetReadDeadline(time.Now().Add(drainTime)) != nil {
-		return false // nothing bounds the time
+		return false // without a deadline nothing would limit the time
 	}
 	_, err := io.CopyN(io.Discard, rest, maxDrained)
 	return errors.Is(err, io.EOF)
@@ -76,11 +76,11 @@ func cut(w http.ResponseWriter) {
 		}
 		w = outer.Unwrap()
 	}
-	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // always the error
+	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // this always returns the error
 }
 
-// Counted is what a request's body becomes in memory, such as its inflated form: it counts like
-// the body, and is refused with the same error.
+// Counted counts the form that a request's body takes in memory, such as its inflated form: that
+// form counts like the body, and is refused with the same error.
 func Counted(ctx context.Context, from io.Reader) io.Reader {
 	if h := exchangeOf(ctx).body; h != nil {
 		return &counted{from, h}
@@ -95,20 +95,21 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// free is how much of a body each request may hold in any case.
+// free is the number of bytes of a body that each request may hold in any case.
 const free = 16 << 10
 
-// holding is how much of its body a request holds. It belongs to the goroutine of the request.
+// holding is the number of bytes of its body that a request holds. It belongs to the goroutine
+// of the request.
 type holding struct {
 	limiter *Limiter
 	answer  http.ResponseWriter
-	// read is how much was read, and room how much of the limiter's room it has taken.
+	// read is the number of bytes read, and room the number of bytes taken from the limiter.
 	read, room int64
 	refused    bool
 }
 
-// readInto reads when there is room for the full buffer, because a buffer takes its memory however
-// few bytes the client sends.
+// readInto reads when there is room for the full buffer, because a buffer takes its memory even
+// if the client sends few bytes.
 func (h *holding) readInto(p []byte, from io.Reader) (int, error) {
 	if !h.makeRoom(h.read + int64(len(p)) - free - h.room) {
 		return 0, h.limiter.Full

@@ -10,16 +10,16 @@ import (
 // checkTimeout is how long one check may take before it counts as failed.
 const checkTimeout = 2 * time.Second
 
-// Check is something the service needs in order to be useful, such as its database. Probe must
-// return when its context ends. Its error is shown to nobody, so a probe logs what operators
-// should know.
+// Check is a part that the service needs in order to work, such as its database. Probe must
+// return when its context ends. Its error is not shown to callers, so a probe logs the details
+// for operators.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
 }
 
-// Health answers 200 as long as the process can answer at all. The product, such as
-// "Passerelle/1.2.0", is the header Server of the answer.
+// Health answers 200 as long as the process can answer. The product, such as "Passerelle/1.2.0",
+// is the header Server of the answer.
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)

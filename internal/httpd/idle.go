@@ -15,10 +15,10 @@ type idlers struct {
 	most int
 
 	mu sync.Mutex
-	// open are all except those in gone, which were closed here and whose end the server has
-	// not reported yet.
+	// open counts all connections except those in gone: the latter were closed here, and the
+	// server has not yet reported their end.
 	open    int
-	longest *list.List // of net.Conn, the longest first
+	longest *list.List // values of type net.Conn, the longest waiting first
 	places  map[net.Conn]*list.Element
 	gone    map[net.Conn]bool
 }
@@ -27,20 +27,21 @@ func newIdlers(most int) *idlers {
 	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
 }
 
-// note gets each change of a connection from the server. It closes the TCP connection under a TLS
-// connection: otherwise the goroutine that accepts would wait for the closing message to be sent.
+// note receives each change of a connection from the server. It closes the TCP connection under
+// a TLS connection: otherwise the goroutine that accepts would wait for the closing message to
+// be sent.
 func (i *idlers) note(c net.Conn, state http.ConnState) {
 	goes := i.after(c, state)
 	if over, isTLS := goes.(*tls.Conn); isTLS {
 		goes = over.NetConn()
 	}
 	if goes != nil {
-		_ = goes.Close() // its client may have closed it
+		_ = goes.Close() // the client may have closed the connection
 	}
 }
 
-// after returns the connection to close after a change, or nil. It is never the connection that is
-// new.
+// after returns the connection to close after a change, or nil. It is never the connection that
+// has just been opened.
 func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	var goes net.Conn
 	i.mu.Lock()

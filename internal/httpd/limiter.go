@@ -7,16 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Limiter bounds the concurrent requests, so that memory and time stay bounded for any number of
-// clients. Others are refused at once, because a client that would wait longer for a place than
-// for its answer should know. A request that waits for its own client, to send the rest of its
-// body or take the answer, does not count. What it holds of its body has a limit of its own.
+// Limiter limits the concurrent requests, so that memory and time stay limited for any number of
+// clients. Further requests are refused at once, because a client that would wait longer for a
+// place than for its answer should know. A request that waits for its own client, to send the
+// rest of its body or take the answer, does not count. What it holds of its body has a limit of
+// its own.
 type Limiter struct {
-	// Limit is how many requests run at once.
+	// Limit is the number of requests that may run at once.
 	Limit int64
-	// Bodies is how many bytes of bodies are held at once, by all requests together. The first
-	// 16 KiB of each are free: the number of connections limits them, and small bodies need no
-	// room of large ones.
+	// Bodies is the number of bytes of bodies that all requests together may hold at once. The
+	// first 16 KiB of each body are free: the number of connections limits them, and small
+	// bodies need no room that large ones use.
 	Bodies int64
 	// Full is the error of a refused request. Reading a body fails with it when there is no
 	// room for the body, or when too many requests are being processed at its end.
@@ -47,7 +48,7 @@ func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 	})
 }
 
-// enter counts one more, and reports whether there is room for it.
+// enter counts one more request, and reports whether there is room for it.
 func (l *Limiter) enter() bool { return l.working.Add(1) <= l.Limit }
 
 // limitedBody is the body of a request that was admitted.
@@ -57,9 +58,9 @@ type limitedBody struct {
 	ended error
 }
 
-// Read releases the place of the request while it waits for the client. When it has the end of the
-// body, the request has begun nothing yet, and Read refuses it beyond the limit. In the middle of
-// the body, the request must read on.
+// Read releases the place of the request while it waits for the client. At the end of the body
+// the request has begun nothing yet, so Read refuses it beyond the limit. In the middle of the
+// body, the request must read on.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
@@ -79,8 +80,9 @@ type limitedWriter struct {
 	limiter *Limiter
 }
 
-// Write releases the request's place while it writes, and takes it back without waiting, even
-// beyond the limit: a request that waited here would hold what others wait for.
+// Write releases the request's place while it writes, and takes the place back without waiting,
+// even beyond the limit: a request that waited here would hold memory that other requests wait
+// for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

@@ -60,7 +60,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// A request whose client is slow to send or to take does not keep others out.
+// A request whose client sends or reads slowly does not keep other requests out.
 func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading := make(chan bool, 1)
@@ -78,7 +78,7 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 	defer slow.Close()
 	fmt.Fprint(slow, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na")
 	<-reading
-	// It has begun to read, but may not have got to where it waits.
+	// The request has begun to read, but may not have reached the place where it waits.
 	for t.Context().Err() == nil {
 		if answer, _ := s.get(t, "/"); answer.StatusCode == http.StatusOK {
 			return
@@ -86,8 +86,8 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 	}
 }
 
-// A client that takes nothing of an answer is cut off. One that takes some in time continues
-// for any time.
+// A client that reads nothing of an answer is cut off. A client that reads a part in time may
+// continue for any time.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
 	s, ended := startLongAnswer(t, stall)
@@ -171,8 +171,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-answered
 }
 
-// A connection that waits for its next request gives way to a new one, the longest waiting
-// first.
+// The connection that has waited longest for its next request is closed for a new connection.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
@@ -192,7 +191,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// A connection that never sends its first request gives way too.
+// A connection that never sends its first request is closed for a new one, too.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -211,8 +210,8 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 a connection is idle to the server before the answer is out: it is not
-// cut then.
+// Over HTTP/2 the server counts a connection as idle before the answer is sent: the connection
+// is not cut then.
 func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -252,11 +251,11 @@ func upload(t *testing.T, s service, size, sent int) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size)
-	_, _ = c.Write(make([]byte, sent)) // it fails for who is refused meanwhile
+	_, _ = c.Write(make([]byte, sent)) // the write fails if the server refuses the request before the end
 	return c
 }
 
-// statusOn is the status of a connection's answer, and whether the connection then ends.
+// statusOn returns the status of a connection's answer, and whether the connection then ends.
 func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -268,7 +267,7 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 }
 
 // The memory for unfinished bodies is limited for any number of clients. Small requests are
-// answered meanwhile, and large ones afterwards.
+// answered while the limit is reached, and large ones afterwards.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
@@ -309,7 +308,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// What a body becomes in memory counts like the body.
+// The memory that a body takes once inflated counts like the body.
 func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -325,8 +324,8 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	}
 }
 
-// A request is refused when its body ends and others have taken all places meanwhile: it has begun
-// nothing yet. The others are served.
+// A request is refused when its body ends and other requests have taken all places in the
+// meantime: it has begun nothing yet. The other requests are served.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)
@@ -345,7 +344,7 @@ func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	<-reading
 	status := make(chan int)
 	go func() {
-		// It has begun to read, but may not have got to where it waits.
+		// The request has begun to read, but may not have reached the place where it waits.
 		for {
 			if answer, _ := s.get(t, "/"); answer.StatusCode == http.StatusOK {
 				status <- answer.StatusCode

@@ -7,11 +7,11 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Annotated returns a log whose lines have the id of the request and of the trace that
-// caused them.
+// Annotated returns a log whose lines have the id of the request that caused them and the id of
+// its trace.
 func Annotated(log *slog.Logger) *slog.Logger { return slog.New(annotated{log.Handler()}) }
 
-// annotated adds the ids that the context of a line knows.
+// annotated adds the ids in the context of a line.
 type annotated struct{ slog.Handler }
 
 // Handle adds the ids and passes the line on.

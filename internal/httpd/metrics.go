@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics has what the process reports to Prometheus: its requests, the Go runtime, and what
-// others register. A nil Metrics counts nothing.
+// Metrics has the measurements that the process reports to Prometheus: requests, the Go runtime,
+// and measurements that other packages register. A nil Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -43,7 +43,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Registry is where other packages register what they measure.
+// Registry returns the registry in which other packages register their measurements.
 func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
 
 func (m *Metrics) begin() {

@@ -12,28 +12,28 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// RequestIDHeader carries the request id in every answer. What a client sends
-// under this name is ignored.
+// RequestIDHeader carries the request id in every answer. A value that a client sends under this
+// name is ignored.
 const RequestIDHeader = "X-Request-Id"
 
-// exchange is what is known about a request while it is handled. It belongs to the goroutine of
-// the request.
+// exchange is the state of a request while it is handled. It belongs to the goroutine of the
+// request.
 type exchange struct {
 	id    string
 	route string
-	// answer is where headers of the answer are set.
+	// answer is the header of the answer.
 	answer http.Header
 	// encrypted means that the answer tells browsers to use https only.
 	encrypted bool
-	// body is the state of its body, nil for a request without a limiter.
+	// body is the state of the request's body, nil for a request without a limiter.
 	body *holding
-	// span is the request in its trace.
+	// span is the span of the request in its trace.
 	span tracing.TraceSpan
 }
 
 type exchangeKey struct{}
 
-// RequestID returns the id of the context's request in decimal digits that fit 63 bits, and
+// RequestID returns the id of the context's request in decimal digits that fit 63 bits; it is
 // empty outside of a request.
 func RequestID(ctx context.Context) string {
 	return exchangeOf(ctx).id
@@ -46,8 +46,8 @@ func SetRoute(ctx context.Context, pattern string) {
 	exchangeOf(ctx).route = pattern
 }
 
-// RequireTLS tells browsers to use https only from now on (RFC 6797), with any answer to the
-// request. It is called before anything is written.
+// RequireTLS makes the answer tell browsers to use only https from now on (RFC 6797). It must be
+// called before anything is written.
 func RequireTLS(ctx context.Context) {
 	x := exchangeOf(ctx)
 	x.encrypted = true
@@ -77,12 +77,12 @@ func (x *exchange) attach(tracer *tracing.Tracer, r *http.Request) *http.Request
 	return r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 }
 
-// matched is the route of a request that has been handled.
+// matched returns the route of a request that has been handled.
 func (x *exchange) matched(r *http.Request) string {
 	return cmp.Or(x.route, r.Pattern, "unmatched")
 }
 
-// endSpan says what the request was, in the names that OpenTelemetry has for it.
+// endSpan adds the request's data to its span, under the names of OpenTelemetry.
 func (x *exchange) endSpan(method, route string, status int) {
 	if !x.span.Recorded() {
 		return
@@ -102,14 +102,15 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// methods are those that spans name. Any other text may be a client's invention.
+// methods are the methods that spans name. Any other text may be invented by a client.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true,
 }
 
 // sequence makes request ids. An id is the time in milliseconds and 20 random bits, which keep
-// restarts and replicas apart. Within a process ids only grow, even when the clock is set back.
+// restarts and replicas apart. Within a process ids only increase, even when the clock is set
+// back.
 type sequence struct{ last atomic.Int64 }
 
 func (s *sequence) next(now time.Time) string {

@@ -26,22 +26,22 @@ const (
 	DefaultConnections    = 8192
 )
 
-// maxStreams is how many requests of one connection are taken at once, over HTTP/2,
-// where the bound on connections bounds no requests.
+// maxStreams is the number of requests that a connection may run at once over HTTP/2, where the
+// limit on connections does not limit requests.
 const maxStreams = 16
 
 // Options are the parts of a server. Only Log is required.
 type Options struct {
-	// Addr is the address to listen on, as host:port. Port 0 takes a free one. Empty means a
+	// Addr is the address to listen on, as host:port. Port 0 takes a free port. Empty means a
 	// free port of the loopback interface.
 	Addr string
 	// TLS makes the server speak HTTPS.
 	TLS *tls.Config
 	// Log receives one line per request and one per panic.
 	Log *slog.Logger
-	// Metrics counts requests; nil for none.
+	// Metrics counts requests; nil means no counting.
 	Metrics *Metrics
-	// Tracer records requests; nil for none.
+	// Tracer records requests; nil means no recording.
 	Tracer *tracing.Tracer
 	// Failure answers a request whose handler panicked before it wrote anything. Without it the
 	// answer is a bare 500.
@@ -51,8 +51,8 @@ type Options struct {
 	// IdleTimeout the wait for the next one. Zero means the default, a negative value none.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
 	// Stall is how long a client may take for each part of an answer, at most 64 KiB, before it
-	// is cut off. Zero means the default. Nothing limits the whole: a call that waits for a
-	// bank may take long, and so may a large file.
+	// is cut off. Zero means the default. Nothing limits the complete answer: a call that waits
+	// for a bank may take long, and so may a large file.
 	Stall time.Duration
 	// Connections limits the open connections. At the limit, an idle connection is closed for a
 	// new one. When none is idle, the new one waits. Zero means the default.
@@ -61,7 +61,7 @@ type Options struct {
 	MaxHeaderBytes int
 }
 
-// Server is a listener with what is done around each request. It is used once: Listen, Start,
+// Server is a listener with the processing around each request. It is used once: Listen, Start,
 // Stop.
 type Server struct {
 	options  Options
@@ -71,8 +71,8 @@ type Server struct {
 	ended    chan error
 }
 
-// Listen takes the address, so that it is known before anything is served. Clients that connect
-// wait until Start.
+// Listen opens the address, so that the address is known before anything is served. Clients that
+// connect wait until Start.
 func Listen(o Options) (*Server, error) {
 	listener, err := net.Listen("tcp", cmp.Or(o.Addr, "127.0.0.1:0"))
 	if err != nil {
@@ -92,7 +92,7 @@ func Listen(o Options) (*Server, error) {
 func (o Options) server() *http.Server {
 	return &http.Server{
 		TLSConfig: o.TLS,
-		// Otherwise "OPTIONS *" is answered without asking the handler.
+		// Otherwise the server answers "OPTIONS *" without calling the handler.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),
@@ -101,12 +101,12 @@ func (o Options) server() *http.Server {
 		MaxHeaderBytes:    cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes),
 		ConnState:         newIdlers(o.Connections).note,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		// What net/http logs itself is about connections and names addresses.
+		// The log messages of net/http itself are about connections, and contain addresses.
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 }
 
-// Addr is the address listened on, as host:port with the real port.
+// Addr returns the address of the listener, as host:port with the actual port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Start serves the handler in the background.
@@ -127,15 +127,15 @@ func (s *Server) serve() error {
 	return s.server.Serve(s.listener)
 }
 
-// Ended yields the error that ended serving without Stop, and is closed when
+// Ended returns a channel with the error that ended serving without Stop; it is closed when
 // serving has ended.
 func (s *Server) Ended() <-chan error { return s.ended }
 
-// Stop accepts nothing more and waits for running requests. When the context ends first, it
-// cuts them off and returns an error. Stopping twice or before Start is harmless.
+// Stop accepts no more connections and waits for running requests. When the context ends first,
+// it cuts them off and returns an error. Stopping twice or before Start is harmless.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
-	// The server closes its listener only once it has begun to serve.
+	// The server closes its listener only if it has begun to serve.
 	if closeErr := s.listener.Close(); !errors.Is(closeErr, net.ErrClosed) {
 		err = errors.Join(err, closeErr)
 	}

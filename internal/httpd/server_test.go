@@ -264,7 +264,7 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held is a handler that signals a request and answers when released.
+// held returns a handler that signals a request and answers when released.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -396,8 +396,8 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	}
 }
 
-// A request with both Transfer-Encoding and Content-Length ends its connection, so
-// that nothing behind it is taken for another request.
+// A request with both Transfer-Encoding and Content-Length ends its connection, so that bytes
+// after it are not read as another request.
 func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	var asked atomic.Int64
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -412,7 +412,7 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	defer c.Close()
 	hidden := "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden)
-	answer, err := io.ReadAll(c) // to the end of the connection
+	answer, err := io.ReadAll(c) // reads until the connection ends
 	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatal(err)
 	}
@@ -421,8 +421,8 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client that writes a too large body before it reads gets the answer, and the connection
-// stays when all of it came.
+// A client that writes a body that is too large before it reads gets the answer, and the
+// connection stays open if the complete body arrived.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var over *http.MaxBytesError
@@ -446,7 +446,7 @@ func TestTooLargeIsAnAnswer(t *testing.T) {
 		reader := bufio.NewReader(c)
 		answer, err := http.ReadResponse(reader, nil)
 		if !drained && err != nil {
-			continue // more than is thrown away
+			continue // more than the server discards
 		}
 		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || answer.Close == drained {
 			t.Errorf("%d bytes are answered with %v (%v)", size, answer, err)

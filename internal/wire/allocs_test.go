@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// mostToEncode is a quarter above what rendering and encoding a payment of one line
-// allocates.
+// mostToEncode is a quarter above the number of allocations for rendering and encoding a payment
+// of one line.
 const mostToEncode = 28
 
 // TestAllocationsOfAPayment checks that the cost of every answer and every event does not grow.

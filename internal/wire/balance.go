@@ -9,7 +9,8 @@ import (
 	"passerelle"
 )
 
-// Moved are the amounts of accounts of one currency over some time.
+// Moved has the balance, the expenses and the incomes of the accounts of one currency over some
+// time.
 type Moved struct {
 	Balance  *json.Number `json:"balance" doc:"at the end"`
 	Expenses *json.Number `json:"expenses" doc:"what went out, zero or less"`
@@ -17,7 +18,7 @@ type Moved struct {
 	Remains  *json.Number `json:"remains" doc:"incomes and expenses together"`
 }
 
-// BalanceGroup is the balances and movements of accounts in a period. Amounts that would mix
+// BalanceGroup has the balances and movements of accounts in a period. Amounts that would mix
 // currencies are null.
 type BalanceGroup struct {
 	MinDate    string            `json:"min_date"`
@@ -49,7 +50,8 @@ type CurrencyBalances struct {
 	Days     []passerelle.Balance
 }
 
-// sum is the balance over the days. A future period has no movements, and the balance stays.
+// sum returns the balance over all days. A future period has no movements, and the balance
+// stays.
 func (b CurrencyBalances) sum() passerelle.Balance {
 	if len(b.Days) == 0 {
 		return passerelle.Balance{End: b.Present, In: &decimal.Zero, Out: &decimal.Zero, Net: &decimal.Zero}
@@ -76,7 +78,7 @@ func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) Balanc
 	return out
 }
 
-// day adds a day, and counts it when it ends below zero.
+// day adds a day, and counts it if it ends below zero.
 func (g *BalanceGroup) day(i int, all []CurrencyBalances) {
 	day := make([]passerelle.Balance, len(all))
 	for c, one := range all {

@@ -45,7 +45,7 @@ type BankAccount struct {
 	Loan             *Loan                       `json:"loan"`
 	CoveredFrom      *string                     `json:"covered_from" doc:"the first day of which all transactions are here"`
 
-	// Worth is of accounts of a type that holds investments.
+	// Worth is only set for accounts of a type that holds investments.
 	*Worth
 
 	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
@@ -153,8 +153,7 @@ func bit(set bool) int {
 	return 0
 }
 
-// formatted writes an amount as it is written in French, with the symbol of
-// its currency: 7 481,01 €.
+// formatted writes an amount in the French form, with the symbol of its currency: 7 481,01 €.
 func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
 	if d == nil {
 		return nil

@@ -40,13 +40,13 @@ type Categorized struct {
 	IDCategory int64                      `json:"id_category"`
 }
 
-// NewCategorized renders the category that a label and a type lead to.
+// NewCategorized renders the category that results from a label and a type.
 func NewCategorized(label string, kind passerelle.TransactionType) Categorized {
 	codes := passerelle.Categorize(label, kind)
 	return Categorized{Wording: label, Type: kind, Categories: categories(codes), IDCategory: int64(passerelle.CategoryNumber(codes))}
 }
 
-// TransactionInformation is something that a client noted about a transaction.
+// TransactionInformation is a note of a client about a transaction.
 type TransactionInformation struct {
 	ID            int64  `json:"id"`
 	IDTransaction int64  `json:"id_transaction"`

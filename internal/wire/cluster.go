@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// TransactionsCluster is a series of transactions that come back.
+// TransactionsCluster is a series of recurring transactions.
 type TransactionsCluster struct {
 	ID              int64       `json:"id"`
 	IDAccount       int64       `json:"id_account"`

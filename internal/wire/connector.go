@@ -22,8 +22,8 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
-	// Mechanism is the default, empty for that of the first source. SyncDays is the number
-	// of days between two syncs, empty for the domain's default.
+	// Mechanism is the default, empty for the default of the first source. SyncDays is the
+	// number of days between two syncs, empty for the domain's default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
 	// Restricted connectors take no new connections.
@@ -35,10 +35,12 @@ type Bank struct {
 	Slug, Code, Siret, Color string
 	Beta, Charged            bool
 	URLs                     []string
-	// Payments is nil for a connector that initiates none. Fields are the fields of payments.
+	// Payments is nil for a connector that initiates no payments. Fields are the fields of
+	// payments.
 	Payments *payment.Settings
 	Fields   []payment.Field
-	// Capabilities are what can be read, none for a connector that reads nothing.
+	// Capabilities are the kinds of data that can be read, none for a connector that reads
+	// nothing.
 	Capabilities []string
 	AccountTypes []passerelle.AccountType
 	Usages       []passerelle.Usage
@@ -46,26 +48,26 @@ type Bank struct {
 	Documents []string
 	// MonthsToFetch is zero when the whole history is read.
 	MonthsToFetch int
-	// ConnectionFields are what a person enters for a connection.
+	// ConnectionFields are the values that a user enters for a connection.
 	ConnectionFields []ConnectorField
 }
 
-// Source is a channel by which a bank is reached. Mechanisms are how a person gives access,
-// none for a source of payments alone.
+// Source is a channel by which a bank is reached. Mechanisms are the ways in which a user gives
+// access, none for a source that only initiates payments.
 type Source struct {
 	ID         int64
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
-	// Disabled is written as it is shown. It is nil while the source is in use.
+	// Disabled is in the form in which clients see it. It is nil while the source is in use.
 	Disabled *string
 }
 
 // ConnectorView says which linked resources are shown inside a connector.
 type ConnectorView struct{ Fields, PaymentFields, Countries, Sources, URLs bool }
 
-// Connector is a bank as clients see it. Members that concern reading are empty
-// for a connector that initiates payments and nothing else.
+// Connector is a bank in the form that clients see. Members about reading are empty for a
+// connector that only initiates payments.
 type Connector struct {
 	ID                          int64                      `json:"id" doc:"deprecated, see uuid"`
 	UUID                        string                     `json:"uuid" doc:"the same in all domains"`
@@ -102,20 +104,20 @@ type Connector struct {
 	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"sites of the institution; with expand=urls"`
 }
 
-// ConnectorField is a value that a person gives for a connection, or while it is
-// being established.
+// ConnectorField is a value that a user gives for a connection, or while it is being
+// established.
 type ConnectorField struct {
 	Name     string `json:"name" doc:"key of the body in which the value comes"`
 	Type     string `json:"type" doc:"text, password, date, list or number"`
 	Label    string `json:"label"`
 	Required bool   `json:"required"`
-	// Regex and Values are null where any value will do.
+	// Regex and Values are null when every value is allowed.
 	Regex            *string                    `json:"regex"`
 	Values           *[]FieldValue              `json:"values" doc:"the choices of a list; null for other types"`
 	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"with which it is to be given; empty for all"`
 	ConnectorSources []string                   `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
 	Description      *string                    `json:"description"`
-	// Image is left out without one.
+	// Image is left out when there is none.
 	Image string `json:"image,omitempty" doc:"a picture that the person needs for the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
@@ -146,7 +148,7 @@ type Country struct {
 	Name string `json:"name" doc:"in English"`
 }
 
-// ConnectorPaymentField is a value that has to be given when a payment is validated.
+// ConnectorPaymentField is a value that must be given when a payment is validated.
 type ConnectorPaymentField struct {
 	PaymentField
 	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms with which it is to be given"`
@@ -175,7 +177,7 @@ type PaymentSettings struct {
 	MaximumDays             *int                       `json:"maximum_date_delta_days"`
 }
 
-// AppToApp says where the bank's app is opened instead of a page.
+// AppToApp says for which platforms the bank's app is opened instead of a page.
 type AppToApp struct {
 	Android bool `json:"android"`
 	IOS     bool `json:"ios"`
@@ -195,7 +197,7 @@ type ConnectorCategory struct {
 	Name string `json:"name"`
 }
 
-// connectorCategories are the categories by product. Their numbers stay for ever.
+// connectorCategories are the categories by product. Their numbers never change.
 var connectorCategories = map[string]ConnectorCategory{
 	"bank": {1, "Banks"}, "wealth": {2, "Savings and investments"}, "bill": {3, "Providers of documents"}, "pay": {4, "Payments"},
 }
@@ -205,7 +207,7 @@ func ConnectorCategories() []ConnectorCategory {
 	return slices.SortedFunc(maps.Values(connectorCategories), func(a, b ConnectorCategory) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// categories are those of the products of a connector, in the order of these.
+// categories returns the categories of the connector's products, in the order of the products.
 func (b Bank) categories() []ConnectorCategory {
 	all := []ConnectorCategory{}
 	for _, product := range b.products() {
@@ -251,14 +253,14 @@ func (c *Connector) expand(b Bank, v ConnectorView) {
 	}
 }
 
-// shownList is a list that was asked for, also when it is empty.
+// shownList returns a list that was requested, even when the list is empty.
 func shownList[T any](list []T) *[]T {
 	list = listed(list)
 	return &list
 }
 
-// products returns the products of a connector, by whether it initiates payments and by what it
-// can read.
+// products returns the products of a connector, which follow from its payments and its
+// capabilities.
 func (b Bank) products() []string {
 	products := []string{}
 	if b.Payments != nil {
@@ -272,7 +274,8 @@ func (b Bank) products() []string {
 	return products
 }
 
-// mechanisms are those of the sources, in the order in which these are used.
+// mechanisms returns the mechanisms of the enabled sources, in the order in which the sources
+// are used.
 func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b Source) int { return a.Priority - b.Priority })
@@ -292,8 +295,8 @@ func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	return all
 }
 
-// mechanisms are those of a source. Payments are validated on a page of the
-// bank's own.
+// mechanisms returns the mechanisms of a source. Payments are validated on a page of the bank's
+// own.
 func (s Source) mechanisms() []passerelle.AuthMechanism {
 	if len(s.Mechanisms) == 0 {
 		return []passerelle.AuthMechanism{passerelle.ByWebauth}

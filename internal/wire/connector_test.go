@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// members decodes an object as a client would.
+// members decodes an object like a client.
 func members(t *testing.T, object any) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -21,7 +21,7 @@ func members(t *testing.T, object any) map[string]any {
 	return out
 }
 
-// Empty settings leave no list null, and no bound but that of all payments.
+// Empty settings leave no list null, and no limit except the one of all payments.
 func TestConnectorOfFewWords(t *testing.T) {
 	got := members(t, wire.NewConnector(wire.Bank{UUID: "u", ID: 7, Name: "B", Payments: &payment.Settings{PayerAccount: payment.PayerOptional}}, wire.ConnectorView{}))
 	settings := got["payment_settings"].(map[string]any)
@@ -60,7 +60,7 @@ func TestConnectorBounds(t *testing.T) {
 	}
 }
 
-// Countries have names. A code of no country is shown as it is.
+// Countries have names. A code that belongs to no country is shown unchanged.
 func TestConnectorExpansions(t *testing.T) {
 	b := wire.Bank{Payments: &payment.Settings{Mechanisms: []string{"webauth"}}, Countries: []string{"FR", "GB", "?"}, Fields: []payment.Field{{Name: "f", Type: "text", Label: "F"}}}
 	got := members(t, wire.NewConnector(b, wire.ConnectorView{PaymentFields: true, Countries: true}))
@@ -76,7 +76,8 @@ func TestConnectorExpansions(t *testing.T) {
 	}
 }
 
-// One reason is enough to exclude. Sides of a comparison that are lists are never null.
+// One reason is enough to exclude a connector. Sides of a comparison that are lists are never
+// null.
 func TestIncompatibility(t *testing.T) {
 	warning := payment.Reason{Code: "maxAmount", Severity: payment.Warning, ConnectorValue: json.Number("1000.00"), PaymentValue: json.Number("1000.01")}
 	excluding := payment.Reason{Code: "nspFrequency", Severity: payment.Incompatible, ConnectorValue: []payment.Frequency(nil), PaymentValue: payment.Frequency("daily")}
@@ -92,7 +93,7 @@ func TestIncompatibility(t *testing.T) {
 	}
 }
 
-// A connector says what it can read, and which source is used first.
+// A connector says which data it can read, and which source is used first.
 func TestConnectorsThatRead(t *testing.T) {
 	b := wire.Bank{
 		Capabilities: []string{"bank", "document"}, AccountTypes: []passerelle.AccountType{"checking"}, Usages: []passerelle.Usage{passerelle.Private}, MonthsToFetch: 3,

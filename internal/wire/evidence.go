@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// Evidence is what a payer saw on a page of the service when they acted there.
+// Evidence is the content of a page of the service at the moment of the payer's action.
 type Evidence struct {
 	Act           payment.Act    `json:"act" doc:"order: the payment was ordered; fields: the bank's questions were answered; agree, refuse: the bank asked for the payer's word; cancel"`
 	Date          string         `json:"date" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
@@ -21,7 +21,7 @@ type Evidence struct {
 	Beneficiaries []EvidenceLine `json:"beneficiaries"`
 }
 
-// EvidenceLine is one beneficiary as it was shown.
+// EvidenceLine is one beneficiary in the form shown to the payer.
 type EvidenceLine struct {
 	Name    string `json:"name"`
 	Account string `json:"account"`
@@ -29,7 +29,7 @@ type EvidenceLine struct {
 	Amount  string `json:"amount"`
 }
 
-// NewEvidence renders what a payer saw.
+// NewEvidence renders the content that a payer saw.
 func NewEvidence(e payment.Evidence, zone *time.Location) Evidence {
 	out := Evidence{
 		Act: e.Act, Date: passerelle.FormatDateTime(e.At, zone), Language: e.Language, Application: e.Shown.Application, Bank: e.Shown.Bank,

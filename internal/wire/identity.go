@@ -1,6 +1,6 @@
 package wire
 
-// OwnerIdentity says who holds the accounts of a connection, if the institution says so.
+// OwnerIdentity has the holder of the accounts of a connection, if the institution sends it.
 type OwnerIdentity struct {
 	IDConnection     int64          `json:"id_connection"`
 	IDSource         *int64         `json:"id_source"`

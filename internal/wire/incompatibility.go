@@ -6,7 +6,7 @@ import (
 	"passerelle/payment"
 )
 
-// Incompatibility is why a payment cannot be made with a connector.
+// Incompatibility has the reasons why a payment cannot be made with a connector.
 type Incompatibility struct {
 	Type          payment.Severity `json:"type" doc:"incompatible when one of the reasons is"`
 	Reasons       []Reason         `json:"reasons" doc:"all of them"`

@@ -20,7 +20,7 @@ type Worth struct {
 	Valuation       *json.Number `json:"valuation"`
 }
 
-// NewWorth renders what investments are worth.
+// NewWorth renders the value of investments.
 func NewWorth(w passerelle.Worth) Worth {
 	return Worth{
 		Calculated: append([]string{}, w.Calculated...), Diff: Amount(w.Diff), DiffPercent: Amount(w.DiffPercent), PrevDiff: Amount(w.PrevDiff),
@@ -38,8 +38,8 @@ func newAccountWorth(w *passerelle.Worth) *Worth {
 	return &worth
 }
 
-// Investment is a position of an account. The members after LastUpdate are
-// expansions, or parts of events.
+// Investment is a position of an account. The members after LastUpdate are expansions, or parts
+// of events.
 type Investment struct {
 	ID          int64        `json:"id"`
 	IDAccount   int64        `json:"id_account"`
@@ -69,7 +69,7 @@ type Investment struct {
 	Pockets *[]Pocket          `json:"pockets,omitempty" expand:"true" doc:"with expand=pockets"`
 }
 
-// InvestmentDetails says what kind of fund an investment is.
+// InvestmentDetails describes the kind of fund of an investment.
 type InvestmentDetails struct {
 	AssetCategory     *string `json:"asset_category"`
 	RecommendedPeriod *string `json:"recommended_period"`
@@ -99,7 +99,7 @@ func NewInvestment(a passerelle.Asset[passerelle.InvestmentDetails], of passerel
 	return out
 }
 
-// NewInvestmentDetails renders what kind of fund an investment is.
+// NewInvestmentDetails renders the kind of fund of an investment.
 func NewInvestmentDetails(d passerelle.InvestmentDetails) *InvestmentDetails {
 	return &InvestmentDetails{AssetCategory: optional(d.AssetCategory), RecommendedPeriod: optional(d.RecommendedPeriod), SRRI: optional(d.Risk)}
 }
@@ -141,13 +141,13 @@ type MarketOrder struct {
 	Deleted       *string      `json:"deleted"`
 }
 
-// Named is one word of a list, with its number.
+// Named is one value of a fixed list, with its number.
 type Named struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
 }
 
-// The words for orders, by those of the connectors.
+// The values for orders, by the connectors' values.
 var (
 	directions     = map[string]Named{"buy": {1, "BUY"}, "sell": {2, "SALE"}}
 	orderTypes     = map[string]Named{"market": {1, "MARKET"}, "limit": {2, "LIMIT"}, "trigger": {3, "TRIGGER"}, "": {4, "UNKNOWN"}}
@@ -173,7 +173,7 @@ func NewMarketOrder(a passerelle.Asset[passerelle.MarketOrderDetails], zone *tim
 	return out
 }
 
-// dayStart writes a day as its first instant.
+// dayStart returns the first instant of a day in the zone, as text.
 func dayStart(d passerelle.Date, zone *time.Location) *string {
 	if d.IsZero() {
 		return nil
@@ -211,7 +211,7 @@ func NewPocket(a passerelle.Asset[passerelle.PocketDetails], zone *time.Location
 	return out
 }
 
-// Amortization is a line of the plan by which a loan is paid back.
+// Amortization is a line of the repayment plan of a loan.
 type Amortization struct {
 	ID                 int64           `json:"id"`
 	IDAccount          int64           `json:"id_account"`
@@ -257,7 +257,7 @@ func NewAmortization(a passerelle.Asset[passerelle.AmortizationDetails], zone *t
 	return out
 }
 
-// NewInvestmentValue renders what a unit was worth.
+// NewInvestmentValue renders the value of a unit.
 func NewInvestmentValue(v passerelle.InvestmentValue) InvestmentValue {
 	return InvestmentValue{
 		ID: v.ID, IDInvestment: int64(v.Investment), VDate: v.Date.String(), UnitValue: json.Number(v.Value.String()), OriginalCurrency: currency(v.OriginalCurrency),

@@ -18,7 +18,7 @@ type FoundSubscription struct {
 	IDConnection int64 `json:"id_connection"`
 }
 
-// Ownership says who holds an account.
+// Ownership has the holder of an account.
 type Ownership struct {
 	IDAccount         int64             `json:"id_account"`
 	IDConnection      int64             `json:"id_connection"`
@@ -33,13 +33,13 @@ type Ownership struct {
 	Identifications   []Identification  `json:"identifications"`
 }
 
-// Party is somebody with a role in an account.
+// Party is a person or company with a role in an account.
 type Party struct {
 	Role     string        `json:"role"`
 	Identity PartyIdentity `json:"identity"`
 }
 
-// PartyIdentity is who a party is.
+// PartyIdentity has the names of a party.
 type PartyIdentity struct {
 	IsUser   *bool  `json:"is_user"`
 	FullName string `json:"full_name"`
@@ -51,7 +51,7 @@ type Identification struct {
 	Identification string `json:"identification"`
 }
 
-// NewOwnership renders the holders of an account at a bank of that name.
+// NewOwnership renders the holders of an account at the named bank.
 func NewOwnership(a passerelle.BankAccount, bank string, source int64) Ownership {
 	out := Ownership{
 		IDAccount: int64(a.ID), IDConnection: int64(a.Connection), IDUser: int64(a.User), IDConnectorSource: optional(source), Name: a.AccountDetails.Name, BankName: bank,

@@ -11,7 +11,7 @@ import (
 type Payload struct {
 	out     io.Writer
 	encoder *json.Encoder
-	// cut is how much of the end of an encoded resource is left out.
+	// cut is the number of bytes that are left out at the end of an encoded resource.
 	cut int
 	err error
 }
@@ -27,7 +27,7 @@ func NewPayload(out io.Writer) *Payload {
 // Each calls a function for each item of a list, in order.
 type Each[T any] func(write func(T)) error
 
-// AccountRead is an account with what changed inside it.
+// AccountRead is an account with the changed objects of the account.
 type AccountRead struct {
 	BankAccount
 	Investments  Each[Investment]
@@ -42,14 +42,14 @@ type SubscriptionRead struct {
 	Documents Each[Document]
 }
 
-// ConnectionRead is a connection with what changed below it.
+// ConnectionRead is a connection with the changed objects of the connection.
 type ConnectionRead struct {
 	Connection
 	Accounts      Each[AccountRead]
 	Subscriptions Each[SubscriptionRead]
 }
 
-// Object writes a resource as it is.
+// Object writes a resource without further members.
 func (p *Payload) Object(resource any) error {
 	p.object(resource)
 	return p.err
@@ -75,7 +75,7 @@ func (p *Payload) Transactions(all Each[Transaction]) error {
 	return p.err
 }
 
-// Ownerships writes who holds accounts.
+// Ownerships writes the holders of accounts.
 func (p *Payload) Ownerships(all Each[Ownership]) error {
 	p.add(`{"account_ownerships":`)
 	list(p, all, func(o Ownership) { p.object(o) })
@@ -83,7 +83,7 @@ func (p *Payload) Ownerships(all Each[Ownership]) error {
 	return p.err
 }
 
-// Fetched writes a user and a connection with accounts that are still to be read.
+// Fetched writes a user and a connection with accounts that have not been read yet.
 func (p *Payload) Fetched(u User, c Connection, accounts Each[BankAccount]) error {
 	p.user(u, `"connection":`)
 	p.open(c)
@@ -162,7 +162,8 @@ func list[T any](p *Payload, each Each[T], write func(T)) {
 	p.add("]")
 }
 
-// object writes a resource, and open writes it without its end, so that members follow.
+// object writes a resource, and open writes a resource without its closing brace, so that more
+// members can follow.
 func (p *Payload) object(resource any) { p.encode(resource, "\n") }
 
 func (p *Payload) open(resource any) { p.encode(resource, "}\n") }

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// each are some items as a body takes them.
+// each returns items in the form that a body takes.
 func each[T any](items ...T) wire.Each[T] {
 	return func(write func(T)) error {
 		for _, one := range items {
@@ -44,8 +44,8 @@ func TestPayloadsHoldResources(t *testing.T) {
 	connection := wire.ConnectionRead{Accounts: each(read, account()), Subscriptions: each(wire.SubscriptionRead{Documents: each(wire.Document{}, wire.Document{})})}
 	for name, test := range map[string]struct {
 		write func(*wire.Payload) error
-		want  []string // members that are added
-		items string   // where the transactions are
+		want  []string // the added members
+		items string   // the path of the transactions
 	}{
 		"account":      {func(p *wire.Payload) error { return p.Account(account(shop, shop)) }, []string{"investments", "recipients", "transactions", "transfers"}, "transactions"},
 		"transactions": {func(p *wire.Payload) error { return p.Transactions(each(shop, shop)) }, []string{"transactions"}, "transactions"},
@@ -84,7 +84,7 @@ func TestPayloadsHoldResources(t *testing.T) {
 	}
 }
 
-// TestPayloadsFail with the first error, of a list or of the writer.
+// TestPayloadsFail: a body fails with the first error, of a list or of the writer.
 func TestPayloadsFail(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(func(wire.Transaction)) error { return lost }
@@ -101,7 +101,7 @@ func TestPayloadsFail(t *testing.T) {
 	}
 }
 
-// mostOfABody is a quarter above what a transaction in a body allocates.
+// mostOfABody is a quarter above the number of allocations for a transaction in a body.
 const mostOfABody = 1.25
 
 // TestAllocationsOfABody checks that the cost of each transaction of a long history does not

@@ -8,18 +8,18 @@ import (
 	"passerelle/payment"
 )
 
-// View is how a resource is shown.
+// View says how a resource is shown.
 type View struct {
 	// Location is the zone of dates with a time.
 	Location *time.Location
-	// Sensitive shows the sensitive identity fields, when they were loaded. PayerAlone shows
-	// those of the payer and not those of the beneficiaries.
+	// Sensitive shows the sensitive identity fields, if they were loaded. PayerAlone shows the
+	// payer's fields and not the beneficiaries' fields.
 	Sensitive, PayerAlone bool
 	// ConnectorID gives the deprecated numeric name of a connector.
 	ConnectorID func(uuid string) (int64, bool)
 }
 
-// Payment is a payment as answered and as sent to webhooks.
+// Payment is a payment in the form of answers and webhooks.
 type Payment struct {
 	ID                int64                   `json:"id" doc:"payment id"`
 	State             payment.State           `json:"state"`
@@ -40,13 +40,13 @@ type Payment struct {
 	PayerIdentity     *Identity               `json:"payer_identity"`
 	// Transitions are not sent to webhooks.
 	Transitions *[]TimelineRow `json:"transitions,omitempty" expand:"true" doc:"all that happened, oldest first; with expand=transitions"`
-	// Timeline neither.
+	// Timeline is not sent to webhooks.
 	Timeline *Timeline `json:"timeline,omitempty" expand:"true" doc:"all that happened, and what it is called at the bank; with expand=timeline"`
-	// Evidence neither.
+	// Evidence is not sent to webhooks.
 	Evidence *[]Evidence `json:"evidence,omitempty" expand:"true" doc:"what the payer saw on the pages of the service when they acted there, oldest first; with expand=evidence, of one payment"`
 }
 
-// PaymentField describes a value the payer has to give.
+// PaymentField describes a value that the payer must give.
 type PaymentField struct {
 	Name     string       `json:"name"`
 	Type     string       `json:"type"`
@@ -54,7 +54,7 @@ type PaymentField struct {
 	Regex    *string      `json:"regex"`
 	Required bool         `json:"required"`
 	Values   []FieldValue `json:"values"`
-	// Image is left out without one.
+	// Image is left out when there is none.
 	Image string `json:"image,omitempty" doc:"a picture that the payer needs for the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
@@ -117,8 +117,8 @@ type Currency struct {
 	Name      string              `json:"name"`
 }
 
-// Identity is who pays or is paid. Its sensitive members are left out unless
-// they were asked for and may be seen.
+// Identity describes the payer or a beneficiary. Its sensitive members are left out unless they
+// were requested and the caller may see them.
 type Identity struct {
 	IDUser         *int64                  `json:"id_user"`
 	Kind           passerelle.IdentityKind `json:"kind"`
@@ -128,7 +128,7 @@ type Identity struct {
 	*Sensitive
 }
 
-// Sensitive are the identity fields shown with show_sensitive alone.
+// Sensitive are the identity fields shown only with show_sensitive.
 type Sensitive struct {
 	FirstName               *string                        `json:"first_name"`
 	LastName                *string                        `json:"last_name"`
@@ -231,7 +231,7 @@ func fields(list []payment.Field) map[string]PaymentField {
 	return out
 }
 
-// NewField renders the description of a value the payer has to give.
+// NewField renders the description of a value that the payer must give.
 func NewField(f payment.Field) PaymentField {
 	out := PaymentField{Name: f.Name, Type: f.Type, Label: f.Label, Regex: optional(f.Regex), Required: f.Required, Values: []FieldValue{}, Image: f.Image}
 	for _, value := range f.Values {
@@ -240,7 +240,7 @@ func NewField(f payment.Field) PaymentField {
 	return out
 }
 
-// optional is null for the zero value, which means absence everywhere.
+// optional returns null for the zero value, which always means absence.
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {

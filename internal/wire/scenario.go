@@ -43,7 +43,7 @@ type ScenarioInstruction struct {
 	Frequency   *payment.Frequency  `json:"frequency,omitempty"`
 }
 
-// Move is one step.
+// Move is one step of a scenario.
 type Move struct {
 	Do       string            `json:"do" doc:"validate, resume, submit, psu_validate, confirm or cancel, by requests of that name; decide, on the bank's page; advance the clock, or check"`
 	Fields   map[string]string `json:"fields,omitempty" doc:"with validate and submit"`

@@ -7,8 +7,8 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineTransition is the kind of the rows that are changes of state. Notes have the kind of
-// the note.
+// TimelineTransition is the kind of rows that are changes of state. Rows about notes have the
+// kind of the note.
 const TimelineTransition = "transition"
 
 // Timeline is the history of a payment, with its references at its bank.
@@ -18,7 +18,7 @@ type Timeline struct {
 	Transitions       []TimelineRow `json:"transitions" doc:"oldest first"`
 }
 
-// NewTimeline renders what happened to a payment.
+// NewTimeline renders the history of a payment.
 func NewTimeline(p *payment.Payment, rows []TimelineRow) *Timeline {
 	return &Timeline{BankPaymentID: optional(p.BankPaymentID), IDConnectorSource: optional(p.Source), Transitions: rows}
 }
@@ -44,7 +44,7 @@ func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 	}
 }
 
-// NewNote renders a note. Banks report the days of occurrences, not the hours.
+// NewNote renders a note. Banks report the days of occurrences, not the times of day.
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
 	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
 	if !n.Day.IsZero() {

@@ -83,8 +83,8 @@ type Counterparty struct {
 	Type                  *string `json:"type" doc:"creditor or debtor"`
 }
 
-// NewTransaction renders a transaction of an account in a currency. A category
-// is written as parent.code where it has a parent.
+// NewTransaction renders a transaction of an account in a currency. A category is written as
+// parent.code when it has a parent.
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
 	value := t.Value
 	out := Transaction{
@@ -141,8 +141,8 @@ func currency(c passerelle.Currency) *Currency {
 	return &out
 }
 
-// stemmed is a label in capitals without accents, by which labels are compared. The
-// chain of transformers takes 12 KiB for each text, which most labels have no use for.
+// stemmed returns a label in capitals without accents, for comparing labels. The chain of
+// transformers takes 12 KiB for each text, and most labels do not need it.
 func stemmed(label string) string {
 	if !strings.ContainsFunc(label, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(label)

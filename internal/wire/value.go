@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// Amount writes a decimal with the digits it has.
+// Amount writes a decimal with all its digits.
 func Amount(d *decimal.Decimal) *json.Number {
 	if d == nil {
 		return nil
@@ -18,7 +18,7 @@ func Amount(d *decimal.Decimal) *json.Number {
 	return &text
 }
 
-// Moment writes an instant in the zone. Nil is none.
+// Moment writes an instant in the zone. nil is null.
 func Moment(t *time.Time, zone *time.Location) *string {
 	if t == nil {
 		return nil
