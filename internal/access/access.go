@@ -1,5 +1,5 @@
-// Package access authenticates callers and decides what they may do: tokens, scopes, and the
-// applications that own them.
+// Package access authenticates callers and decides which actions they may do: tokens, scopes,
+// and the applications that own them.
 //
 // It owns how tokens are made, hashed, checked and ended, about when each was last used, which
 // principal a token represents, and the keys that sign tokens and answers. It does not own which
@@ -30,8 +30,8 @@ import (
 // PaymentTokenLife is how long a token bound to one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
-// Access answers questions about tokens and applications. Now is real time:
-// the validity of credentials does not follow a sandbox's clock.
+// Access answers questions about tokens and applications. Now is real time: the validity of
+// credentials does not follow a sandbox's clock.
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time
@@ -53,7 +53,7 @@ type BearerToken struct {
 	err    error
 }
 
-// Lookup looks up a bearer token. A text that is not formed like a token needs no query.
+// Lookup looks up a bearer token. A text without the form of a token needs no query.
 func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
 	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
@@ -67,7 +67,7 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
-// Admit resolves the bearer token of a request to a domain, as it was looked up.
+// Admit resolves the bearer token of a request to a domain, after its lookup.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
@@ -98,7 +98,7 @@ func (a *Access) expired(token store.Token) bool {
 	return token.Expires != nil && !a.Now().Before(*token.Expires)
 }
 
-// anyKind is the kind of a signed token, whose row says what it represents.
+// anyKind is the kind for a signed token, whose row has its real kind.
 const anyKind TokenKind = ""
 
 // recognise returns the kind of a token from its form, or anyKind for a signed one.
@@ -138,10 +138,9 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 	return a.issue(ctx, ServiceToken, store.Token{Domain: client.Domain, Client: client.ID, Expires: &expires}, scopes)
 }
 
-// IssuePayment makes a token that reaches one payment and nothing else. It has
-// no scope its maker lacks: payments:admin stands for all the others and can
-// itself never be granted here. A maker that is bound to a payment reaches no
-// other one.
+// IssuePayment makes a token that gives access to one payment only. All its scopes are scopes of
+// its maker; a maker with payments:admin has every scope, but payments:admin itself can never be
+// granted here. A maker that is bound to one payment can make tokens for that payment only.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
 		return Grant{}, passerelle.Missing()
@@ -155,7 +154,7 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
-		expires = *maker.Expires // or a code out of a link could renew itself for ever
+		expires = *maker.Expires // otherwise a code from a link could renew itself for ever
 	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }
@@ -172,8 +171,8 @@ func grantable(maker Principal, scopes passerelle.Scopes) error {
 	return nil
 }
 
-// IssueOperator makes a permanent config or users token for the operator's own
-// programs. Acts of an operator go on record with it, here and below.
+// IssueOperator makes a permanent config or users token for the operator's own programs. An
+// operator's action is stored in the audit log with it, here and below.
 func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind, acts ...store.Audit) (Grant, error) {
 	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
 	if !ok {
@@ -182,13 +181,14 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope}, acts...)
 }
 
-// IssueDeployment makes a config token of a domain that reaches what all domains share, too. It is
-// for commands: nobody who reaches the service over the network creates one.
+// IssueDeployment makes a config token of a domain that also gives access to the data shared by
+// all domains. It is for commands: no caller over the network can create such a token.
 func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID) (Grant, error) {
 	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
 }
 
-// Revoke ends the validity of a token. It fails with store.ErrNotFound for a revoked one.
+// Revoke ends the validity of a token. It fails with store.ErrNotFound for a token that is
+// revoked already.
 func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
@@ -217,8 +217,8 @@ func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Toke
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }
 
-// hash is the only form in which a token or a secret is stored. They have at
-// least 128 random bits, so a fast hash is enough.
+// hash returns the only form in which a token or a secret is stored. They have at least 128
+// random bits, so a fast hash is enough.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
@@ -226,6 +226,6 @@ func hash(secret string) []byte {
 
 func randomHex(bytes int) string {
 	raw := make([]byte, bytes)
-	rand.Read(raw) // never fails, by its documentation
+	rand.Read(raw) // rand.Read never fails, by its documentation
 	return hex.EncodeToString(raw)
 }

@@ -184,7 +184,8 @@ func TestTokensThatAreNoLongerGood(t *testing.T) {
 	d.wantRefused(d.domain, lasting.Text)
 }
 
-// TestUnreachableStoreIsNotABadToken: a client must not throw its token away.
+// TestUnreachableStoreIsNotABadToken: when the store is unreachable, the answer must not make a
+// client discard its token.
 func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text
@@ -198,7 +199,7 @@ func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	}
 }
 
-// TestNarrowing lists what a maker may grant.
+// TestNarrowing lists the scopes that a maker may grant.
 func TestNarrowing(t *testing.T) {
 	const (
 		admin, readOnly, sensitive = passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsSensitive
@@ -318,7 +319,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// A code is part of a link, so a finder must not be able to renew it.
+// A code is part of a link, so that whoever finds the link must not be able to renew the code.
 func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 	d := open(t)
 	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}

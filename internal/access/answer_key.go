@@ -13,13 +13,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// AnswerKey is the key with which the answers of a domain are signed, and its id.
-// The first call in the life of a domain makes one.
+// AnswerKey is the key with which the answers of a domain are signed, and its id. The first call
+// for a domain makes the key.
 func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int64, jose.SigningKey, error) {
 	stored, err := a.DB.NewestSignKey(ctx, domain)
 	if errors.Is(err, store.ErrNotFound) {
 		stored, err = a.addAnswerKey(ctx, domain, 1)
-		if errors.Is(err, store.ErrDuplicate) { // somebody else was faster
+		if errors.Is(err, store.ErrDuplicate) { // another process made the key first
 			stored, err = a.DB.NewestSignKey(ctx, domain)
 		}
 	}
@@ -34,8 +34,9 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
 }
 
-// RotateAnswerKey makes a new key that signs the answers of a domain. Older keys still verify
-// what they signed, and are deprecated. Acts of an operator go on record with it.
+// RotateAnswerKey makes a new key that signs the answers of a domain. Older keys, now
+// deprecated, still verify the answers that they signed. An operator's action is stored in the
+// audit log with it.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

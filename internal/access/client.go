@@ -18,10 +18,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// MaxName is how many characters the name of an application may have.
+// MaxName is the largest number of characters in the name of an application.
 const MaxName = 255
 
-// The limits of what an application can set, in characters and numbers of entries.
+// The limits of the values that an application can set, in characters and numbers of entries.
 const (
 	maxDescription = 4096
 	maxRedirects   = 100
@@ -30,7 +30,7 @@ const (
 	maxConfigValue = 4096
 )
 
-// Credentials are how an application identifies itself, and where from.
+// Credentials are the id and secret of an application, and the address of the caller.
 type Credentials struct {
 	ClientID string
 	Secret   string
@@ -48,8 +48,8 @@ func tooManyFailures(wait time.Duration) error {
 	}
 }
 
-// Application finds the client whose credentials these are. An unknown id takes the same path as
-// a wrong secret. A caller who failed too often from an address waits there before a right
+// Application finds the client that the credentials belong to. An unknown id takes the same path
+// as a wrong secret. A caller who failed too often from an address waits there before a right
 // secret is accepted; see the keys auth.block_count and auth.block_seconds.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, domain)
@@ -58,7 +58,7 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	}
 	id, err := strconv.ParseInt(c.ClientID, 10, 64)
 	if err != nil {
-		id = 0 // which no client has
+		id = 0 // no client has this id
 	}
 	who := newGuesser(domain, passerelle.ClientID(id), c.Address)
 	if wait := a.throttle.wait(who, values.Int(settings.BlockCount), a.Now()); wait > 0 {
@@ -77,8 +77,8 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	return client, nil
 }
 
-// Sole is the only application of a domain, which owns what is created for no application in
-// particular. It is zero when there are several applications or none.
+// Sole returns the only application of a domain, which owns the objects that are created without
+// naming an application. It returns zero when there are several applications or none.
 func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	all, err := a.DB.Clients(ctx, domain)
 	if err != nil {
@@ -90,13 +90,13 @@ func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerel
 	return all[0].ID, nil
 }
 
-// Register creates an application and returns its secret, shown once.
+// Register creates an application and returns its secret, which is not shown again.
 func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
 	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs})
 }
 
-// Create is Register with all fields of an application. Acts of an operator go on record with
-// it.
+// Create is like Register, with all fields of an application. An operator's action is stored in
+// the audit log with it.
 func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
 	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
@@ -111,20 +111,19 @@ type ClientUpdate struct {
 	PrimaryColor, SecondaryColor                        *string
 	Description, DescriptionBanks, DescriptionProviders *string
 	Pro                                                 *bool
-	// Config takes the place of the configuration, or with MergeConfig of the
-	// keys in it.
+	// Config replaces the configuration, or with MergeConfig only the keys in Config.
 	Config      map[string]string
 	MergeConfig bool
-	// ResetSecret makes a new secret. The old one is invalid from then on.
+	// ResetSecret makes a new secret. The old secret is invalid from then on.
 	ResetSecret bool
-	// GenerateKeys makes a new key pair. Tokens signed with the old one are invalid from then
-	// on.
+	// GenerateKeys makes a new key pair. Tokens signed with the old key pair are invalid from
+	// then on.
 	GenerateKeys bool
 }
 
-// Update changes an application and returns its new secret, if it got one, shown once. It fails
-// with store.ErrNotFound when the application does not exist. Acts of an operator go on record
-// with it.
+// Update changes an application and returns its new secret, if one was made; it is not shown
+// again. It fails with store.ErrNotFound when the application does not exist. An operator's
+// action is stored in the audit log with it.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
@@ -233,7 +232,7 @@ func checkAppearance(client store.Client) error {
 	)
 }
 
-// checkColor refuses a colour in which people could not see what a page shows.
+// checkColor refuses a colour with too little contrast for the pages.
 func checkColor(field, value string, contrast float64) error {
 	if value == "" {
 		return nil
@@ -255,7 +254,7 @@ func checkConfig(client store.Client) error {
 }
 
 // Delete removes an application and ends its tokens. It fails with store.ErrNotFound when the
-// application does not exist. Acts of an operator go on record with it.
+// application does not exist. An operator's action is stored in the audit log with it.
 func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

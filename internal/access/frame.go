@@ -13,7 +13,7 @@ import (
 // pages may frame the webview.
 const FrameKey = "webview.origins"
 
-// maxFrameOrigins bounds a header that goes with every page.
+// maxFrameOrigins limits a header that is sent with every page.
 const maxFrameOrigins = 20
 
 // FrameOrigins are the origins whose pages may frame the webview for a client; none by default.
@@ -30,7 +30,7 @@ func checkFrame(client store.Client) error {
 	return nil
 }
 
-// isOrigin reports whether a text is an origin as browsers write it. Other characters would end
+// isOrigin reports whether a text is an origin as browsers write it. Other characters could end
 // a word of the header.
 func isOrigin(text string) bool {
 	if _, err := passerelle.ParseRedirectURI("", text); err != nil {

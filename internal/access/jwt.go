@@ -42,8 +42,8 @@ type Payload struct {
 	ID       string            `json:"jti"`
 }
 
-// SigningKey is the key with which an application signs. An application that never had keys
-// generated is Invalid, in the field that named it.
+// SigningKey returns the key with which an application signs. An application for which no keys
+// were generated is Invalid, for the field that named the application.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -64,7 +64,7 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 	return signer, nil
 }
 
-// GrantSigned is GrantUser for a token that is signed. Its payload repeats the scope, which the
+// GrantSigned is like GrantUser, for a signed token. Its payload repeats the scope, which the
 // service never reads. It expires with a temporary user, and otherwise at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
@@ -75,7 +75,7 @@ func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope str
 	return grant, p, err
 }
 
-// IssueSigned makes a config token that is signed, for an operator's own programs. It expires at
+// IssueSigned makes a signed config token for an operator's own programs. It expires at
 // token.Expires.
 func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, string(passerelle.ScopeConfig), token)
@@ -118,8 +118,8 @@ func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Toke
 // signed reports whether a token has the three parts of a signed one.
 func signed(bearer string) bool { return strings.Count(bearer, ".") == 2 && len(bearer) <= maxSigned }
 
-// genuine checks the signature of a token against the application it names, and that it is for
-// that application. Its row decides whether it is still valid.
+// genuine checks the signature of a token against the application in its header, and that the
+// token belongs to that application. Its row decides whether it is still valid.
 func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer string) (bool, error) {
 	token, name, id := namesClient(bearer)
 	if id == 0 {
@@ -142,7 +142,7 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 }
 
 // namesClient reads a signed token and the application in its header. The id is zero when the
-// header names none, or when the text is no signed token.
+// header names no application, or when the text is not a signed token.
 func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	var (
 		name string
@@ -160,8 +160,8 @@ func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	return token, name, id
 }
 
-// keyPair makes a pair of keys to sign with, the private one in PKCS #8 and the
-// public one in PEM. It takes a noticeable part of a second.
+// keyPair makes a pair of signing keys, the private key in PKCS #8 and the public key in PEM. It
+// takes a noticeable part of a second.
 func keyPair() ([]byte, string, error) {
 	var private []byte
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)

@@ -16,21 +16,21 @@ import (
 	"passerelle/internal/store"
 )
 
-// The bounds of a logo as it comes: bytes, and pixels in each direction.
+// The limits of an uploaded logo: bytes, and pixels in each direction.
 const (
 	MaxLogo     = 256 << 10
 	maxLogoSide = 2048
 )
 
-// The size of a stored logo: twice the size on pages, for sharp screens, or the size on pages
-// when more would make pages heavy.
+// The size of a stored logo: twice the size on pages, for sharp screens, or the size on pages if
+// the larger logo would make pages too large.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
 
-// maxKeptLogo is how many bytes a logo may have before it is stored at the smaller size. A page
-// has at most 100 kB in all.
+// maxKeptLogo is the largest number of bytes of a logo before it is stored at the smaller size.
+// A page has at most 100 kB in all.
 const maxKeptLogo = 32 << 10
 
-// pictures are the forms a logo may have, and how each is written.
+// pictures are the allowed formats of a logo, with their encoders.
 var pictures = map[string]func(io.Writer, image.Image) error{
 	"png": png.Encode,
 	"jpeg": func(w io.Writer, picture image.Image) error {
@@ -56,7 +56,7 @@ func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id pas
 	return logo, nil
 }
 
-// drawn is a logo as it is kept.
+// drawn returns a logo in the form in which it is stored.
 func drawn(content []byte) (store.Logo, error) {
 	if len(content) > MaxLogo {
 		return store.Logo{}, passerelle.InvalidField("logo", "must have at most %d bytes", MaxLogo)
@@ -86,7 +86,7 @@ func drawn(content []byte) (store.Logo, error) {
 	return store.Logo{MediaType: "image/" + form, Content: kept.Bytes()}, nil
 }
 
-// scaled is a picture made small enough for the bounds, with its proportions.
+// scaled returns a picture reduced to the limits, with its proportions.
 func scaled(picture image.Image, bounds image.Point) image.Image {
 	size := picture.Bounds().Size()
 	width, height := size.X, size.Y
@@ -102,7 +102,7 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 }
 
 // DeleteLogo removes the logo of an application. It fails with store.ErrNotFound when there is
-// none. Acts of an operator go on record with it.
+// none. An operator's action is stored in the audit log with it.
 func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)

@@ -20,8 +20,8 @@ const (
 	UsersToken   TokenKind = "users"
 )
 
-// Principal is who calls: the resolved content of a valid token. Client, User and Payment are
-// zero where the token has none. A payment token gives access to its payment only.
+// Principal is the caller: the resolved content of a valid token. Client, User and Payment are
+// zero when the token has none. A payment token gives access to its payment only.
 type Principal struct {
 	Token   int64
 	Kind    TokenKind
@@ -30,6 +30,6 @@ type Principal struct {
 	User    passerelle.UserID
 	Payment passerelle.PaymentID
 	Scopes  passerelle.Scopes
-	// Expires is nil for a token that is valid until revoked.
+	// Expires is nil for a token that is valid until it is revoked.
 	Expires *time.Time
 }

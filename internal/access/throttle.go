@@ -9,12 +9,12 @@ import (
 )
 
 // maxThrottled is how many callers with wrong secrets are remembered at a time. Beyond this
-// number, each new one replaces an old one. Memory stays bounded, and an attacker needs that
-// many failures to be forgotten.
+// number, each new caller replaces an old one. Memory stays limited, and an attacker needs that
+// many failed attempts before an earlier one is forgotten.
 const maxThrottled = 10_000
 
-// throttle counts wrong secrets by application and address, in this process.
-// An address that guesses does not lock the application itself out.
+// throttle counts wrong secrets by application and address, in this process. An address that
+// guesses does not block the application itself.
 type throttle struct {
 	mu     sync.Mutex
 	failed map[guesser]spell
@@ -26,14 +26,14 @@ type guesser struct {
 	network netip.Prefix
 }
 
-// spell is a number of failures, forgotten at its end.
+// spell is a number of failures, which are forgotten at its end.
 type spell struct {
 	failures int64
 	ends     time.Time
 }
 
-// newGuesser knows an IPv6 caller by the network a provider gives to one customer. Everything
-// that is not an address counts as one address.
+// newGuesser identifies an IPv6 caller by the network that a provider gives to one customer. All
+// texts that are not addresses count as one address.
 func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address string) guesser {
 	g := guesser{domain: domain, client: client}
 	ip, err := netip.ParseAddr(address)
@@ -48,8 +48,8 @@ func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address 
 	return g
 }
 
-// wait is how long a caller who failed limit times has to wait. With a limit of zero, nobody
-// waits.
+// wait returns how long a caller who failed limit times must wait. With a limit of zero, no
+// caller waits.
 func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,7 @@ func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	return s.ends.Sub(now)
 }
 
-// fail counts a failure. A caller's failures are forgotten after a time without a new one.
+// fail counts a failure. A caller's failures are forgotten after a time without a new failure.
 func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.failed[g] = spell{s.failures + 1, now.Add(while)}
 }
 
-// forgive removes the failures of a caller who has shown the right secret.
+// forgive removes the failures of a caller who has sent the right secret.
 func (t *throttle) forgive(g guesser) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits for records of use: how exact the last use is, how many uses are kept in memory,
+// The limits for records of use: how exact the last use is, how many uses are held in memory,
 // and how many are written at once.
 const (
 	useSpan  = time.Hour
@@ -37,7 +37,7 @@ type credential struct {
 	token  int64
 }
 
-// note records a use, unless a recent one is known.
+// note records a use, unless a recent use is already stored.
 func (u *uses) note(c credential, known *time.Time, now time.Time) {
 	if known != nil && now.Sub(*known) < useSpan {
 		return
@@ -60,8 +60,8 @@ func (u *uses) take() map[credential]time.Time {
 	return taken
 }
 
-// KeepUses writes which credentials were used since it was called last: each once
-// in an hour at most, however many processes it is used at.
+// KeepUses writes the credentials that were used since the last call of KeepUses: each at most
+// once an hour, even if many processes use it.
 func (a *Access) KeepUses(ctx context.Context) error {
 	used := a.uses.take()
 	var failed error

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// CodeLife is how long a temporary code is valid, unless its user ends before.
+// CodeLife is how long a temporary code is valid, unless its user is deleted earlier.
 const CodeLife = 30 * time.Minute
 
 // GrantUser makes a token for a user in the unit that creates or keeps the user. For a
@@ -20,7 +20,8 @@ func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerell
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }
 
-// keep stores a token of a user, and its text for webhooks if it is permanent.
+// keep stores a token of a user, and the text of the token for webhooks if the token is
+// permanent.
 func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Token) (Grant, error) {
 	grant, err := a.add(tx, kind, text, token, nil)
 	if err == nil && token.Expires == nil {
@@ -29,15 +30,15 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 	return grant, err
 }
 
-// RevokeUser ends the permanent tokens of a client for a user, and those without an
-// application, in the unit that issues a new one.
+// RevokeUser ends the permanent tokens that a client has for a user, and the user's permanent
+// tokens without an application, in the unit that issues a new one.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
-// IssueCode makes a temporary code for the user of a token, good for one exchange if it is
-// single and for any number otherwise. It opens pages and can be exchanged for a token, but
-// makes no calls.
+// IssueCode makes a temporary code for the user of a token, valid for one exchange if it is
+// single and for any number of exchanges otherwise. A code opens pages and can be exchanged for
+// a token, but cannot be used for calls.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {
@@ -80,8 +81,8 @@ func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool 
 	return (token.Client == 0 || token.Client == client) && a.Now().Before(*token.Expires)
 }
 
-// Spend marks a code for one exchange as used, in the unit that issues what it is exchanged
-// for. Of simultaneous exchanges one succeeds. The units of the others fail with an error that
+// Spend marks a code for one exchange as used, in the unit that issues the token. Of
+// simultaneous exchanges one succeeds. The units of the other exchanges fail with an error that
 // Spent recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
@@ -89,7 +90,7 @@ func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	}
 }
 
-// Use is Spend in a unit of its own, for a code from a browser. It fails with Unauthenticated
+// Use is like Spend, in its own unit, for a code from a browser. It fails with Unauthenticated
 // for a used code.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
@@ -99,8 +100,8 @@ func (a *Access) Use(ctx context.Context, code store.Token) error {
 	return Spent(err)
 }
 
-// Spent turns the failure of a unit that came too late, after another exchange
-// of its code or the end of its user, into the answer to a code that is no good.
+// Spent converts the failure of a unit that came too late, after another exchange of its code or
+// the deletion of its user, to the answer for an invalid code.
 func Spent(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
 		return badCode()

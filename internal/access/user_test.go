@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// user makes a user with a token of the desk's application, temporary for half
-// an hour or permanent.
+// user makes a user with a token of the fixture's application, temporary for half an hour or
+// permanent.
 func (d *fixture) user(permanent bool) (passerelle.User, access.Grant) {
 	d.t.Helper()
 	u := passerelle.User{Domain: d.domain, Platform: passerelle.SharedAccess, Created: d.now, Version: 1}
@@ -50,7 +50,7 @@ func (d *fixture) code(grant access.Grant, single bool) access.Grant {
 	return code
 }
 
-// TestRedeem shows what can be exchanged, by whom and until when.
+// TestRedeem shows which tokens and codes can be exchanged, by which application and until when.
 func TestRedeem(t *testing.T) {
 	d := open(t)
 	other, _, err := d.Register(t.Context(), d.domain, "other", nil)
@@ -112,7 +112,8 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// A code works for pages and exchanges. The tokens of a user end with the user.
+// A code works for pages and exchanges. The tokens of a user are invalid once the user is
+// deleted.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)
@@ -169,7 +170,7 @@ func TestThrottle(t *testing.T) {
 	fail(20, id, "192.0.2.1")
 }
 
-// Memory stays bounded for any number of attackers, and recent failures still count.
+// Memory stays limited for any number of attackers, and recent failures still count.
 func TestManyGuessers(t *testing.T) {
 	d := open(t)
 	for i := range 10_100 {

@@ -10,27 +10,29 @@ import (
 	"passerelle/internal/store"
 )
 
-// ErrUnlinked refuses a person whom the identity provider identifies and who is linked to no
+// ErrUnlinked refuses a person whom the identity provider identifies but who is linked to no
 // operator.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity is a trusted identity provider's statement about a person who signs in.
+// ProviderIdentity is the statement of a trusted identity provider about a person who signs in.
 type ProviderIdentity struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the operator that an unlinked person becomes; empty for none.
+	// Name is the name of the operator that an unlinked person becomes; empty for none.
 	Name string
-	// Twice means that the provider asked for a second factor, and that ours is not needed.
+	// Twice means that the provider asked for a second factor, so that the second factor of the
+	// service is not needed.
 	Twice bool
 	// Request is the id of the request.
 	Request string
 }
 
-// SignInByIdentity makes a session for a person whom a provider identifies: the operator linked to
-// the identity. An unlinked person becomes the operator with their name, if that operator is not
-// linked to the provider, and is linked from then on. The role comes from the operator, and not
-// from the provider. The session waits for the second factor like any other, unless the provider's
-// is believed. It fails with ErrRefused for an operator who was unlinked meanwhile.
+// SignInByIdentity makes a session for a person whom a provider identifies: the session of the
+// operator linked to the identity. An unlinked person becomes the operator with the person's
+// name, if that operator is not linked to the provider, and is linked from then on. The role
+// comes from the operator, and not from the provider. The session waits for the second factor
+// like any other, unless the second factor of the provider counts. It fails with ErrRefused for
+// an operator who was unlinked during the sign-in.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {
@@ -53,14 +55,14 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 		}
 		return errors.Join(operatorstore.In(tx).LinkOperator(identity), tx.Audit(entry))
 	})
-	if errors.Is(err, store.ErrDuplicate) { // somebody else was linked meanwhile
+	if errors.Is(err, store.ErrDuplicate) { // another identity was linked in between
 		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
 	}
 	return pass, err
 }
 
-// knownBy returns the operator of an identity, none when it belongs to nobody, and whether the
-// operator must still be linked.
+// knownBy returns the operator of an identity, no operator when the identity is not linked, and
+// whether the operator must still be linked.
 func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorstore.Operator, bool, error) {
 	var link bool
 	o, err := operatorstore.From(a.DB).OperatorByIdentity(ctx, v.Issuer, v.Subject)
@@ -77,8 +79,8 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 	return o, link, nil
 }
 
-// Link makes an operator a subject of an issuer. It fails with Invalid when the operator or the
-// identity is linked already.
+// Link links an operator to a subject of an issuer. It fails with Invalid when the operator or
+// the identity is linked already.
 func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {
@@ -94,13 +96,13 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (ope
 	return o, err
 }
 
-// maxIdentity is as long as an issuer or a subject may be.
+// maxIdentity is the largest length of an issuer or a subject.
 const maxIdentity = 1000
 
 // Unlink removes an operator's identities, and ends their sessions.
 func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
-		operatorstore.In(tx).UnlinkOperator(o.ID) // first: it waits for whoever signs in, whose session is then there to be ended
+		operatorstore.In(tx).UnlinkOperator(o.ID) // first, because it waits for concurrent sign-ins, whose sessions then exist and are ended
 		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxOperators is how many operators are listed.
+// maxOperators is the number of operators that are listed.
 const maxOperators = 1000
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
@@ -23,7 +23,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // Create makes an operator with a random password, which is not stored. The name has up to 64
-// letters, digits and ".", "_", "@", "-", and is free.
+// letters, digits and ".", "_", "@", "-", and must not be in use.
 func (a *Operators) Create(ctx context.Context, name string, role Role) (operatorstore.Operator, string, error) {
 	o := operatorstore.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
 	if !nameForm.MatchString(o.Name) {
@@ -62,8 +62,8 @@ func (a *Operators) List(ctx context.Context) ([]operatorstore.Operator, error) 
 	return operatorstore.From(a.DB).Operators(ctx, maxOperators)
 }
 
-// ResetPassword gives an operator a new random password, ends their sessions and
-// forgets their failures.
+// ResetPassword gives an operator a new random password, ends the operator's sessions and
+// removes the count of failed attempts.
 func (a *Operators) ResetPassword(ctx context.Context, name string) (operatorstore.Operator, string, error) {
 	password := rand.Text()
 	stored, err := hashPassword(ctx, password)
@@ -79,7 +79,7 @@ func (a *Operators) ResetPassword(ctx context.Context, name string) (operatorsto
 	return o, password, err
 }
 
-// ResetTOTP removes an operator's second factor and ends their sessions.
+// ResetTOTP removes an operator's second factor and ends the operator's sessions.
 func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o operatorstore.Operator) error {
 		operatorstore.In(tx).ResetTOTP(o.ID)
@@ -89,7 +89,7 @@ func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.O
 	})
 }
 
-// Disable keeps an operator out from now on.
+// Disable prevents an operator from signing in from now on.
 func (a *Operators) Disable(ctx context.Context, name string) (operatorstore.Operator, error) {
 	now := a.Now()
 	return a.change(ctx, name, actDisable, func(tx *store.Tx, o operatorstore.Operator) error {
@@ -98,7 +98,7 @@ func (a *Operators) Disable(ctx context.Context, name string) (operatorstore.Ope
 	})
 }
 
-// Enable lets an operator in again.
+// Enable allows an operator to sign in again.
 func (a *Operators) Enable(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actEnable, func(tx *store.Tx, o operatorstore.Operator) error {
 		operatorstore.In(tx).DisableOperator(o.ID, nil)

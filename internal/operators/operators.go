@@ -2,8 +2,8 @@
 // their sessions last.
 //
 // It owns passwords and how they are hashed, the second factor, locking out after failures,
-// sessions, and what each role may do. It does not own what operators do in the console, which
-// are other use cases, or the pages and cookies.
+// sessions, and what each role may do. It does not own the operators' actions in the console,
+// which are other use cases, or the pages and cookies.
 //
 // It fails with ErrRefused for every wrong name, password or code, without saying which; with
 // ErrLocked after too many failures, before anything is compared; with ErrNoSession when a
@@ -25,11 +25,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// How many failed attempts lock a subject, each within lockSpan of the one before. The lock
-// ends lockSpan after the last counted attempt. A name is locked at the guessing address, and
-// not for its owner elsewhere. The limit for a name alone is against guesses from many
-// addresses. Many people may share an address. A second factor, and the password in a session,
-// are asked for after the password was right, so strangers cannot lock those.
+// How many failed attempts lock a subject, each within lockSpan of the one before. The lock ends
+// lockSpan after the last counted attempt. A name is locked at the guessing address, and not for
+// its owner elsewhere. The limit for a name alone is against guesses from many addresses. Many
+// people may share an address. A second factor, and the password in a session, are asked for
+// after the password was right, so strangers cannot lock those.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -46,7 +46,7 @@ const (
 	forgetBatches = 1000
 )
 
-// LockMinutes is how long a locked person waits at most.
+// LockMinutes is the longest time for which a person is locked out.
 const LockMinutes = int(lockSpan / time.Minute)
 
 // The reasons for refusals.
@@ -61,14 +61,14 @@ var (
 type Operators struct {
 	DB  *store.DB
 	Now func() time.Time
-	// MAC keys the hashes by which addresses are remembered.
+	// MAC makes the keyed hashes under which addresses are stored.
 	MAC func(purpose string, data []byte) []byte
 }
 
 // SignInAttempt is an attempt to sign in.
 type SignInAttempt struct {
 	Name, Password string
-	// Address is the network address it comes from, Request the id of the request.
+	// Address is the network address of the attempt, and Request the id of the request.
 	Address, Request string
 }
 
@@ -79,8 +79,8 @@ type IssuedSession struct {
 	operatorstore.Session
 }
 
-// SignIn makes a session for a right name and password. For operators with a second factor, the
-// session waits for it and is good for nothing else until then.
+// SignIn makes a session for a correct name and password. For operators with a second factor,
+// the session can only be used to enter the second factor until then.
 func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession, error) {
 	name := normal(at.Name)
 	here, byName, byAddress := a.counters(name, at.Address)
@@ -102,8 +102,8 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 	})
 }
 
-// admit opens the session of a recognised operator, twice meaning with a second factor, unless
-// the operator may no longer sign in.
+// admit opens the session of a recognised operator, unless the operator may no longer sign in;
+// twice means with a second factor.
 func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {
@@ -150,13 +150,13 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 		return tx.Audit(a.entry(v.Operator.ID, s.ID, request, actSignIn))
 	})
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-		return IssuedSession{}, ErrRefused // the code or the session was used at the same moment
+		return IssuedSession{}, ErrRefused // a concurrent request has used the code or the session
 	}
 	return pass, err
 }
 
-// Check reports whether a password is that of an operator who may sign in. It is for programs
-// that hold the password already, and counts nothing.
+// Check reports whether a password belongs to an operator who may sign in. It is for programs
+// that already have the password, and does not count attempts.
 func (a *Operators) Check(ctx context.Context, name, password string) (bool, error) {
 	_, err := a.recognise(ctx, normal(name), password)
 	if errors.Is(err, ErrRefused) {
@@ -166,7 +166,7 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 }
 
 // recognise returns the operator with the name and the password. It takes equally long for an
-// unknown name. With ErrRefused it also returns the operator of the name, if there is one.
+// unknown name. With ErrRefused it also returns the operator with the name, if there is one.
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -201,8 +201,8 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 	return err
 }
 
-// Forget removes counts that no longer lock anybody. When strangers have caused too many, with
-// unknown names from ever new addresses, it also removes the lowest ones.
+// Forget removes counts that no longer lock any subject. When strangers have caused too many
+// counts, with unknown names from ever new addresses, it also removes the lowest counts.
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
 	for range forgetBatches {
@@ -231,8 +231,8 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	return ErrRefused
 }
 
-// counters are the counters of an attempt with a name: the name at its address, the name,
-// and the address.
+// counters returns the counters of an attempt with a name: one for the name at its address, one
+// for the name, and one for the address.
 func (a *Operators) counters(name, address string) (operatorstore.SignInCounter, operatorstore.SignInCounter, operatorstore.SignInCounter) {
 	var byAddress operatorstore.SignInCounter
 	byName := operatorstore.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
@@ -246,15 +246,15 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proofCounter counts attempts of a signed-in operator to prove who they are.
+// proofCounter returns the counter for attempts of a signed-in operator to repeat the password.
 func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))
 	return operatorstore.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
-// addressSubject stands for the network that a provider gives to one customer. Everything that
-// is not an address counts as one address.
+// addressSubject returns the subject for the network that a provider gives to one customer. All
+// texts that are not addresses count as one address.
 func (a *Operators) addressSubject(address string) []byte {
 	var network netip.Prefix
 	if ip, err := netip.ParseAddr(address); err == nil {

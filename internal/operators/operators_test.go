@@ -22,13 +22,13 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture has the operators of a database of its own, with a clock that the test moves.
+// fixture has the operators in a database for this test, with a clock that the test moves.
 type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
 	// meanwhile runs once, in the middle of an operation: during the reading of the clock that
-	// follows as many readings as after says.
+	// comes after as many readings as after says.
 	meanwhile func()
 	after     int
 }
@@ -59,7 +59,7 @@ func each(t *testing.T, run func(t *testing.T, d *fixture)) {
 	})
 }
 
-// tooLong is wrong, and known to be without the work of comparing it.
+// tooLong is a wrong password that is refused for its length, without the slow comparison.
 var tooLong = strings.Repeat("x", 2000)
 
 func must(t *testing.T, err error) {
@@ -87,7 +87,7 @@ func (d *fixture) signIn(name, password, address string) (operators.IssuedSessio
 	return d.SignIn(d.t.Context(), operators.SignInAttempt{Name: name, Password: password, Address: address, Request: "7"})
 }
 
-// inside signs in where no second factor is needed.
+// inside signs in an operator who needs no second factor.
 func (d *fixture) inside(name, password string) (operators.IssuedSession, operators.SignedIn) {
 	d.t.Helper()
 	pass, err := d.signIn(name, password, "192.0.2.1")
@@ -126,7 +126,7 @@ func (d *fixture) code(key string) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
 }
 
-// enrol gives a visitor a second factor and returns its key.
+// enrol gives a signed-in operator a second factor and returns its key.
 func (d *fixture) enrol(v operators.SignedIn, password string) string {
 	d.t.Helper()
 	must(d.t, d.ProposeTOTP(d.t.Context(), v, password, "7"))
@@ -173,7 +173,7 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 		}
 		_, err := d.signIn("zoe", password, "192.0.2.1")
 		wantError(t, err, operators.ErrLocked)
-		_, err = d.signIn("zoe", password, "198.51.100.1") // where she is
+		_, err = d.signIn("zoe", password, "198.51.100.1") // at her usual address
 		must(t, err)
 		d.now = d.now.Add(15*time.Minute - time.Second)
 		_, err = d.signIn("zoe", password, "192.0.2.1")
@@ -190,8 +190,8 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 	})
 }
 
-// Many who guess a name together are stopped, before the name counts attempts from locked
-// addresses.
+// After many attempts on a name from different addresses, the name is locked, before the name
+// counts attempts from locked addresses.
 func TestANameThatManyGuessIsLocked(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
@@ -233,8 +233,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	})
 }
 
-// What happens to an operator while they sign in holds for the session they would
-// get.
+// A change to an operator during the sign-in applies to the session that the sign-in would make.
 func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for name, c := range map[string]struct {
@@ -252,7 +251,8 @@ func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 			must(t, err)
 			_, password, err := d.ResetPassword(t.Context(), "zoe")
 			must(t, err)
-			// Three times for the counters; then the operator was recognised.
+			// Three readings of the clock are for the counters; after them the operator was
+			// recognised.
 			d.meanwhile, d.after = c.meanwhile, 3
 			pass, err := d.signIn("zoe", password, "192.0.2.1")
 			if !errors.Is(err, c.want) || d.meanwhile != nil {
@@ -338,7 +338,7 @@ func TestSecondFactor(t *testing.T) {
 		second := func(code string) (operators.IssuedSession, error) {
 			return d.SecondFactor(t.Context(), pass.Token, code, "7")
 		}
-		_, err = second(d.code(key)) // the one that confirmed it
+		_, err = second(d.code(key)) // the code that confirmed the second factor
 		wantError(t, err, operators.ErrRefused)
 		_, err = second("")
 		wantError(t, err, operators.ErrRefused)
@@ -483,7 +483,7 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
-		// Linked now, by identity and not by name.
+		// The operator is linked now, and is found by identity and not by name.
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
@@ -501,7 +501,7 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 		d.enrol(inside(operators.ProviderIdentity{Subject: "1"}), password)
 		pass, err := vouched(operators.ProviderIdentity{Subject: "1"})
 		must(t, err)
-		_, err = d.ResumeSession(t.Context(), pass.Token) // our second factor is asked for
+		_, err = d.ResumeSession(t.Context(), pass.Token) // the service asks for its own second factor
 		wantError(t, err, operators.ErrNoSession)
 		inside(operators.ProviderIdentity{Subject: "1", Twice: true})
 		_, err = d.Disable(t.Context(), "zoe")

@@ -26,7 +26,7 @@ const (
 	saltSize   = 16
 )
 
-// Lengths of passwords, in characters and in bytes.
+// Limits of the lengths of passwords, in characters and in bytes.
 const (
 	minPassword      = 12
 	maxPasswordBytes = 1024
@@ -86,8 +86,8 @@ func matches(ctx context.Context, stored, password string) (bool, error) {
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// nobody is the hash to compare with for unknown names. It takes as long as a real one, and no
-// password matches it.
+// nobody is the hash that is compared for unknown names. The comparison takes as long as for a
+// real hash, and no password matches it.
 var nobody = sync.OnceValue(func() string {
 	text := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(hashForm, hashMemory, hashPasses, text(randomBytes(saltSize)), text(randomBytes(hashSize)))
@@ -105,8 +105,8 @@ func checkPassword(name, password string) error {
 	return nil
 }
 
-// ChangePassword replaces the visitor's password and ends their other sessions.
-// The present password is ErrRefused when it is wrong, and its guesses count.
+// ChangePassword replaces the password of the signed-in operator and ends the operator's other
+// sessions. A wrong present password fails with ErrRefused, and counts as an attempt.
 func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, next, request string) error {
 	if err := a.prove(ctx, v, present, request, actPassword); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, nex
 	return nil
 }
 
-// prove makes the visitor give the password again.
+// prove checks the password that the signed-in operator must enter again.
 func (a *Operators) prove(ctx context.Context, v SignedIn, password, request, act string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Role is what an operator may do.
+// Role decides which actions an operator may do.
 type Role string
 
 // The roles.
@@ -20,7 +20,7 @@ const (
 // Roles lists the roles, each with more rights than the one before.
 func Roles() []Role { return []Role{Viewer, Developer, Acting, Administrator} }
 
-// Ability is something that not every operator may do. Each role may view what is not
+// Ability is an action that only some operators may do. Each role may view data that is not
 // sensitive.
 type Ability string
 
@@ -28,16 +28,16 @@ type Ability string
 const (
 	// Simulate moves the payments of sandboxes.
 	Simulate Ability = "simulate"
-	// Act does with payments, users and connections what their client may do.
+	// Act does with payments, users and connections the actions that their client may do.
 	Act Ability = "act"
 	// Reveal shows personal data.
 	Reveal Ability = "reveal"
 	// SetUpSandbox changes how sandboxes are set up: their configuration,
 	// connectors, applications, tokens and webhooks.
 	SetUpSandbox Ability = "set up sandbox"
-	// SetUp does so in every domain, and makes and moves domains.
+	// SetUp does the same in every domain, and creates and moves domains.
 	SetUp Ability = "set up"
-	// Deliver pauses and repeats what webhooks are sent.
+	// Deliver pauses and repeats the delivery of webhooks.
 	Deliver Ability = "deliver"
 )
 
@@ -47,12 +47,12 @@ var abilities = map[Role][]Ability{
 	Administrator: {Simulate, SetUpSandbox, Act, Reveal, SetUp, Deliver},
 }
 
-// May reports whether the visitor's role has an ability.
+// May reports whether the operator's role has an ability.
 func (v SignedIn) May(ability Ability) bool {
 	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
 }
 
-// The acts of sign-in and sign-out in the audit log.
+// The names of sign-in and sign-out in the audit log.
 const (
 	actSignIn       = "sign in"
 	actSecondFactor = "second factor"
@@ -72,8 +72,8 @@ func (a *Operators) entry(o store.OperatorID, session int64, request, act string
 	return store.Audit{At: a.Now(), Operator: o, Session: session, Request: request, Act: act}
 }
 
-// Entry returns the audit entry for an act of the signed-in operator. The caller stores it in the
-// transaction of the act.
+// Entry returns the audit entry for an action of the signed-in operator. The caller stores it in
+// the transaction of the action.
 func (a *Operators) Entry(v SignedIn, request, act string) store.Audit {
 	return a.entry(v.Operator.ID, v.ID, request, act)
 }

@@ -30,10 +30,10 @@ const (
 	waitingLife = 5 * time.Minute
 )
 
-// seenEvery is how often a session that is used is written.
+// seenEvery is how often the last use of a session is written.
 const seenEvery = time.Minute
 
-// maxSessions is how many sessions of an operator are listed.
+// maxSessions is the number of sessions of an operator that are listed.
 const maxSessions = 100
 
 // SignedIn is an operator in the console.
@@ -53,8 +53,8 @@ func (v SignedIn) Owns(formToken string) bool {
 // HasSecondFactor reports whether the operator gave a second factor.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
-// SessionOf is the visitor a token stands for, or ErrNoSession. It is for requests that a page
-// makes by itself, which do not extend the session.
+// SessionOf returns the session of a token, or ErrNoSession. It is for requests that a page
+// makes automatically, which do not extend the session.
 func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
 	if err == nil && v.Step == waiting {
@@ -66,7 +66,8 @@ func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, erro
 	return v, nil
 }
 
-// ResumeSession is SessionOf for requests of the person, which extend the session.
+// ResumeSession is like SessionOf, for requests that the operator makes, which extend the
+// session.
 func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.SessionOf(ctx, token)
 	if err != nil {
@@ -86,7 +87,7 @@ func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, 
 	return v, nil
 }
 
-// AwaitsSecondFactor reports whether a token is that of a session that waits for its second
+// AwaitsSecondFactor reports whether a token belongs to a session that waits for its second
 // factor.
 func (a *Operators) AwaitsSecondFactor(ctx context.Context, token string) (bool, error) {
 	v, err := a.find(ctx, token)
@@ -96,7 +97,7 @@ func (a *Operators) AwaitsSecondFactor(ctx context.Context, token string) (bool,
 	return v.Step == waiting, err
 }
 
-// find loads a session that is not over.
+// find loads a session that has not ended.
 func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	s, o, err := operatorstore.From(a.DB).Session(ctx, hash(token))
 	if errors.Is(err, store.ErrNotFound) {
@@ -112,7 +113,7 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session, with whatever else has to be true at the same moment. It fails with
+// open makes a session, with further conditions that must hold at the same moment. It fails with
 // ErrConflict when the operator changed since they were recognised: disabled, or with another
 // password or second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
@@ -134,12 +135,13 @@ func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step str
 	return pass, nil
 }
 
-// SignOut ends the operator's session. An ended one stays so.
+// SignOut ends the operator's session. A session that has ended stays ended.
 func (a *Operators) SignOut(ctx context.Context, v SignedIn, request string) error {
 	return a.end(ctx, v, v.ID, request, actSignOut)
 }
 
-// Revoke ends one of the operator's own sessions. It fails with NotFound for any other.
+// Revoke ends one of the operator's own sessions. It fails with NotFound for a session of
+// another operator.
 func (a *Operators) Revoke(ctx context.Context, v SignedIn, id int64, request string) error {
 	return a.end(ctx, v, id, request, actRevoke)
 }
@@ -160,13 +162,13 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 	return nil
 }
 
-// Sessions lists the newest sessions in which the visitor is signed in.
+// Sessions lists the newest sessions in which the operator is signed in.
 func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]operatorstore.Session, error) {
 	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
 }
 
-// hash is the only form in which the token of a session is stored. It has 130
-// random bits, so a fast hash is enough.
+// hash returns the only form in which the token of a session is stored. It has 130 random bits,
+// so a fast hash is enough.
 func hash(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]

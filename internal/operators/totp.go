@@ -18,13 +18,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// The second factor is a time-based one-time password of RFC 6238, with the values that all apps
-// know. SHA-1 is one of them: in an HMAC it is as good as any hash.
+// The second factor is a time-based one-time password of RFC 6238, with the parameters that all
+// apps support. One of the parameters is SHA-1, which is as good as any hash in an HMAC.
 const (
 	totpPeriod = 30 * time.Second
 	totpDigits = 6
 	totpSize   = 20
-	// totpDrift is how many periods a clock may be off, in either direction.
+	// totpDrift is the number of periods by which a clock may differ, in either direction.
 	totpDrift = 1
 )
 
@@ -40,7 +40,7 @@ func totpCode(secret []byte, step int64) string {
 
 func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
 
-// matchCode finds the period, later than the last one used, whose code it is.
+// matchCode finds the period, later than the last used one, that the code belongs to.
 func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {
@@ -81,8 +81,8 @@ func newProposal(name string, secret []byte) TOTPProposal {
 	return TOTPProposal{Key: strings.Join(fours, " "), URI: "otpauth://totp/Passerelle:" + url.PathEscape(name) + "?" + values.Encode()}
 }
 
-// ProposeTOTP makes a second factor for an operator, who gives the password again. It replaces
-// the present one once a code of it was given.
+// ProposeTOTP makes a second factor for an operator, who must enter the password again. It
+// replaces the present second factor once the operator has entered a code of it.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
@@ -106,8 +106,9 @@ func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal,
 	return newProposal(v.Operator.Name, t.Proposed), len(t.Proposed) > 0, nil
 }
 
-// ConfirmTOTP puts the proposed second factor in force when the code is right. The visitor's
-// session counts as signed in with it, and the others end. Guesses count.
+// ConfirmTOTP makes the proposed second factor valid when the code is right. The operator's
+// session counts as signed in with it, and the operator's other sessions end. Wrong codes count
+// as attempts.
 func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err

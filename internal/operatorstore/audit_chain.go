@@ -11,13 +11,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditLink is an act with its place in a chain. Every domain has a chain. Acts without a
-// domain have one together, with the number zero.
+// AuditLink is an audited action with its place in a chain. Every domain has a chain. All
+// actions without a domain share one chain, with the number zero.
 type AuditLink struct {
 	store.Audit
-	// Number is the place, from 1; zero for an act without a place yet.
+	// Number is the place, from 1; zero for an action without a place.
 	Number int64
-	// Previous and Hash were set with the place.
+	// Previous and Hash were set together with the place.
 	Previous, Hash []byte
 	// Content is every other column in the hashed form: a byte 0 for NULL, otherwise a byte 1
 	// and the value. A number is eight bytes, the highest first, a truth value the number 0 or
@@ -26,7 +26,7 @@ type AuditLink struct {
 	Content []byte
 }
 
-// AuditEnd is the last act of a chain, which is stored apart from the acts.
+// AuditEnd is the last action of a chain, which is stored separately from the actions.
 type AuditEnd struct {
 	Chain  passerelle.DomainID
 	Number int64
@@ -89,7 +89,7 @@ func (a *auditRow) content() []byte {
 	return c
 }
 
-// canon gathers the form that is hashed.
+// canon collects the form that is hashed.
 type canon []byte
 
 func (c *canon) number(n *int64) {
@@ -110,8 +110,9 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the next chain, by number, in which an act waits for its place. It starts
-// after a number; -1 is before all chains. It fails with ErrNotFound when there is none.
+// NextUnchained returns the next chain, by number, in which an action waits for its place. It
+// starts after a number; -1 comes before all chains. It fails with ErrNotFound when there is
+// none.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
@@ -123,13 +124,13 @@ func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, l
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
 
-// CountUnchainedAudit is how many acts of a chain have no place yet, counted up to
-// a bound.
+// CountUnchainedAudit returns the number of actions of a chain without a place, counted up to a
+// limit.
 func (r Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
 }
 
-// AuditChains lists every chain that has an act or an end.
+// AuditChains lists every chain that has an action or an end.
 func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.DomainID, error) {
 		chain, err := database.ScanInt(row)
@@ -146,8 +147,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads at most limit acts of a chain after one, by place. Two acts in the same
-// place, which the schema refuses, are both read.
+// AuditLinks reads at most limit actions of a chain after a place, in the order of places. Two
+// acts in the same place, which the schema refuses, are both read.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
@@ -162,7 +163,7 @@ func (tx Tx) LeaseAuditChains(holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
 }
 
-// ReleaseAuditChains ends the holder's lease. It does nothing when the lease has lapsed.
+// ReleaseAuditChains ends the holder's lease. It does nothing when the lease has expired.
 func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }

@@ -9,19 +9,20 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditFilter selects acts. A field with its zero value does not restrict the selection.
+// AuditFilter selects audited actions. A field with its zero value does not restrict the
+// selection.
 type AuditFilter struct {
 	Domain passerelle.DomainID
-	// NoDomain selects acts without a domain.
+	// NoDomain selects actions without a domain.
 	NoDomain bool
 	Operator store.OperatorID
 	Act      string
-	// Subject is a kind of object, and SubjectID one of them.
+	// Subject is a kind of object, and SubjectID one object of that kind.
 	Subject   string
 	SubjectID int64
-	// Request is the number of a request in which acts were done.
+	// Request is the number of the request in which the actions were done.
 	Request string
-	// Refused selects what was refused.
+	// Refused selects refused actions.
 	Refused bool
 	// From is inclusive, Until exclusive.
 	From, Until time.Time

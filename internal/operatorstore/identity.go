@@ -11,7 +11,7 @@ import (
 // OperatorIdentity is an operator's account at an identity provider.
 type OperatorIdentity struct {
 	Operator store.OperatorID
-	// Issuer is the provider, and Subject the permanent id there.
+	// Issuer is the provider, and Subject the permanent id at the provider.
 	Issuer, Subject string
 	Created         time.Time
 }
@@ -49,7 +49,7 @@ func (tx Tx) LinkOperator(i OperatorIdentity) error {
 }
 
 // HoldIdentity keeps an operator linked to an identity until the end of the unit. Write fails
-// with ErrConflict when they are no longer linked.
+// with ErrConflict when the operator and the identity are no longer linked.
 func (tx Tx) HoldIdentity(i OperatorIdentity) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
 		int64(i.Operator), i.Issuer, i.Subject)

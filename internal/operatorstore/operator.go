@@ -78,7 +78,8 @@ func (tx Tx) SetOperatorPassword(id store.OperatorID, hash string) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
-// DisableOperator disables an operator and ends the sessions. nil enables the operator again.
+// DisableOperator disables an operator and ends the operator's sessions. nil enables the
+// operator again.
 func (tx Tx) DisableOperator(id store.OperatorID, at *time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
 	if at != nil {
@@ -119,7 +120,7 @@ func (r Reader) TOTP(ctx context.Context, id store.OperatorID) (TOTP, error) {
 }
 
 // ProposeTOTP stores, encrypted, the secret of a second factor until its first code is given.
-// The present one stays until then.
+// The present secret stays valid until then.
 func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
@@ -140,7 +141,7 @@ func (tx Tx) sealTOTP(id store.OperatorID, column string, secret []byte, sql str
 }
 
 // UseTOTP marks a period, and earlier ones, as used. Write fails with ErrConflict when they are
-// used already.
+// already used.
 func (tx Tx) UseTOTP(id store.OperatorID, step int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
 }

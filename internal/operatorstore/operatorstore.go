@@ -1,10 +1,10 @@
-// Package operatorstore keeps operators, their second factors, identities, sessions and failed
+// Package operatorstore stores operators, their second factors, identities, sessions and failed
 // attempts to sign in, and reads and chains the audit log. It uses the same database and schema
 // as package store.
 //
-// It owns the SQL about these tables. It does not own the schema, the migrations, or the record of
-// an act, which package store adds to any unit. It owns no rule: packages operators and audit
-// decide.
+// It owns the SQL about these tables. It does not own the schema, the migrations, or the record
+// of an action, which package store adds to any unit. It owns no rule: packages operators and
+// audit own the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store, so a change here commits together with the record of the act.
@@ -24,7 +24,7 @@ type Reader struct {
 	rows   *database.Querier
 }
 
-// From reads about operators through an open store or a reader of one.
+// From returns a Reader of operators through an open store or a reader of a store.
 func From(s store.RowSource) Reader { return Reader{source: s, rows: s.Rows()} }
 
 // Tx collects statements about operators in a unit of the store.
@@ -33,5 +33,5 @@ type Tx struct {
 	unit  *database.Unit
 }
 
-// In has statements about operators collected in a unit.
+// In returns a Tx that adds statements about operators to a unit.
 func In(tx *store.Tx) Tx { return Tx{units: tx, unit: tx.Unit()} }

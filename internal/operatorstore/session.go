@@ -20,7 +20,7 @@ type Session struct {
 	// without one.
 	Step    string
 	Created time.Time
-	// Seen is when it was last used, to the minute.
+	// Seen is when the session was last used, to the minute.
 	Seen    time.Time
 	Expires time.Time
 	Revoked *time.Time
@@ -87,12 +87,13 @@ func (tx Tx) TouchSession(id int64, now time.Time) {
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
-// RevokeSession ends a session of an operator. Write fails with ErrNotFound for an ended one.
+// RevokeSession ends a session of an operator. Write fails with ErrNotFound for a session that
+// has ended.
 func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
-// RevokeSessions ends the sessions of an operator except one; zero ends all.
+// RevokeSessions ends the sessions of an operator except one; zero ends all sessions.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }

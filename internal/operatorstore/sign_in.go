@@ -9,17 +9,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// ErrLocked reports that too many attempts to sign in have failed of late.
+// ErrLocked reports that too many recent attempts to sign in have failed.
 var ErrLocked = errors.New("too many failed attempts to sign in")
 
-// SignInCounter counts the failed attempts to sign in about one subject, such as a
-// name or an address.
+// SignInCounter counts the failed attempts to sign in for one subject, such as a name or an
+// address.
 type SignInCounter struct {
 	// Subject is a hash of the name or address.
 	Subject []byte
-	// Of is the subject that contains this one, nil for none.
+	// Of is the subject that contains this subject, nil for none.
 	Of []byte
-	// Limit is how many attempts may fail.
+	// Limit is the number of attempts that may fail.
 	Limit int
 }
 
@@ -33,12 +33,12 @@ func (tx Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 		k.Subject, database.Micros(now), database.Micros(now.Add(-span)), k.Limit, k.Of)
 }
 
-// ForgiveSignIn removes the count of a subject and of its parts.
+// ForgiveSignIn removes the count of a subject and the counts of its parts.
 func (tx Tx) ForgiveSignIn(subject []byte) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject = $1 OR part_of = $1`, subject)
 }
 
-// ReturnSignIn takes back one attempt that succeeded.
+// ReturnSignIn subtracts one attempt that succeeded.
 func (tx Tx) ReturnSignIn(subject []byte) {
 	tx.unit.Exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
@@ -50,7 +50,7 @@ func (tx Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
 }
 
-// CountSignIns returns about how many subjects have a count.
+// CountSignIns returns the approximate number of subjects with a count.
 func (r Reader) CountSignIns(ctx context.Context) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM sign_in_failure`)
 }
