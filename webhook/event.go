@@ -25,9 +25,9 @@ const (
 	PaymentStateUpdated            Event = "PAYMENT_STATE_UPDATED"
 )
 
-// Subject is the kind of object whose deliveries stay in order: events of accounts,
-// transactions and subscriptions are ordered within their connection. Payments belong to no
-// user, the other two do.
+// Subject is the kind of object whose deliveries stay in order: events of accounts, transactions
+// and subscriptions are ordered within their connection. Payments belong to no user, the other
+// two subjects do.
 type Subject string
 
 // The subjects of events.
@@ -49,8 +49,8 @@ type Entry struct {
 	Description string
 }
 
-// OfUser reports whether the event belongs to a user, whose token its requests
-// then carry by default. Payments belong to nobody.
+// OfUser reports whether the event belongs to a user, whose token its requests then carry by
+// default. Payments belong to no user.
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
 // catalogue keeps the order of the interface specification. Numbers 1 to 12
@@ -81,8 +81,8 @@ func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }
 
-// StatementEvents lists the events whose bodies are CFONB 120 statements in domains that
-// want them.
+// StatementEvents lists the events whose bodies are CFONB 120 statements in domains that request
+// them.
 func StatementEvents() []Event { return []Event{AccountFound, ConnectionSynced, UserSynced} }
 
 // Lookup finds an event by its exact name.

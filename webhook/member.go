@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// beyondSamples are top-level members of bodies that samples leave out: new ones, those of some
-// connections only, and those of investment accounts only.
+// beyondSamples are top-level members of bodies that samples leave out: new members, members of
+// some connections only, and members of investment accounts only.
 var beyondSamples = []string{
 	"covered_from", "fields", "id_provider",
 	"calculated", "diff", "diff_percent", "prev_diff", "prev_diff_percent", "valuation",

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Verify is all that a receiver has to call. It reads the body of a request, at most DefaultLimit
-// bytes, checks date and signature, and puts the decompressed payload back as the body, so that
-// the handler can read it as usual. Tolerance is how far the signature date may be from the clock
-// of the machine, in both directions; zero means DefaultTolerance. On an error, which a
-// [Verifier] would give as well, the body is used up: answer 401, or 413 for ErrTooLarge.
+// Verify is the only function that a receiver must call. It reads the body of a request, at most
+// DefaultLimit bytes, checks date and signature, and puts the decompressed payload back as the
+// body, so that the handler can read it as usual. Tolerance is how far the signature date may be
+// from the clock of the machine, in both directions; zero means DefaultTolerance. On an error,
+// which a [Verifier] would give as well, the body is used up: answer 401, or 413 for
+// ErrTooLarge.
 func Verify(r *http.Request, secret string, tolerance time.Duration) error {
 	return Verifier{Secret: secret, Tolerance: tolerance}.Accept(r, time.Now())
 }

@@ -19,7 +19,7 @@ func accept(r *http.Request, tolerance time.Duration, now time.Time) error {
 func TestVerifyHasTheClockOfTheMachine(t *testing.T) {
 	for _, test := range []struct {
 		name      string
-		signed    time.Duration // from now on
+		signed    time.Duration // relative to now
 		tolerance time.Duration
 		want      error
 	}{

@@ -25,8 +25,7 @@ func SampleOf(event Event, user, connection int64) []byte {
 	return []byte(strings.NewReplacer("$user", strconv.FormatInt(user, 10), "$connection", strconv.FormatInt(connection, 10)).Replace(text))
 }
 
-// with is a JSON object with further members: a name, then its value as JSON,
-// and so on.
+// with returns a JSON object with further members: a name, then its value as JSON, and so on.
 func with(object string, members ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSuffix(object, "}"))
@@ -46,7 +45,7 @@ func compact(lines string) string {
 	return strings.NewReplacer("\n\t", "", "\n", "").Replace(strings.TrimSpace(lines))
 }
 
-// samples are composed of the objects below, as bodies are.
+// samples are composed of the objects below, like the bodies.
 var samples = map[Event]string{
 	UserCreated:                    user,
 	UserDeleted:                    user,

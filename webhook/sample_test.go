@@ -30,7 +30,7 @@ const (
 )
 
 // places are the members of objects in samples, by event and path. They are a second list, made
-// from what receivers rely on.
+// from the members that receivers rely on.
 var places = map[string]string{
 	"USER_CREATED":                          "id platform signin",
 	"USER_DELETED":                          "id platform signin",

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// AssetPath is where Assets expects to be served.
+// AssetPath is the path under which Assets must be served.
 const AssetPath = "/assets/"
 
 //go:embed static
@@ -36,7 +36,7 @@ var assets = readAssets()
 func readAssets() []asset {
 	entries, err := fs.ReadDir(static, "static")
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // embedded: it is there or nothing builds
+		panic(fmt.Sprintf("web: %v", err)) // the file is embedded, so this cannot happen in a program that builds
 	}
 	var all []asset
 	for _, entry := range entries {
@@ -52,8 +52,8 @@ func readAssets() []asset {
 	return all
 }
 
-// Asset is the address of an embedded file, which changes with its content. An
-// unknown name is an error, so that a template that uses it cannot be sent.
+// Asset returns the address of an embedded file, which changes with the content. An unknown name
+// is an error, so that a template that uses it cannot be sent.
 func Asset(name string) (string, error) {
 	for _, a := range assets {
 		if a.name == name {
@@ -64,7 +64,8 @@ func Asset(name string) (string, error) {
 }
 
 // Assets serves the embedded files, and the style sheets of brands, at AssetPath. An address
-// stands for one content, so browsers may keep it for a year. Every other address is a 404.
+// always has the same content, so browsers may cache it for a year. Every other address is a
+// 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, a := range assets {
@@ -81,8 +82,8 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture answers with a picture whose address stands for this content alone. A file that
-// passes for a picture and is not one can do nothing.
+// Picture answers with a picture whose address always has the same content. A file that looks
+// like a picture and is none cannot do any harm.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)
 }

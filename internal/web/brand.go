@@ -10,14 +10,14 @@ import (
 	"passerelle"
 )
 
-// Brand is how an application presents itself on the pages that its people see.
-// Without colours they have the product's own.
+// Brand has the colours and the logo of an application on the pages for its users. Without
+// colours the pages have the product's own colours.
 type Brand struct {
 	Name string
-	// Primary is the colour of buttons and links, Secondary the colour of what is selected or
-	// has the focus. Empty is none.
+	// Primary is the colour of buttons and links, and Secondary the colour of selected and
+	// focused elements. Empty means no colour.
 	Primary, Secondary string
-	// Logo is the address of its picture on our own host, empty for none.
+	// Logo is the address of the application's logo on the host of the service, empty for none.
 	Logo string
 }
 
@@ -28,12 +28,12 @@ var (
 	nightCard = passerelle.Color{Red: 0x18, Green: 0x21, Blue: 0x1f}
 )
 
-// brandName is how the addresses of the style sheets of brands begin. The address contains the
-// colours, so that nothing has to be looked up to serve it.
+// brandName is the beginning of the addresses of the style sheets of brands. The address
+// contains the colours, so that no lookup is needed to serve it.
 const brandName = AssetPath + "brand-"
 
-// Sheet is the address of a style sheet with the colours of the brand, empty when it has none. It
-// ignores a colour that not everybody would see.
+// Sheet returns the address of a style sheet with the colours of the brand, empty when the brand
+// has none. It ignores a colour with too little contrast.
 func (b Brand) Sheet() string {
 	primary, secondary := seen(b.Primary, passerelle.TextContrast), seen(b.Secondary, passerelle.GraphicContrast)
 	if primary == nil && secondary == nil {
@@ -75,16 +75,17 @@ func rule(name string, day, night passerelle.Color) string {
 	return fmt.Sprintf("  --%s: light-dark(%s, %s);\n", name, day, night)
 }
 
-// primaryRules are the colours that follow from the primary one. In the light scheme the colour
-// is dark enough to be read on white and to have white text on it. In the dark scheme it is made
-// light enough, and has black text on it.
+// primaryRules returns the colours that follow from the primary colour. In the light scheme the
+// colour is dark enough to be read on white and to have white text on it. In the dark scheme it
+// is made light enough, and has black text on it.
 func primaryRules(day passerelle.Color) string {
 	night := visible(day, passerelle.TextContrast)
 	return rule("brand", day, night) + rule("brand-strong", day.Mix(black, 25), night.Mix(white, 35)) +
 		rule("on-brand", white, black) + rule("tint", white.Mix(day, 8), nightCard.Mix(night, 15))
 }
 
-// visible is a colour made so light that it is seen by night.
+// visible returns a colour that is lightened until it has the needed contrast in the dark
+// scheme.
 func visible(c passerelle.Color, needed float64) passerelle.Color {
 	for hundredths := 0; ; hundredths += 2 {
 		if lighter := c.Mix(white, hundredths); hundredths == 100 || lighter.Contrast(nightCard) >= needed {
@@ -93,7 +94,7 @@ func visible(c passerelle.Color, needed float64) passerelle.Color {
 	}
 }
 
-// serveBrand serves the style sheet of a brand, and reports whether the address is one.
+// serveBrand serves the style sheet of a brand, and reports whether the address belongs to one.
 func serveBrand(w http.ResponseWriter, r *http.Request) bool {
 	colours, ours := strings.CutPrefix(r.URL.Path, brandName)
 	colours, _, _ = strings.Cut(colours, ".")

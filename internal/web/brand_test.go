@@ -16,7 +16,7 @@ import (
 
 var declared = regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`)
 
-// colours are the colours that a style sheet declares, by name and "day" or "night".
+// colours returns the colours that a style sheet declares, by name and "day" or "night".
 func colours(t interface{ Fatal(...any) }, sheet string) map[string]passerelle.Color {
 	all := map[string]passerelle.Color{}
 	for _, found := range declared.FindAllStringSubmatch(sheet, -1) {

@@ -11,51 +11,51 @@ import (
 	"time"
 )
 
-// maxCookie is how many bytes of name and value every browser keeps (RFC 6265,
-// section 6.1). A longer cookie would be dropped without a word.
+// maxCookie is how many bytes of name and value every browser keeps (RFC 6265, section 6.1). A
+// longer cookie would be dropped without an error.
 const maxCookie = 4096
 
-// ErrNoCookie is returned for a cookie that did not come, was altered or was
-// sealed with another key or under another name.
+// ErrNoCookie is the error for a cookie that is missing, was altered, or was sealed with another
+// key or under another name.
 var ErrNoCookie = errors.New("no such cookie")
 
-// ErrLongCookie is returned for a value that browsers would not keep.
+// ErrLongCookie is the error for a value that browsers would not store.
 var ErrLongCookie = errors.New("the cookie would be too long for browsers")
 
-// Cookie describes a cookie without its value. Scripts can never read it. Unless it is Framed, it
-// comes back from other sites only when a person follows a link.
+// Cookie describes a cookie without its value. Scripts can never read it. Unless it is Framed,
+// browsers send it from other sites only when a user follows a link.
 type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.
 	Path string
-	// Strict cookies do not come back from other sites even when a person follows a link.
+	// Strict cookies are not sent from other sites even when a user follows a link.
 	Strict bool
-	// Framed cookies belong to a page inside a page of another site and are sent only there.
-	// Browsers keep separate cookies for each such pair of sites.
+	// Framed cookies belong to a page inside a page of another site and are sent only for that
+	// page. Browsers keep separate cookies for each such pair of sites.
 	Framed bool
-	// Secure must be set whenever people reach the service over https.
+	// Secure must be set whenever users reach the service over https.
 	Secure bool
-	// Life is how long browsers keep it. Values that must not outlive it have
-	// to carry their end themselves.
+	// Life is how long browsers store it. A value that must not be used after that time must
+	// contain its own end.
 	Life time.Duration
 }
 
-// Sealer encrypts what cookies carry, so that people can neither read nor
-// change nor rename it.
+// Sealer encrypts the contents of cookies, so that users can neither read nor change nor rename
+// them.
 type Sealer struct {
 	aead cipher.AEAD
 }
 
-// NewSealer makes a sealer from a key that is used for nothing else. Replicas
-// with the same key open each other's cookies.
+// NewSealer makes a sealer from a key that has no other use. Replicas with the same key open
+// each other's cookies.
 func NewSealer(key [32]byte) *Sealer {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // only for keys of another size
+		panic(fmt.Sprintf("web: %v", err)) // fails only for keys of another size
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // only for ciphers other than AES
+		panic(fmt.Sprintf("web: %v", err)) // fails only for ciphers other than AES
 	}
 	return &Sealer{aead: aead}
 }
@@ -93,7 +93,7 @@ func (c Cookie) sameSite() http.SameSite {
 	return http.SameSiteLaxMode
 }
 
-// Fits reports whether browsers would keep a value in a cookie of a name.
+// Fits reports whether browsers would store a value in a cookie of a name.
 func (s *Sealer) Fits(name string, value any) (bool, error) {
 	text, err := s.Seal(name, value)
 	return err == nil && !tooLong(name, text), err
@@ -110,8 +110,8 @@ func (s *Sealer) Seal(name string, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
 }
 
-// Open reads what was sealed under a name into value, and reports whether it was sealed here
-// under that name.
+// Open decrypts a sealed text into value, and reports whether the text was sealed with this key
+// under the name.
 func (s *Sealer) Open(name, text string, value any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Sealer) Open(name, text string, value any) bool {
 	return err == nil && json.Unmarshal(plain, value) == nil
 }
 
-// Read opens the cookie of a name into value, or returns ErrNoCookie. When a
-// browser sends several of one name, the first that opens counts.
+// Read opens the cookie of a name into value, or returns ErrNoCookie. When a browser sends
+// several cookies with the name, the first that opens counts.
 func (s *Sealer) Read(r *http.Request, name string, value any) error {
 	for _, cookie := range r.CookiesNamed(name) {
 		if s.Open(name, cookie.Value, value) {

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// FaultPage is a failure that a person reads about on a page of its own. Title and Text are
-// words, or the keys of words where pages have several languages.
+// FaultPage is a failure that a user sees on its own page. Title and Text are texts, or the keys
+// of texts when pages have several languages.
 type FaultPage struct {
 	Status      int
 	Title, Text string
@@ -23,15 +23,14 @@ func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 type Faults struct {
 	Pages *Pages
 	Log   *slog.Logger
-	// Failure is what the log says of an internal error.
+	// Failure is the log message for an internal error.
 	Failure string
-	// NoPage answers where there is nothing, Busy where trying again helps, and Bug every
-	// error that is no fault. Method answers a request of another method than the
-	// address takes.
+	// NoPage is for unknown addresses, Busy for failures where trying again helps, and Bug for
+	// every other error. Method is for a request with a method that the address does not accept.
 	NoPage, Busy, Bug, Method *FaultPage
 }
 
-// classify returns what a person may know of an error.
+// classify returns the page that a user may see for an error.
 func (s Faults) classify(err error) *FaultPage {
 	var known *FaultPage
 	switch {
@@ -45,8 +44,8 @@ func (s Faults) classify(err error) *FaultPage {
 	return s.Bug
 }
 
-// Answer sends the page that describe makes of a fault, and logs what the page does not show,
-// with the id of the request.
+// Answer sends the page that describe makes of a fault, and logs the details that the page does
+// not show, with the id of the request.
 func (s Faults) Answer(ctx context.Context, w http.ResponseWriter, err error, request string, describe func(*FaultPage) Page) {
 	f := s.classify(err)
 	if f.Status >= http.StatusInternalServerError {

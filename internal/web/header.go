@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secure sets the headers of what is shown to one person only.
+// secure sets the headers of content that is shown to one user only.
 func secure(header http.Header) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
@@ -21,9 +21,9 @@ func secure(header http.Header) {
 	}
 }
 
-// policy returns the content security policy of a page. It allows our own style sheet and
-// images, a script only where the page has one, requests of the script to us or to nobody, and
-// nothing inline.
+// policy returns the content security policy of a page. It allows the service's own style sheet
+// and images, a script only if the page has one, requests of the script only to the service or
+// not at all, and no inline code.
 func (p Page) policy() string {
 	rules := []string{
 		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",
@@ -65,14 +65,14 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Redirect sends the browser on with a GET, whatever it came with. The address must be one that
-// the service made or checked.
+// Redirect sends the browser to an address with a GET, whatever the method of the request. The
+// address must be one that the service made or checked.
 func Redirect(w http.ResponseWriter, address string) {
 	leave(w, http.StatusSeeOther, address)
 }
 
-// Forward is Redirect for a browser that came with a GET, with the status that the
-// clients of the interface know.
+// Forward is like Redirect, for a browser that sent a GET, with the status that the clients of
+// the interface expect.
 func Forward(w http.ResponseWriter, address string) {
 	leave(w, http.StatusFound, address)
 }
@@ -83,8 +83,8 @@ func leave(w http.ResponseWriter, status int, address string) {
 	w.WriteHeader(status)
 }
 
-// Download says that what follows is a file for the browser to save, with a media type and a
-// name of letters, digits and hyphens.
+// Download starts an answer with a file for the browser to save, with a media type and a name of
+// letters, digits and hyphens.
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
@@ -92,9 +92,9 @@ func Download(w http.ResponseWriter, mediaType, name string) {
 }
 
 // Forged reports whether a request that changes something was certainly sent by a page of
-// another site. Requests that only read are never forged. Our pages send no referrer, so some
-// browsers hide the origin of their forms too. When a browser also does not say whether a form
-// is of the same site, the token in the form decides. Each page has to check it.
+// another site. Requests that only read are never forged. The service's pages send no referrer,
+// so some browsers hide the origin of their forms too. When a browser also does not say whether
+// a form is of the same site, the token in the form decides. Each page has to check it.
 func Forged(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
 		return false

@@ -19,10 +19,10 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
-// Page is one answer made from a template. It is what the template receives, so that texts and
-// content have short names.
+// Page is one answer made from a template. The template receives it as its data, so that
+// templates can refer to texts and content by short names.
 type Page struct {
-	// Name is the file of the template without its ending.
+	// Name is the name of the template's file without its extension.
 	Name string
 	// Status is the status of the answer. Zero means 200.
 	Status int
@@ -33,37 +33,37 @@ type Page struct {
 	Body any
 	// Brand is the brand of the application for which the page is shown.
 	Brand Brand
-	// Simulated marks pages on which nothing is real.
+	// Simulated marks pages of a sandbox, where no money moves.
 	Simulated bool
 	// Sheets are style sheets besides the common one, files of this package.
 	Sheets []string
 	// Module is the script of the page, a file of this package, or empty.
 	Module string
-	// Asks lets the script send requests to our own origin.
+	// Asks lets the script send requests to the service's own origin.
 	Asks bool
-	// FormTargets are the origins, besides our own, where sending a form of this page may end.
-	// Browsers also check the redirects after a form against them.
+	// FormTargets are the origins, besides the service's own, to which sending a form of this
+	// page may lead. Browsers also check the redirects after a form against them.
 	FormTargets []string
-	// Ancestors are the origins whose pages may show this one in a frame. Without any, none
+	// Ancestors are the origins whose pages may show this one in a frame. Without any, no page
 	// may.
 	Ancestors []string
-	// Refresh reloads the page after a while, or goes to RefreshTo.
+	// Refresh reloads the page after a time, or goes to RefreshTo.
 	Refresh   time.Duration
 	RefreshTo string
-	// Fallback reloads the page after a while where Module is not run.
+	// Fallback reloads the page after a time if Module does not run.
 	Fallback time.Duration
 }
 
 // Say returns the text of a key in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
 
-// With is the page with another content, for a block that is shown inside it.
+// With returns the page with another content, for a block that is shown inside it.
 func (p Page) With(body any) Page {
 	p.Body = body
 	return p
 }
 
-// FallbackSeconds is Fallback as a template writes it.
+// FallbackSeconds returns Fallback in seconds, for templates.
 func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 
 // Pages are templates that can be sent.
@@ -72,9 +72,9 @@ type Pages struct {
 }
 
 // MustPages parses the templates at the roots of folders. Each file defines "content" and may
-// define the other blocks of the layout. Files whose names begin with an underscore define blocks
-// for all of them. Templates are parsed when the first page is sent, because parsing would make
-// every start noticeably longer. A template with a mistake panics there.
+// define the other blocks of the layout. Files whose names begin with an underscore define
+// blocks for all files. Templates are parsed when the first page is sent, because parsing would
+// make every start noticeably longer. A template with a mistake panics there.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
 }
@@ -120,17 +120,18 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	p.head(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(max(p.Status, http.StatusOK))
-	// The reader may have left, so the error would reach nobody.
+	// The reader may have left, so an error would have no receiver.
 	_, _ = body.WriteTo(w)
 	return nil
 }
 
-// PartHeader is the header with which the script of a page asks for the part of it
-// that may have changed, under the address of the page.
+// PartHeader is the header with which the script of a page requests the part of the page that
+// may have changed, at the address of the page.
 const PartHeader = "Passerelle-Part"
 
-// SendPart renders one block of a page and answers with that alone. When the browser already
-// has this content, it answers with 304. When it returns an error, nothing has been sent.
+// SendPart renders one block of a page and answers with the block alone. When the browser
+// already has this content, it answers with 304. When it returns an error, nothing has been
+// sent.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
 	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {
@@ -149,7 +150,7 @@ func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block s
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
-	// The reader may have left, so nobody is told.
+	// The reader may have left, so an error would have no receiver.
 	_, _ = body.WriteTo(w)
 	return nil
 }
@@ -166,7 +167,7 @@ func (p Page) head(header http.Header) {
 	header.Set("Content-Language", p.Words.Lang)
 	header.Set("Content-Security-Policy", p.policy())
 	if len(p.Ancestors) > 0 {
-		header.Del("X-Frame-Options") // which names no origins
+		header.Del("X-Frame-Options") // this header cannot name origins
 	}
 	if p.Refresh > 0 || p.RefreshTo != "" {
 		header.Set("Refresh", p.refresh())

@@ -1,4 +1,4 @@
-// Package web is what every page of the service shares: the layout, the style sheet and
+// Package web has the parts that all pages of the service share: the layout, the style sheet and
 // scripts, security headers, sealed cookies, texts in several languages, and the refusal of
 // requests forged by other sites.
 //

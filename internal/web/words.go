@@ -18,8 +18,9 @@ type Words struct {
 	texts map[string]string
 }
 
-// Say returns the text of a key, with the arguments in its places, written as package fmt does.
-// An unknown key is its own text: a page with an odd word is better than no page.
+// Say returns the text of a key, with the arguments in their places, in the format of package
+// fmt. The text of an unknown key is the key itself: a page with a strange word is better than
+// no page.
 func (w Words) Say(key string, args ...any) string {
 	text, known := w.texts[key]
 	switch {
@@ -37,9 +38,9 @@ type Dictionary struct {
 	matcher   language.Matcher
 }
 
-// MustDictionary reads a file per language at the root of files, such as
-// en.json: an object of texts by key. The language named first is the one for
-// readers of all others. It panics on a file with a mistake.
+// MustDictionary reads a file per language at the root of files, such as en.json: an object of
+// texts by key. The language named first is used for readers of all other languages. It panics
+// on a file with a mistake.
 func MustDictionary(files fs.FS, first string) *Dictionary {
 	names, _ := fs.Glob(files, "*.json")
 	d := &Dictionary{languages: []Words{mustWords(files, first+".json")}}
@@ -68,7 +69,7 @@ func mustWords(files fs.FS, name string) Words {
 	return words
 }
 
-// Has reports whether there are words of a language.
+// Has reports whether the dictionary has a language.
 func (d *Dictionary) Has(lang string) bool {
 	return slices.ContainsFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 }
@@ -79,7 +80,7 @@ func (d *Dictionary) In(lang string) Words {
 	return d.languages[max(i, 0)]
 }
 
-// Best is the words that suit an Accept-Language header best.
+// Best returns the words that best match an Accept-Language header.
 func (d *Dictionary) Best(accept string) Words {
 	wanted, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil {

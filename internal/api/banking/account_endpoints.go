@@ -141,7 +141,8 @@ type listAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// summedAccounts are accounts with the sums of those that are neither disabled nor deleted.
+// summedAccounts are accounts with the sums of the accounts that are neither disabled nor
+// deleted.
 type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
 	Balance        *json.Number                         `json:"balance" doc:"the sum, when all accounts have the same currency"`
@@ -207,8 +208,8 @@ func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []ba
 	return shown.list, err
 }
 
-// sums are amounts by currency. Accounts without a currency or amount do not count, and a sum
-// that is too large for a decimal is nil.
+// sums are sums of amounts by currency. Accounts without a currency or an amount do not count,
+// and a sum that is too large for a decimal is nil.
 type sums struct {
 	of map[passerelle.Currency]*decimal.Decimal
 }
@@ -273,7 +274,7 @@ func (s *Service) oneAccountOf(ctx context.Context, c *httpapi.Caller, in oneAcc
 	return s.account(ctx, c, in.Connection, in.accountPath, in.Expansion())
 }
 
-// account reads an account of a connection, or of any when it is zero.
+// account reads an account of a connection, or of any connection when the connection is zero.
 func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountPath, e httpapi.Expansion) (wire.BankAccount, error) {
 	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
 	if err != nil {
@@ -286,7 +287,8 @@ func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection pas
 	return shown[0], nil
 }
 
-// accounts loads the accounts of a user that the filter names. It fails when one is missing.
+// accounts loads the accounts of a user that the filter names. It fails when one of them is
+// missing.
 func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.AccountFilter) ([]bankstore.StoredAccount, error) {
 	user, err := u.theirs(c)
 	if err != nil {
@@ -349,15 +351,15 @@ type changeAllAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// changedAccounts is the account, or the list when several were named.
+// changedAccounts is the changed account, or a list when several accounts were named.
 type changedAccounts struct {
-	// Balance is the balance of the account or of the list, because both have one.
+	// Balance is the balance of the account or of the list; both have this member.
 	Balance *json.Number `json:"balance"`
 	*wire.BankAccount
 	*severalAccounts
 }
 
-// severalAccounts have the members that accounts have in a list.
+// severalAccounts has the members of a list of accounts.
 type severalAccounts struct {
 	summedAccounts
 	Total int `json:"total"`
@@ -404,7 +406,7 @@ func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in
 	return s.changedAll(ctx, c, bankstore.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
 }
 
-// maxChanged is how many accounts are changed by one call.
+// maxChanged is the number of accounts that one call may change.
 const maxChanged = 1000
 
 // changedAll changes all accounts that a filter selects, and renders them.
@@ -439,7 +441,8 @@ func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, con
 	return s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
 }
 
-// withheld is the change for a deletion: an account exists as long as its institution lists it.
+// withheld is the change that a deletion makes: the account itself exists as long as its
+// institution lists it.
 var withheld = aggregation.AccountChange{Disabled: new(true), Origin: "api"}
 
 type deleteAccountsInput struct{ accountsPath }

@@ -73,10 +73,9 @@ func (s *Service) deltas(ctx context.Context, c *httpapi.Caller, in balancesInpu
 }
 
 const (
-	// maxBalanceDays is how many days balances are worked out for at a time.
+	// maxBalanceDays is the number of days for which one call computes balances.
 	maxBalanceDays = 366
-	// maxBalanced is how many accounts are added up, and looked through for their
-	// holder.
+	// maxBalanced is the number of accounts that one call adds up, or searches for a holder.
 	maxBalanced = 1000
 )
 
@@ -111,9 +110,9 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 	return out, err
 }
 
-// days are the first and the last day asked for. A missing first day is that of the current
-// month, or of the month of the last day when that is earlier. A missing last day is that of the
-// current month, or of the month of the first day when that is later.
+// days returns the first and the last requested day. A missing first day is the first day of the
+// current month, or of the month of the last day when that month is earlier. A missing last day
+// is that of the current month, or of the month of the first day when that is later.
 func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerelle.Date, passerelle.Date, error) {
 	var (
 		first passerelle.Date
@@ -150,8 +149,8 @@ func earlier(a, b passerelle.Date) passerelle.Date {
 	return b
 }
 
-// balancesOf are the balances of accounts by currency, with one query for each
-// currency. Accounts without a currency or a balance have no part in them.
+// balancesOf returns the balances of accounts by currency, with one query for each currency.
+// Accounts without a currency or a balance are left out.
 func (s *Service) balancesOf(ctx context.Context, f bankstore.AccountFilter, first, last passerelle.Date) ([]wire.CurrencyBalances, error) {
 	accounts, err := bankstore.From(s.DB).BankAccounts(ctx, f, store.Window{Limit: maxBalanced + 1})
 	if err != nil {

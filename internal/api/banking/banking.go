@@ -1,11 +1,11 @@
 // Package banking has the endpoints about end users and their banking data: users, connections,
 // accounts, transactions and their parts, subscriptions and documents. They are rows and
-// functions like those of package api, which serves them together with its own.
+// functions like the ones of package api, which serves them together with its own.
 //
 // It owns the names and types in these requests. It does not own the conventions of all
 // calls (package httpapi), the list of connectors (package api) or any business rule.
 //
-// It fails as package api does.
+// It fails like package api.
 package banking
 
 import (
@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Service is what the endpoints call: the database for reads, and use cases for everything
-// else.
+// Service has the parts that the endpoints call: the database for reads, and use cases for
+// everything else.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access

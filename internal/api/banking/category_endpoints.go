@@ -97,7 +97,7 @@ type categoryFields struct {
 	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for that of the parent" example:"2E7D32"`
 }
 
-// onto changes a category by the fields that came.
+// onto changes a category by the fields in the request.
 func (in categoryFields) onto(c passerelle.Category) (passerelle.Category, error) {
 	if in.Parent != nil {
 		c.Parent = *in.Parent
@@ -204,7 +204,7 @@ func (s *Service) deleteCategory(ctx context.Context, c *httpapi.Caller, in whic
 	return httpapi.Nothing{}, s.Aggregation.DeleteCategory(ctx, c.Domain, user, in.Category)
 }
 
-// maxCategorized is how many transactions are categorized at once.
+// maxCategorized is the number of transactions that one call may categorize.
 const maxCategorized = 1000
 
 type categorizeInput struct {

@@ -71,7 +71,7 @@ type clusterFields struct {
 	IDCategory *int64         `body:"id_category" min:"1"`
 }
 
-// onto changes a cluster by the fields that came.
+// onto changes a cluster by the fields in the request.
 func (in clusterFields) onto(c passerelle.Cluster) (passerelle.Cluster, error) {
 	mean, err := bound("mean_amount", string(in.MeanAmount))
 	if err != nil {

@@ -109,8 +109,8 @@ func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []ban
 	return shown.list, err
 }
 
-// connectionOutput is a connection, with a status of its own when it waits for
-// the end user.
+// connectionOutput is a connection, with its own HTTP status when the connection waits for the
+// end user.
 type connectionOutput struct {
 	wire.Connection
 	status int
@@ -127,7 +127,7 @@ func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one ba
 	return connectionOutput{Connection: shown[0]}, nil
 }
 
-// waiting is a connection after something was done for the end user.
+// waiting returns a connection after an action for the end user.
 func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
 	out, err := s.shownConnection(ctx, c, one, asked)
 	if err != nil || one.State.Resolution() != passerelle.ByPerson {
@@ -187,7 +187,7 @@ type oneConnectionInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
 }
 
-// connection loads the connection, if the caller reaches it.
+// connection loads the connection, if the caller has access to it.
 func (s *Service) connection(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (bankstore.Connection, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -350,7 +350,7 @@ func (s *Service) connectionLogs(ctx context.Context, c *httpapi.Caller, in conn
 	return out, err
 }
 
-// userLogs lists the syncs of all connections of a user. Deleted connections have none.
+// userLogs lists the syncs of all connections of a user. Deleted connections have no syncs.
 func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsInput) (connectionLogsOutput, error) {
 	id, err := in.theirs(c)
 	if err != nil {

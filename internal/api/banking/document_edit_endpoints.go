@@ -29,7 +29,7 @@ func (s *Service) documentEditRoutes() []httpapi.Route {
 	}
 }
 
-// maxDocument is how large the body of a change is at most, with its file.
+// maxDocument is the largest size of the body of a change, with its file.
 const maxDocument = 10 << 20
 
 type editDocumentInput struct {
@@ -147,7 +147,7 @@ func (in documentFields) edit() (bankstore.DocumentEdit, error) {
 	)
 }
 
-// own reads a value that the person sets for one field; null sets it to none.
+// own reads a value that the user sets for one field; null sets the field to no value.
 func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil
@@ -157,7 +157,7 @@ func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied htt
 	return err
 }
 
-// maxDocumentName is how many characters the name of a document may have.
+// maxDocumentName is the largest number of characters in the name of a document.
 const maxDocumentName = 255
 
 func documentName(name string) (string, error) {

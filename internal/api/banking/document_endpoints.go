@@ -47,7 +47,7 @@ func documentsAnywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// documentPlace is where documents are: all of a user, of a connection or of a subscription.
+// documentPlace is a place of documents: a user, a connection or a subscription.
 type documentPlace struct {
 	oneUserInput
 	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`
@@ -142,7 +142,7 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 	return out, err
 }
 
-// filter narrows to what all parameters select.
+// filter narrows the filter by all parameters.
 func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	if !q.From().IsZero() {
 		f.From = passerelle.DateOf(q.From(), c.Location)
@@ -188,8 +188,8 @@ func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// documentDays are the days of the oldest and the newest document, or nil where
-// there is none.
+// documentDays returns the days of the oldest and the newest document, or nil when there is
+// none.
 func (s *Service) documentDays(ctx context.Context, f bankstore.DocumentFilter) (*string, *string, error) {
 	var (
 		first *string

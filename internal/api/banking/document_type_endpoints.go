@@ -90,7 +90,7 @@ func (s *Service) changeDocumentType(ctx context.Context, c *httpapi.Caller, in 
 	return s.oneDocumentType(ctx, c, in.whichDocumentType)
 }
 
-// maxTypeName is how many characters the name of a type may have.
+// maxTypeName is the largest number of characters in the name of a type.
 const maxTypeName = 100
 
 func checkTypeName(name string) error {

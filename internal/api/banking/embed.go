@@ -14,18 +14,19 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Limits of expansions. maxBelow is how many accounts or subscriptions a connection can have,
-// maxRecent how many transactions accounts show, and maxEmbedded how many objects an answer has.
-// Objects count as often as they are written, because accounts in connections in accounts
-// multiply.
+// Limits of expansions. maxBelow is the number of accounts or subscriptions of a connection,
+// maxRecent the number of transactions that accounts show, and maxEmbedded the number of objects
+// in an answer. maxBelow is how many accounts or subscriptions a connection can have, maxRecent
+// how many transactions accounts show, and maxEmbedded how many objects an answer has. Objects
+// count as often as they are written, because accounts in connections in accounts multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000
 	maxEmbedded = 50_000
 )
 
-// rendered are objects that are being rendered. Embedded is how many objects each contains, nil
-// without expansions.
+// rendered are objects during rendering. Embedded is the number of objects that each one
+// contains, nil without expansions.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
@@ -42,7 +43,7 @@ func show[R, W any](rows []R, asked httpapi.Expansion, render func(R) W) rendere
 	return out
 }
 
-// weight is the number of objects that one object is written as, with all embedded ones.
+// weight returns the number of objects written for one object, including all embedded ones.
 func (s rendered[W]) weight(i int) int {
 	if s.embedded == nil {
 		return 1
@@ -50,7 +51,7 @@ func (s rendered[W]) weight(i int) int {
 	return 1 + s.embedded[i]
 }
 
-// bounded refuses what would be written as too many objects.
+// bounded refuses a result with too many objects.
 func (s rendered[W]) bounded() (rendered[W], error) {
 	total := len(s.list)
 	for _, n := range s.embedded {
@@ -62,7 +63,7 @@ func (s rendered[W]) bounded() (rendered[W], error) {
 	return s, nil
 }
 
-// embedBelow gives each object its own part of a list; an object without any has an empty list.
+// embedBelow gives each object its part of a list; an object without items has an empty list.
 func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B], of func(*B) int64, into func(*A) **[]B) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -105,7 +106,7 @@ type embedding struct {
 
 func (s *Service) embedding(c *httpapi.Caller) embedding { return embedding{s, c} }
 
-// embeds renders a name of an expansion where it was asked for.
+// embeds renders a name of an expansion where the expansion was requested.
 type embeds struct {
 	name string
 	with func(asked httpapi.Expansion) error
@@ -261,8 +262,8 @@ func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSub
 	}})
 }
 
-// transactions renders transactions with the currencies of their accounts, which the span may
-// already have. Categories and their deprecated numbers are always embedded.
+// transactions renders transactions with the currencies of their accounts, which the caller may
+// have passed. Categories and their deprecated numbers are always embedded.
 func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
 	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
 	if err != nil {
@@ -284,8 +285,8 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 		embeds{"category", func(httpapi.Expansion) error { return e.withCategory(ctx, e.c, e.c.User, out.list) }})
 }
 
-// accountsAbove are the accounts of transactions, which one query reads unless only
-// their currencies are needed and known.
+// accountsAbove returns the accounts of transactions; one query reads them, unless only their
+// currencies are needed and already known.
 func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, whole bool) (map[passerelle.AccountID]bankstore.StoredAccount, error) {
 	accounts := map[passerelle.AccountID]bankstore.StoredAccount{}
 	ids, known := []passerelle.AccountID{}, !whole

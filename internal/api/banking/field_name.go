@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// fieldNames are the field names of a new connection of a connector; none for an unknown
+// fieldNames returns the field names of a new connection of a connector; none for an unknown
 // connector.
 func (s *Service) fieldNames(name string) []string {
 	var names []string
@@ -19,8 +19,8 @@ func (s *Service) fieldNames(name string) []string {
 	return names
 }
 
-// fieldNamesOf are the field names of a connection now: those of its connector, and those that
-// its institution asks for.
+// fieldNamesOf returns the present field names of a connection: the fields of its connector, and
+// the fields that its institution asks for.
 func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
 	names := s.fieldNames(c.Connector)
 	if c.Fields == "" {

@@ -12,7 +12,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// maxStatementFile is how large the body with a statement file is at most.
+// maxStatementFile is the largest size of the body with a statement file.
 const maxStatementFile = 32 << 20
 
 func (s *Service) fileRoutes() []httpapi.Route {
@@ -33,7 +33,8 @@ type importFileInput struct {
 	Mapping    string               `body:"mapping" max:"4096" doc:"how to read CSV files, a JSON object; kept for the next files of the connection" example:"{\"account\":{\"iban\":\"FR7630006000011234567890189\",\"currency\":\"EUR\"}}"`
 }
 
-// importFileOutput reports what a file has. Unbalanced has the lines of statements.
+// importFileOutput reports the content of a file. Unbalanced has the lines of the statements
+// that do not balance.
 type importFileOutput struct {
 	Preview  bool          `json:"preview" doc:"nothing was written"`
 	Format   string        `json:"format" doc:"camt053, mt940, cfonb120, ofx or csv"`

@@ -39,7 +39,7 @@ type listInformationsOutput struct {
 	Total        int                           `json:"total"`
 }
 
-// informations returns the notes about a transaction that the caller can see.
+// informations returns the notes about a transaction that the caller may see.
 func (s *Service) informations(ctx context.Context, c *httpapi.Caller, in ofTransaction) (listInformationsOutput, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return listInformationsOutput{}, err
@@ -115,7 +115,7 @@ func (s *Service) oneInformation(ctx context.Context, c *httpapi.Caller, in oneI
 	return wire.TransactionInformation{}, passerelle.Missing()
 }
 
-// forgetInformation removes one note, or all for zero.
+// forgetInformation removes one note, or all notes when the id is zero.
 func (s *Service) forgetInformation(ctx context.Context, c *httpapi.Caller, in oneInformationInput) (httpapi.Nothing, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return httpapi.Nothing{}, err

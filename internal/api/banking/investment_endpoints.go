@@ -117,7 +117,7 @@ func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerel
 	}
 }
 
-// listAssets lists assets of a kind, under the key that the wrapper has.
+// listAssets lists assets of a kind, under the key in the wrapper type.
 func listAssets[D, W, Out any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
 		var out Out
@@ -179,8 +179,8 @@ func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in lis
 	return listInvestmentsOutput{Investments: shown, Worth: wire.NewWorth(together(rows, accounts)), Listing: listing}, err
 }
 
-// together is the value of the positions that are not deleted. It is empty when their accounts
-// have several currencies.
+// together returns the value of the positions that are not deleted. The value is empty when
+// their accounts have several currencies.
 func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount) passerelle.Worth {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(a passerelle.Asset[passerelle.InvestmentDetails]) bool { return a.Deleted != nil })
 	for _, a := range rows {

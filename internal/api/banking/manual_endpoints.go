@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Transactions that programs create. No sync changes or removes them.
+// Transactions that programs create. A sync neither changes nor removes them.
 
 func (s *Service) manualRoutes() []httpapi.Route {
 	const place = "/accounts/{accountId}/transactions"
@@ -39,7 +39,7 @@ type createTransactionsInput struct {
 	Transactions []newTransaction `body:"transactions,whole"`
 }
 
-// newTransaction has the institution's fields and the person's.
+// newTransaction has the fields of the institution and the fields of the user.
 type newTransaction struct {
 	Original   string         `body:"original_wording" max:"2048" doc:"the label; that of the person when absent"`
 	Simplified string         `body:"simplified_wording" max:"2048"`
@@ -54,7 +54,7 @@ type newTransaction struct {
 	transactionEdit
 }
 
-// maxCreated is how many transactions are created at once.
+// maxCreated is the number of transactions that one call may create.
 const maxCreated = 100
 
 type createTransactionsOutput struct {
@@ -83,7 +83,7 @@ func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in 
 	return s.createdTransactions(ctx, c, at, ids)
 }
 
-// below puts the path of a field before its name, with which the message begins.
+// below adds the path of a field before the field's name, with which the message begins.
 func below(place string, err error) error {
 	var about *passerelle.Error
 	if !errors.As(err, &about) || about.Field == "" {
@@ -108,7 +108,7 @@ func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user
 	return out, err
 }
 
-// details has the institution's fields.
+// details returns the institution's fields.
 func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 	var (
 		d   passerelle.TransactionDetails

@@ -2,8 +2,8 @@ package banking
 
 import "passerelle"
 
-// everywhere are the patterns of a resource that a user has, and each of their
-// connections and accounts, written at length and in short.
+// everywhere returns the patterns of a resource that belongs to a user, a connection or an
+// account, in long and short form.
 func everywhere(rest string) (string, []string) {
 	var aliases []string
 	places := []string{"", "/accounts/{accountId}", "/connections/{connectionId}", "/connections/{connectionId}/accounts/{accountId}"}
@@ -13,7 +13,7 @@ func everywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// anyPlace is where a user's objects are: all of them, of a connection or of an account.
+// anyPlace is a place of a user's objects: all of them, or those of one connection or account.
 type anyPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

@@ -76,7 +76,7 @@ func (s *Service) listSubscriptions(ctx context.Context, c *httpapi.Caller, in l
 	return s.subscriptionsOf(ctx, c, 0, in)
 }
 
-// subscriptionsOf lists the subscriptions of a connection, or all for zero.
+// subscriptionsOf lists the subscriptions of a connection, or all subscriptions when it is zero.
 func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in listSubscriptionsInput) (listSubscriptionsOutput, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) oneSubscriptionOf(ctx context.Context, c *httpapi.Caller, in o
 	return s.subscription(ctx, c, in.Connection, in.subscriptionPath, in.Expansion())
 }
 
-// subscription reads a subscription of a connection, or of any for zero.
+// subscription reads a subscription of a connection, or of any connection when it is zero.
 func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in subscriptionPath, e httpapi.Expansion) (wire.Subscription, error) {
 	found, err := s.subscriptions(ctx, c, in.oneUserInput, bankstore.SubscriptionFilter{Connection: connection, IDs: []passerelle.SubscriptionID{in.ID}, All: in.WithDisabled})
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connectio
 	return shown[0], nil
 }
 
-// subscriptions loads the subscriptions of a user that the filter names. It fails when one is
-// missing.
+// subscriptions loads the subscriptions of a user that the filter names. It fails when one of
+// them is missing.
 func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.SubscriptionFilter) ([]bankstore.StoredSubscription, error) {
 	user, err := u.theirs(c)
 	if err != nil {
@@ -210,8 +210,7 @@ func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller,
 	return severalSubscriptions{Subscriptions: shown, Total: len(shown)}, err
 }
 
-// changedSubscriptions is the subscription, or the list when several were
-// named.
+// changedSubscriptions is the changed subscription, or a list when several were named.
 type changedSubscriptions struct {
 	*wire.Subscription
 	*severalSubscriptions

@@ -104,7 +104,7 @@ func (s *Service) detachDocument(ctx context.Context, c *httpapi.Caller, in deta
 	return s.detach(ctx, c, in.ofTransaction, in.Document)
 }
 
-// detach takes a document from a transaction, or all when it is zero.
+// detach removes a document from a transaction, or all documents when the id is zero.
 func (s *Service) detach(ctx context.Context, c *httpapi.Caller, in ofTransaction, document passerelle.DocumentID) (httpapi.Nothing, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return httpapi.Nothing{}, err

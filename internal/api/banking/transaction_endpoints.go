@@ -53,11 +53,11 @@ func transactionsBelow(place string, list, one, edit httpapi.Endpoint) []httpapi
 	}
 }
 
-// transactionPlace is where transactions are looked for.
+// transactionPlace is the place in which transactions are searched.
 type transactionPlace struct {
 	user       passerelle.UserID
-	connection passerelle.ConnectionID // zero for all
-	account    passerelle.AccountID    // zero for all
+	connection passerelle.ConnectionID // zero means all connections
+	account    passerelle.AccountID    // zero means all accounts
 }
 
 type (
@@ -92,7 +92,7 @@ func (in inBoth) place() transactionPlace {
 	return transactionPlace{user: in.ID, connection: in.Connection, account: in.Account}
 }
 
-// The inputs of the calls: a place, and the call's own input.
+// The inputs of the calls: a place, and the fields of the call.
 type (
 	transactionsOfUser struct {
 		oneUserInput
@@ -158,8 +158,8 @@ type settled struct {
 	named *bankstore.StoredAccount
 }
 
-// settle makes sure that a connection and an account that are named are the
-// user's, and the account the connection's.
+// settle checks that a named connection and a named account belong to the user, and the account
+// to the connection.
 func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionPlace) (settled, error) {
 	out := settled{transactionPlace: at}
 	if _, err := (oneUserInput{at.user}).theirs(c); err != nil {
@@ -179,7 +179,7 @@ func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionP
 	return out, nil
 }
 
-// settleConnection checks that a connection belongs to the user, if there is one.
+// settleConnection checks that a connection belongs to the user, if a connection is named.
 func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at transactionPlace) error {
 	if at.connection == 0 {
 		return nil
@@ -264,7 +264,7 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 	}
 }
 
-// filter narrows to what all parameters select.
+// filter narrows the filter by all parameters.
 func (q transactionQuery) filter(c *httpapi.Caller, f bankstore.TransactionFilter) (bankstore.TransactionFilter, error) {
 	f.All, f.Deleted, f.ByDate, f.Income, f.Wording, f.Search = q.WithDisabled, q.Deleted, q.Filter == "date", q.Income, q.Wording, q.Search
 	if !q.From().IsZero() {
@@ -291,7 +291,7 @@ func (q transactionQuery) filter(c *httpapi.Caller, f bankstore.TransactionFilte
 	return f, err
 }
 
-// bound is a value that came, or nil.
+// bound returns the value of a parameter, or nil when the parameter is missing.
 func bound(field, text string) (*decimal.Decimal, error) {
 	if text == "" {
 		return nil, nil
@@ -482,7 +482,7 @@ func editTransaction[In editOfTransaction](s *Service) func(context.Context, *ht
 
 func (in transactionEdit) category() *int64 { return in.IDCategory }
 
-// numberedCategory is the code of a category's number, as a list; nil without a number.
+// numberedCategory returns the code of a category's number, as a list; nil without a number.
 func (s *Service) numberedCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64) ([]string, error) {
 	if id == nil {
 		return nil, nil

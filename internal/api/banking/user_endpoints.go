@@ -57,8 +57,8 @@ type oneUserInput struct {
 	ID passerelle.UserID `path:"userId" doc:"id of the user, or me"`
 }
 
-// theirs refuses a user's token when the path names another user, in the words for a user who
-// does not exist.
+// theirs refuses a user's token when the path names another user, with the same error as for a
+// user who does not exist.
 func (in oneUserInput) theirs(c *httpapi.Caller) (passerelle.UserID, error) {
 	if c.Kind == access.UserToken && in.ID != c.User {
 		return 0, passerelle.Missing()
@@ -106,7 +106,7 @@ func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsers
 func userWindow(w httpapi.PageWindow) store.UserWindow {
 	window := store.UserWindow{Limit: w.Limit, Offset: w.Offset, Backward: w.Backward}
 	if len(w.From) > 0 {
-		from, _ := w.From[0].(int64) // what Turn was given
+		from, _ := w.From[0].(int64) // the value passed to Turn
 		window.From = passerelle.UserID(from)
 	}
 	return window
