@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// claimedAbilities: the profile tells clients whether payments can be cancelled, and the
-// service calls only connectors that can.
+// claimedAbilities: the profile tells clients whether payments can be cancelled, and the service
+// calls only connectors that have the ability.
 func claimedAbilities(_ context.Context, s Subject) error {
 	settings := s.Initiator.Profile().Payments
 	if settings == nil {
@@ -22,8 +22,7 @@ func claimedAbilities(_ context.Context, s Subject) error {
 	return nil
 }
 
-// strayAnswerIsIgnored: answers may be late, lost or for an earlier question, and then change
-// nothing.
+// strayAnswerIsIgnored: an answer that is late, lost or for an earlier question changes nothing.
 func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -50,7 +49,7 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and answers nobody waits for")
 }
 
-// lateAnswerIsIgnored: a final state at the bank stays.
+// lateAnswerIsIgnored: an answer after a final state at the bank does not change the state.
 func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -87,7 +86,7 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, last, err
 }
 
-// unsentOrderCannotBeAsked: neither answering nor cancelling is sending.
+// unsentOrderCannotBeAsked: neither answering nor cancelling sends the order.
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
@@ -111,8 +110,8 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 	return calls
 }
 
-// cancellationIsReported: the service shows a cancellation under way, and learns of its end
-// from the report alone. Asking twice is asking once.
+// cancellationIsReported: the service shows a pending cancellation, and learns of its end only
+// from the report. A second request to cancel has no further effect.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err != nil {
@@ -136,7 +135,7 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, cancelled")
 }
 
-// keptOrderGoesOn: a payer who does not approve the cancellation keeps the payment.
+// keptOrderGoesOn: if the payer does not approve the cancellation, the payment continues.
 func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err == nil && first.Cancellation != payment.CancellationAwaiting {
@@ -164,7 +163,8 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, kept")
 }
 
-// endedOrderIsNotCancelled: the bank's outcome counts, whichever came first.
+// endedOrderIsNotCancelled: the bank's outcome counts, whether it came before or after the
+// request to cancel.
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
 	if !cancels {
@@ -183,8 +183,8 @@ func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 
 var errNoCancellation = notApplicable("it does not cancel")
 
-// cancelling is a play of an approved order that was asked to be cancelled. It
-// fails with errNoCancellation where the connector does not cancel.
+// cancelling returns a play of an approved order that the bank was asked to cancel. It fails
+// with errNoCancellation when the connector does not cancel.
 func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	if _, cancels := s.Initiator.(connector.Canceller); !cancels {
 		return nil, payment.Report{}, errNoCancellation
@@ -208,7 +208,7 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, r, err
 }
 
-// cancel cancels the order as the payment's client would, and applies the answer.
+// cancel cancels the order like the payment's client, and applies the answer.
 func (p *play) cancel(ctx context.Context) (payment.Report, error) {
 	able, cancels := p.subject.Initiator.(connector.Canceller)
 	if !cancels {

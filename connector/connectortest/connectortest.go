@@ -1,5 +1,5 @@
-// Package connectortest is the conformance suite of connectors: what
-// the service relies on, whatever bank a connector leads to.
+// Package connectortest is the conformance suite of connectors: the rules that the service
+// relies on, for every kind of bank.
 //
 // It owns the rules for every connector, their reasons, and the form of a report about them. It
 // does not own a bank: the caller brings one, and acts as the payer. It does not test what is
@@ -16,24 +16,24 @@ import (
 	"passerelle/payment"
 )
 
-// Subject is a connector under test, in front of a bank that is new.
+// Subject is a connector under test, in front of a new bank.
 type Subject struct {
 	Initiator connector.Initiator
-	// Order makes an order that the connector can carry, for a payment in state created, with a
+	// Order makes an order that the connector supports, for a payment in state created, with a
 	// new key. It is called by several goroutines at once.
 	Order func() connector.Order
-	// Approve does what the payer does to approve the order, after the report that asks for it. It
-	// lets the bank execute the order in time.
+	// Approve does the payer's actions to approve the order, after the report that asks for
+	// approval. It makes the bank execute the order in time.
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Refuse does what the payer does to refuse.
+	// Refuse does the payer's actions to refuse the order.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Lasting makes an order that is not executed for a while after its approval, and that the
 	// bank may cancel. Only a connector.Canceller needs it, and what the payer does when asked
 	// to approve the cancellation: Agree to it, or Keep the order.
 	Lasting     func() connector.Order
 	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Submissions counts the orders the bank has taken since it was new. A repeated order that
-	// the bank recognised does not count.
+	// Submissions counts the orders that the bank has taken since it was new. A repeated order
+	// that the bank recognised does not count.
 	Submissions func() int
 }
 
@@ -42,12 +42,12 @@ type Reporter[R any] interface {
 	Context() context.Context
 	// Run runs a rule and returns whether it reported no error.
 	Run(name string, rule func(R)) bool
-	// Error reports a Breach, Log why a rule does not apply.
+	// Error reports a Breach, and Log the reason why a rule does not apply.
 	Error(args ...any)
 	Log(args ...any)
 }
 
-// Breach is how a connector breaks a rule, and what would be right.
+// Breach says how a connector breaks a rule, and what the correct behaviour is.
 type Breach struct {
 	Err   error
 	Right string
@@ -64,7 +64,7 @@ func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject)
 // Use the race detector too: one rule is that reads may run at the same time.
 func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
 
-// rule is something that the service relies on. The check returns how it is broken, or
+// rule is a property that the service relies on. The check returns how the rule is broken, or
 // errNotApplicable.
 type rule[S any] struct {
 	name, right string

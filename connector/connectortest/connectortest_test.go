@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// faulty wraps a connector that keeps every rule and breaks one.
+// faulty wraps a connector that keeps every rule, and breaks one rule.
 type faulty struct {
 	connector.Initiator
 	profile  func(*connector.Profile)
@@ -80,7 +80,8 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways and wants at least that rule to report it.
+// TestRulesNotice breaks each rule in several ways and requires that at least this rule reports
+// it.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// sentOrderIsKnown: after a crash the service has only the key, so Status must return what
-// Initiate would have returned. Asking must never be sending.
+// sentOrderIsKnown: after a crash the service has only the key, so Status must return the same
+// report as Initiate. Asking for the status must never send the order.
 func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	first, err := p.initiate(ctx)
@@ -34,8 +34,8 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	return s.expect(1, "one Initiate and three Status")
 }
 
-// unsentOrderIsUnknown: only this answer permits sending an order whose first
-// sending may have failed.
+// unsentOrderIsUnknown: only ErrUnknownOrder permits the service to send again an order whose
+// first sending may have failed.
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
@@ -55,7 +55,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
-	p.order.Memory = nil // what the first answer left may be lost with it
+	p.order.Memory = nil // the memory from the first answer may be lost with the answer
 	again, err := p.initiate(ctx)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func approvedOrderEnds(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, approved")
 }
 
-// refusedOrderIsDeclined: a refusal rejects the payment with a code that clients know.
+// refusedOrderIsDeclined: a refusal rejects the payment with a code of the interface.
 func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -104,7 +104,7 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, refused")
 }
 
-// prompt is far longer than giving up takes.
+// prompt is far longer than a cancelled call takes to return.
 const prompt = 5 * time.Second
 
 // cancelledCallReturns: a cancelled call returns, and does not report ErrNotSent when something
@@ -123,7 +123,7 @@ func cancelledCallReturns(ctx context.Context, s Subject) error {
 	return s.expect(0, "an Initiate that was cancelled before it began")
 }
 
-// givesUp calls with a context that is over.
+// givesUp makes the call with a context that has ended.
 func givesUp(over context.Context, call func(context.Context, connector.Order) (payment.Report, error), o connector.Order) error {
 	answer := make(chan error, 1)
 	go func() {
@@ -142,8 +142,8 @@ func givesUp(over context.Context, call func(context.Context, connector.Order) (
 	}
 }
 
-// callsMayCoincide: one connector serves all payments at once, and an
-// idempotent one the same order from two replicas.
+// callsMayCoincide: one connector serves all payments at the same time, and an idempotent
+// connector may get the same order from two replicas.
 func callsMayCoincide(ctx context.Context, s Subject) error {
 	const callers = 8
 	shared := s.Order()
@@ -176,7 +176,7 @@ func coincide(ctx context.Context, s Subject, shared connector.Order) error {
 	return err
 }
 
-// expect compares what the bank counted.
+// expect compares the number of orders that the bank has taken.
 func (s Subject) expect(submissions int, after string) error {
 	if n := s.Submissions(); n != submissions {
 		return fmt.Errorf("after %s the bank has taken %d orders, not %d", after, n, submissions)

@@ -12,20 +12,20 @@ import (
 	"passerelle/payment"
 )
 
-// Parties are what an order needs in addition to the settings of its connector.
+// Parties are the accounts that an order needs in addition to the settings of its connector.
 type Parties struct {
-	// Payer and Beneficiary are accounts. Without them the suite uses accounts that no bank has, as
-	// the payer only if the connector requires one.
+	// Payer and Beneficiary are accounts. Without them the suite uses accounts that exist at no
+	// bank, and a payer's account only if the connector requires one.
 	Payer, Beneficiary *passerelle.Account
 	// Fields are the values of the payment fields.
 	Fields map[string]string
 }
 
-// lastingDays is how many days ahead a lasting order is.
+// lastingDays is the number of days by which a lasting order is deferred.
 const lastingDays = 30
 
-// Orders makes orders of one line that a connector can carry, by its profile. Lasting orders
-// are deferred where the connector supports that.
+// Orders makes orders of one line that a connector supports by its profile. Lasting orders are
+// deferred if the connector supports deferred orders.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
 	if p.Payments == nil || len(p.Payments.Mechanisms) == 0 {
 		return nil, fmt.Errorf("the profile of %s has no payments, or no mechanism", p.Name)
@@ -54,7 +54,7 @@ func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (fun
 	}, nil
 }
 
-// instruction is a line that keeps to the settings.
+// instruction makes a line that keeps to the settings.
 func instruction(s payment.Settings, lasting bool, now time.Time) payment.Instruction {
 	line := payment.Instruction{
 		ReferenceID: "ORDER-1", Label: "Order 1", DateType: dateType(s, lasting),
@@ -78,7 +78,7 @@ func instruction(s payment.Settings, lasting bool, now time.Time) payment.Instru
 	return line
 }
 
-// dateType is the first of those offered that suits the order.
+// dateType returns the first offered date type that fits the order.
 func dateType(s payment.Settings, lasting bool) payment.DateType {
 	preferred := []payment.DateType{payment.FirstOpenDay, payment.Instant, payment.Deferred, payment.Periodic}
 	if lasting {

@@ -36,14 +36,14 @@ func (p *play) initiate(ctx context.Context) (payment.Report, error) {
 	return report, p.take(report)
 }
 
-// remember keeps the connector's memory for its next call, as the service does.
+// remember keeps the connector's memory for its next call, like the service.
 func (p *play) remember(report payment.Report) {
 	if report.Memory != nil {
 		p.order.Memory = report.Memory
 	}
 }
 
-// ask asks for the status and applies the answer. A refusal at that time is an answer too.
+// ask asks for the status and applies the answer. A refusal at that time is also an answer.
 func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Status(ctx, p.order)
 	p.remember(report)
@@ -68,14 +68,14 @@ func (p *play) take(report payment.Report) error {
 	return nil
 }
 
-// maxChecks is how often a bank is asked until an approved order ends, and checkInterval how long
-// to wait in between when the bank does not say.
+// maxChecks is the number of times that a bank is asked until an approved order ends, and
+// checkInterval the wait between two checks when the bank names none.
 const (
 	maxChecks     = 100
 	checkInterval = time.Hour
 )
 
-// follow asks until the payment is final, in the time of the order.
+// follow asks until the payment is final, using the clock of the order.
 func (p *play) follow(ctx context.Context) error {
 	for range maxChecks {
 		if p.payment.State.Final() {
@@ -90,5 +90,5 @@ func (p *play) follow(ctx context.Context) error {
 	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, maxChecks)
 }
 
-// actions are the actions with an answer.
+// actions are the actions that have an answer.
 var actions = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}

@@ -13,14 +13,14 @@ import (
 	"passerelle/connector"
 )
 
-// Customer is a reading connector under test, with a person who has not given consent yet.
+// Customer is a reading connector under test, with a user who has not given consent yet.
 type Customer struct {
 	Reader connector.DataReader
-	// Request makes a request for the person, who is present, with the values of the
-	// connector's fields. It is called by several goroutines at once.
+	// Request makes a request for the user, who is present, with the values of the connector's
+	// fields. It is called by several goroutines at once.
 	Request func() connector.DataRequest
-	// Agree does what the person is asked for, and puts the result into the next request.
-	// Refuse does what a person does who refuses.
+	// Agree does the action that the user is asked for, and puts the result into the next
+	// request. Refuse does the actions of a user who refuses.
 	Agree, Refuse func(ctx context.Context, asked connector.Outcome, next *connector.DataRequest) error
 }
 
@@ -37,7 +37,7 @@ var readingRules = []rule[Customer]{
 	{"reads may coincide", "reads at once do not disturb each other", readsMayCoincide},
 }
 
-// collected is a sink that keeps what it receives.
+// collected is a sink that keeps the data that it receives.
 type collected struct {
 	connector.Sink
 	mu       sync.Mutex
@@ -45,8 +45,8 @@ type collected struct {
 	listed   int
 	keys     map[string]map[string]bool
 	ended    map[string]int
-	// only is the key of the one wanted account, empty for all. fails is the result of all
-	// calls that pass data.
+	// only is the key of the one wanted account, empty for all accounts. fails is the error of
+	// all calls that pass data.
 	only  string
 	first bool
 	fails error
@@ -114,10 +114,10 @@ func (c *collected) AccountRead(account string, _ passerelle.Date) error {
 func (c *collected) Subscriptions([]passerelle.SubscriptionDetails) error { return nil }
 func (c *collected) SubscriptionWanted(string) bool                       { return false }
 
-// maxSteps is how often a person is asked for something before it is too often.
+// maxSteps is the largest number of times that a user may be asked for something.
 const maxSteps = 12
 
-// walk reads until nothing is asked of the person, or they have refused.
+// walk reads until the user is asked for nothing more, or has refused.
 func (s Customer) walk(ctx context.Context, act func(context.Context, connector.Outcome, *connector.DataRequest) error, out *collected) (connector.Outcome, connector.DataRequest, error) {
 	request, asked := s.Request(), false
 	for range maxSteps {
@@ -141,7 +141,7 @@ func (s Customer) walk(ctx context.Context, act func(context.Context, connector.
 	return connector.Outcome{}, request, errors.New("the person is asked again and again")
 }
 
-// agreed is a request with consent, and the result of its first read.
+// agreed returns a request with consent, and the result of its first read.
 func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataRequest, error) {
 	o, request, err := s.walk(ctx, s.Agree, out)
 	if err == nil && o.State != "" {
@@ -150,7 +150,7 @@ func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataReq
 	return request, err
 }
 
-// coherentReading: clients show and request what the profile says.
+// coherentReading: the clients show and request fields by the profile, so it must be correct.
 func coherentReading(_ context.Context, s Customer) error {
 	p := s.Reader.Profile()
 	if p.Data == nil || len(p.Data.Capabilities) == 0 {
@@ -196,7 +196,7 @@ func refusedIsNotRead(ctx context.Context, s Customer) error {
 	return err
 }
 
-// onlyWantedIsRead: what the person does not share is not read.
+// onlyWantedIsRead: accounts that the user does not share are not read.
 func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	out.first = true
@@ -209,7 +209,7 @@ func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// keysStay: rows are found again by their keys.
+// keysStay: a later read finds the same rows under the same keys.
 func keysStay(ctx context.Context, s Customer) error {
 	before, after := newCollected(), newCollected()
 	request, err := s.agreed(ctx, before)
@@ -228,7 +228,8 @@ func keysStay(ctx context.Context, s Customer) error {
 
 var errFull = errors.New("the sink takes no more")
 
-// sinkFailureComesBack: a failure of the service is not a failure of the bank.
+// sinkFailureComesBack: a failure of the service is returned as it is, and is not reported as a
+// failure of the bank.
 func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {
@@ -259,7 +260,8 @@ func cancelledReadReturns(ctx context.Context, s Customer) error {
 	}
 }
 
-// strangeMemory: another version may have left a memory that the connector does not understand.
+// strangeMemory: another version may have left a memory that the connector does not understand,
+// and the connector must work without it.
 func strangeMemory(ctx context.Context, s Customer) error {
 	for _, memory := range []string{"", "{", "[1]", "\x00\xff"} {
 		request := s.Request()
@@ -271,8 +273,8 @@ func strangeMemory(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// awayAtFirst: a connection without consent asks for the person, and works when they come
-// later.
+// awayAtFirst: a connection without consent asks for the user, and works once the user is
+// present.
 func awayAtFirst(ctx context.Context, s Customer) error {
 	away := s.Request()
 	away.Present, away.Device, away.ReturnURL = false, connector.Device{}, ""
@@ -284,7 +286,7 @@ func awayAtFirst(ctx context.Context, s Customer) error {
 	return err
 }
 
-// readsMayCoincide: persons do not wait for each other.
+// readsMayCoincide: reads of different users do not wait for each other.
 func readsMayCoincide(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {

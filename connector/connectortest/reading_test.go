@@ -15,7 +15,7 @@ import (
 	"passerelle/connector"
 )
 
-// scripted reads as the test says.
+// scripted reads as the test specifies.
 type scripted struct {
 	profile connector.Profile
 	read    func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error)
@@ -27,7 +27,7 @@ func (s scripted) Read(ctx context.Context, r connector.DataRequest, out connect
 	return s.read(ctx, r, out)
 }
 
-// honest reads two accounts once the person has agreed, and keeps every rule.
+// honest reads two accounts once the user has agreed, and keeps every rule.
 func honest(ctx context.Context, r connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return connector.Outcome{}, err

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// ruleTime is how long a connector may take with one rule of a Report.
+// ruleTime is the time that a connector may take for one rule of a Report.
 const ruleTime = 2 * time.Minute
 
-// Report collects the result of each rule, for people.
+// Report collects the results of all rules, for display.
 type Report struct {
 	Results []Result
 	ctx     context.Context
 }
 
-// Result is the result of one rule. A rule without faults was kept, or does not apply.
+// Result is the result of one rule. A rule without faults was kept or does not apply.
 type Result struct {
 	Rule string
-	// Faults say how the rule was broken, and Right what would be right.
+	// Faults say how the rule was broken, and Right what the correct behaviour is.
 	Faults []string
 	Right  string
 	// Note says why the rule does not apply.
@@ -30,7 +30,7 @@ type Result struct {
 // NewReport returns an empty report.
 func NewReport(ctx context.Context) *Report { return &Report{ctx: ctx} }
 
-// Context ends with the time for a rule.
+// Context returns a context that ends when the time for a rule is over.
 func (r *Report) Context() context.Context { return r.ctx }
 
 // Run adds the result of a rule.
@@ -39,7 +39,7 @@ func (r *Report) Run(name string, rule func(*Report)) bool {
 	defer cancel()
 	own := &Report{ctx: ctx, Results: []Result{{Rule: name}}}
 	ended := make(chan struct{})
-	go func() { // which Fatal ends
+	go func() { // Fatal ends this goroutine
 		defer close(ended)
 		rule(own)
 	}()
@@ -60,7 +60,7 @@ func (r *Report) Error(args ...any) {
 	}
 }
 
-// Fatal adds to the faults of the rule and ends it.
+// Fatal adds a fault to the rule and ends the rule.
 func (r *Report) Fatal(args ...any) {
 	r.Error(args...)
 	runtime.Goexit()

@@ -12,8 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// activeFetches are the files that this process is fetching, so that readers can wait for
-// them.
+// activeFetches are the files that this process is fetching, so that readers can wait for them.
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
@@ -29,8 +28,8 @@ type activeFetch struct {
 	done      chan struct{}
 }
 
-// begin leases files of a connector. A caller that finds one of them leased waits for this
-// claim or the running fetch.
+// begin leases files of a connector. A caller that finds one of them leased waits for this claim
+// or for the running fetch.
 func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]bankstore.LeasedFile)) (leased []bankstore.LeasedFile, err error) {
 	this := e.announce(connector)
 	defer func() { e.register(this, leased) }()
@@ -62,7 +61,7 @@ func (e *activeFetches) register(claim *activeFetch, leased []bankstore.LeasedFi
 		e.byFile = map[passerelle.FileID]*activeFetch{}
 	}
 	for _, l := range leased {
-		if e.byFile[l.ID] == nil { // otherwise its lease lapsed while this process was at it
+		if e.byFile[l.ID] == nil { // otherwise the lease expired while this process was still fetching the file
 			e.byFile[l.ID] = &activeFetch{claim.connector, make(chan struct{})}
 		}
 	}
@@ -86,8 +85,8 @@ func (e *activeFetches) of(id passerelle.FileID) *activeFetch {
 	return e.byFile[id]
 }
 
-// awaitClaims waits for the running claims of a connector, so that the files they lease are
-// known.
+// awaitClaims waits for the running claims of a connector, after which the files that they lease
+// are known.
 func (e *activeFetches) awaitClaims(ctx context.Context, connector string) error {
 	e.mu.Lock()
 	all := slices.Collect(maps.Keys(e.claims))
@@ -95,7 +94,7 @@ func (e *activeFetches) awaitClaims(ctx context.Context, connector string) error
 	return waitFor(ctx, all, connector)
 }
 
-// awaitAll waits for everything that runs for a connector.
+// awaitAll waits for all claims and fetches of a connector.
 func (e *activeFetches) awaitAll(ctx context.Context, connector string) error {
 	if err := e.awaitClaims(ctx, connector); err != nil {
 		return err
@@ -131,7 +130,8 @@ func (o *activeFetch) wait(ctx context.Context) error {
 	}
 }
 
-// enter takes one of a connector's places for readers. It returns false when none is left.
+// enter takes one of the places for readers of a connector. It returns false when no place is
+// left.
 func (e *activeFetches) enter(connector string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

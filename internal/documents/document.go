@@ -12,9 +12,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// EditDocument stores a person's changes of a document and, if there is one, a file that
-// replaces the present one: all or nothing. No sync overwrites them. A read-only document is a
-// Conflict, unless the change ends that.
+// EditDocument stores a user's changes of a document and, if there is one, a file that replaces
+// the present one: all or nothing. No sync overwrites them. A read-only document is a Conflict,
+// unless the change ends that.
 func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit, content []byte) error {
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")
@@ -65,12 +65,12 @@ func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.
 	return bankstore.In(tx).EditDocument(d.ID, document, e, f.now(d))
 }
 
-// write stores an edit. The document is zero when it is new.
+// write stores an edit. The id is zero for a new document.
 func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func(tx *store.Tx) error) error {
 	err := f.DB.Write(ctx, fn)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return passerelle.Missing() // withdrawn meanwhile
+		return passerelle.Missing() // the document is no longer shared
 	case errors.Is(err, store.ErrConflict):
 		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Something else changed while the document was stored; send it again.", RetryAfter: 1}
 	case err != nil:
@@ -79,8 +79,8 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	return nil
 }
 
-// upload stores a file for a document. It is removed again when no document gets it. Its content
-// decides its type, and not what the sender says.
+// upload stores a file for a document. The file is removed again when no document gets it. Its
+// content decides its type, and not the type that the sender names.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
 	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// archive is an institution with files, delivered as the test says.
+// archive is an institution with files, which it delivers as the test specifies.
 type archive struct {
 	uuid string
 	id   int64
@@ -63,7 +63,7 @@ func (a *archive) gives(give func(ctx context.Context, of connector.FileName, w 
 	a.give = give
 }
 
-// page is how an archive gives the page of a document.
+// page is how an archive delivers the page of a document.
 func page(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 	_, err := io.WriteString(w, "page of "+of.Document)
 	return "text/plain", err
@@ -84,8 +84,8 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 	}
 }
 
-// fixture is a domain with a user who has documents at two institutions, whose files were not
-// fetched.
+// fixture is a domain with a user who has documents at two institutions; no file has been
+// fetched yet.
 type fixture struct {
 	*documents.Documents
 	t           *testing.T
@@ -244,7 +244,7 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 }
 
 // TestReadersAreBounded: the number of readers who fetch from an institution is limited, and the
-// next one must come back later. Readers of a file in progress wait for it.
+// next one must come back later. Readers of a file that is being fetched wait for it.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -283,7 +283,7 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestAReaderWhoLeaves: the fetch continues, and no failure is counted.
+// TestAReaderWhoLeaves: the fetch continues when the reader leaves, and no failure is counted.
 func TestAReaderWhoLeaves(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -307,7 +307,8 @@ func TestAReaderWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestTheProgramStops: an interrupted fetch is no failure of the institution, and stays due.
+// TestTheProgramStops: a fetch that the end of the program interrupts is no failure of the
+// institution, and the file stays due.
 func TestTheProgramStops(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -326,7 +327,8 @@ func TestTheProgramStops(t *testing.T) {
 	})
 }
 
-// TestBackOff: a failed file is not due at once, others are, and a reader fetches it anyway.
+// TestBackOff: a failed file is not due at once, other files are, and a reader's request fetches
+// it anyway.
 func TestBackOff(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
@@ -398,8 +400,8 @@ func TestWhatWasWithdrawn(t *testing.T) {
 	})
 }
 
-// synced ends a sync of an archive in a state and, when it succeeded, resumes the files, as a sync
-// does.
+// synced ends a sync of an archive in a state and, when it succeeded, resumes the files, like a
+// sync.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
@@ -415,8 +417,9 @@ func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	})
 }
 
-// TestAConnectionThatCannotBeRead: its files are not requested, count no failures, and wait
-// until the connection is read again. Files of others are fetched.
+// TestAConnectionThatCannotBeRead: files of a connection that cannot be read are not requested,
+// count no failures, and wait until the connection is read again. Files of other connections are
+// fetched.
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
@@ -431,7 +434,7 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 				}
 				_, err := c.read(t.Context(), c.slow, 0)
 				c.wantUnavailable(err)
-				c.synced(c.slow, state) // once more to no avail
+				c.synced(c.slow, state) // one more sync that does not help
 				c.fetch(c.slow, 0)
 				c.fetch(c.quick, 4)
 				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {
@@ -452,8 +455,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile: a file that a fetch found gone, or whose connection it found in a
-// bad state, does not wait when a sync has ended since.
+// TestASyncThatEndsMeanwhile: a file that a fetch found missing, or whose connection it found in
+// a bad state, does not wait for a sync if a sync has ended during the fetch.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
@@ -484,8 +487,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened: their connection cannot be read either, which its
-// files are not at fault for.
+// TestSecretsThatCannotBeOpened: a connection whose secrets cannot be decrypted cannot be read
+// either, which does not count as a failure of its files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -535,7 +538,7 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 	})
 }
 
-// lapsed leases files of an archive to a process that comes too late.
+// lapsed leases files of an archive for a process that comes too late.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {
@@ -545,8 +548,8 @@ func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	return leased
 }
 
-// TestACrashBeforeAFileIsKept: content that may be incomplete is never delivered, and is
-// fetched again after the lease lapsed.
+// TestACrashBeforeAFileIsKept: content that may be incomplete is never delivered, and is fetched
+// again after the lease has expired.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, l := range c.lapsed(c.quick) {
@@ -567,8 +570,8 @@ func TestACrashBeforeAFileIsKept(t *testing.T) {
 	})
 }
 
-// TestALapsedLease: a process whose lease lapsed changes nothing of what another has done
-// since.
+// TestALapsedLease: a process whose lease has expired does not change the results of another
+// process.
 func TestALapsedLease(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		late := c.lapsed(c.quick)
@@ -614,14 +617,15 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 		})
 		close(h.free)
 		c.working.Wait()
-		c.fetch(c.slow, 2) // and not the one that changed, before its former lease is over
+		c.fetch(c.slow, 2) // the changed file is not fetched before its former lease has ended
 		if c.count(c.slow, "stored IS NULL AND failures = 0 AND next_fetch = 0 AND lease_until > 0") != 1 || c.count(c.slow, "stored IS NOT NULL") != bills-1 {
 			t.Errorf("known are %q", c.rows(c.slow, "stored, failures, next_fetch, lease_until"))
 		}
 	})
 }
 
-// TestLogsHoldNothingPersonal: a connector's error may contain anything.
+// TestLogsHoldNothingPersonal: a connector's error may contain personal data, so that its text
+// is not logged.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
 	onEach(t, func(t *testing.T, c *fixture) {

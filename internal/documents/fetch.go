@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// fetchTime limits the fetch of a file, and fetchLease how long a crash keeps others from
-	// it. A removal waits for the lease as well.
+	// fetchTime limits the fetch of a file, and fetchLease is how long a crash prevents other
+	// processes from fetching it. A removal waits for the lease as well.
 	fetchTime  = 2 * time.Minute
 	fetchLease = 5 * time.Minute
-	// maxFetching is how many files of a connector are fetched at once in the
+	// maxFetching is the number of files of a connector that are fetched at once in the
 	// background.
 	maxFetching = 4
-	// maxFile is how large a file may be.
+	// maxFile is the largest size of a file.
 	maxFile = 64 << 20
-	// firstFetch is the pause after the first failure, and each further one is twice as long.
-	// After maxFetches, about a day and a half, a file waits for a reader.
+	// firstFetch is the pause after the first failure; each further pause is twice as long.
+	// After maxFetches, about a day and a half, a file is fetched only for a reader.
 	firstFetch = time.Minute
 	maxFetches = 12
 )
@@ -41,8 +41,8 @@ var (
 	errUnwanted = errors.New("nobody takes the file any more")
 )
 
-// awaited is the error for a file that has to wait for the next sync: its connection cannot
-// be read now, or the institution does not show the file. It does not count as a failure.
+// awaited is the error for a file that must wait for the next sync: its connection cannot be
+// read now, or the institution does not list the file. It does not count as a failure.
 type awaited struct{ seen bankstore.FileOrigin }
 
 func (a *awaited) Error() string {
@@ -76,7 +76,7 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
-	stopped := ctx.Err() != nil // and the institution is not at fault
+	stopped := ctx.Err() != nil // then the institution is not at fault
 	var before *awaited
 	waits := errors.As(fault, &before)
 	if fault != nil && !stopped && !waits && !errors.Is(fault, errGone) {
@@ -96,12 +96,12 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // withdrawn meanwhile, or changed, or another's since the lease lapsed
+		return nil // the file is no longer shared, was changed, or belongs to another process since the lease expired
 	}
 	return err
 }
 
-// pauseAfter is the pause after a number of failures; zero when there is no further try.
+// pauseAfter returns the pause after a number of failures; zero when there is no further try.
 func pauseAfter(failures int64, err error) time.Duration {
 	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0
@@ -109,8 +109,8 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// bring fetches a file from the institution and stores it as it arrives. What a connector that
-// is abandoned still writes is dropped.
+// bring fetches a file from the institution and stores it while it arrives. The output of a
+// connector that was abandoned is dropped.
 func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -150,8 +150,8 @@ func (b *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cleanType is a media type without parameters, or application/octet-stream when it is no
-// media type.
+// cleanType returns a media type without parameters, or application/octet-stream for a text that
+// is no media type.
 func cleanType(mediaTypes string) string {
 	media, _, err := mime.ParseMediaType(mediaTypes)
 	if err != nil || !strings.Contains(media, "/") || len(media) > 100 {
@@ -186,7 +186,8 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, req, of, errWithheld
 	}
 	if c.State != "" || from.Gone {
-		// Another try with a password that was refused could lock the person out.
+		// Another try with a password that was refused could lock the user out at the
+		// institution.
 		return nil, req, of, &awaited{from}
 	}
 	if req, err = f.dataRequest(ctx, d, c); err != nil {

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestPauses: a failed file is tried again after twice as long each time, a limited number of
-// times, and an impossible one never.
+// TestPauses: a failed file is tried again after a pause that doubles each time, a limited
+// number of times, and an impossible file is never tried again.
 func TestPauses(t *testing.T) {
 	broken := errors.New("the line broke")
 	for failures, want := range map[int64]time.Duration{
@@ -31,8 +31,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestAClaimHindersNoOther: during a slow claim, other connectors continue, and readers of
-// files that it may lease wait for it.
+// TestAClaimHindersNoOther: during a slow claim, other connectors continue, and readers of files
+// that the claim may lease wait for it.
 func TestAClaimHindersNoOther(t *testing.T) {
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAsked is how many files of a connector are fetched at once because readers
-// wait for them.
+// maxAsked is the number of files of a connector that are fetched at once because readers wait
+// for them.
 const maxAsked = 4
 
-// OpenFile is an open file of a user, with what is stored about it.
+// OpenFile is an open file of a user, with its stored data.
 type OpenFile struct {
 	bankstore.StoredFile
 	io.ReadSeekCloser
 }
 
-// Open opens a file that the user has. It fetches a file that was not fetched yet, and the fetch
-// continues when the reader leaves. It fails with Unavailable when the institution does not
-// deliver the file now, or too many of its files are being fetched.
+// Open opens a file that belongs to the user. It fetches a file that has not been fetched yet,
+// and the fetch continues when the reader leaves. It fails with Unavailable when the institution
+// does not deliver the file now, or too many of its files are being fetched.
 func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (OpenFile, error) {
 	file, err := f.file(ctx, d, user, id)
 	if err == nil && file.Stored == nil {
@@ -52,7 +52,8 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 	return file, nil
 }
 
-// fetchNow fetches a file, or waits for a running fetch. A file that did not come is no error.
+// fetchNow fetches a file, or waits for a running fetch. A file that could not be fetched is no
+// error.
 func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	if under := f.active.of(file.ID); under != nil {
 		return under.wait(ctx)
@@ -78,7 +79,7 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bank
 	}
 }
 
-// fetchOne fetches a file for a reader, and leaves the place of its connector.
+// fetchOne fetches a file for a reader, and then frees the place of the reader.
 func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	defer f.active.leave(file.Connector)
 	leased, err := f.active.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
@@ -96,7 +97,7 @@ func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bank
 	return f.fetch(ctx, d, leased[0])
 }
 
-// unfetched is the answer when a file cannot be had now.
+// unfetched returns the answer for a file that cannot be fetched now.
 func unfetched(message string) error {
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: message, RetryAfter: int(firstFetch.Seconds())}
 }

@@ -9,18 +9,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// removeBatch is how many files are removed at a time, and removeLease how long
-// a crash in between delays the next try.
+// removeBatch is the number of files that are removed at a time, and removeLease how long a
+// crash during the removal delays the next try.
 const (
 	removeBatch = 100
 	removeLease = 10 * time.Minute
 )
 
-// RemoveFiles removes the content of files that nothing refers to, and then their rows: a crash
-// in between leaves the rows for the next pass.
+// RemoveFiles removes the content of files without references, and then their rows: after a
+// crash between the two steps, the next pass still finds the rows.
 //
-// A process runs one pass at a time. A caller that waits for the pass of another then finds
-// nothing left.
+// A process runs one pass at a time. A caller that waits for the pass of another caller then
+// finds no files left.
 func (f *Documents) RemoveFiles(ctx context.Context) error {
 	f.removing.Lock()
 	defer f.removing.Unlock()

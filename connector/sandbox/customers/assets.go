@@ -11,18 +11,19 @@ import (
 	"passerelle/connector"
 )
 
-// position is an investment as the institution keeps it. Its value rises and falls from day to
-// day.
+// position is an investment in the records of the institution. Its value rises and falls from
+// day to day.
 type position struct {
 	key, label, code, symbol string
-	// quantity is in ten-thousandths, bought what a unit cost, in hundredths.
+	// quantity is in ten-thousandths; bought is the price at which a unit was bought, in
+	// hundredths.
 	quantity, bought int64
 	category         string
 	risk             int
 	// silent positions lack the values that can be computed from the others.
 	silent bool
-	// pockets are its parts, in ten-thousandths. Each is available from a day, in years after
-	// the beginning; zero is at once.
+	// pockets are the parts of the position, in ten-thousandths. Each is available from a day
+	// on, in years after the beginning; zero means at once.
 	pockets []pocket
 	// fleeting positions exist every other day.
 	fleeting bool
@@ -35,7 +36,7 @@ type pocket struct {
 	untilRetirement bool
 }
 
-// invested are the accounts of a customer who invests.
+// invested returns the accounts of a customer with investments.
 func invested() []holding {
 	securities := []position{
 		{key: "s1", label: "Solaris Énergie", code: "FR0000120271", symbol: "SOLE", quantity: 420_000, bought: 4_812, silent: true},
@@ -64,8 +65,8 @@ func invested() []holding {
 	}
 }
 
-// price is the value of a unit on a day, in hundredths: a slow rise and a daily swing of at
-// most three percent.
+// price returns the value of a unit on a day, in hundredths: a slow rise and a daily change of
+// at most three percent.
 func (c customer) price(p position, day passerelle.Date) int64 {
 	since := day.In(time.UTC).Sub(beginning.In(time.UTC)) / (24 * time.Hour)
 	d := c.dice("price", p.key, day.String())
@@ -135,7 +136,8 @@ func pockets(h holding) []passerelle.PocketDetails {
 	return all
 }
 
-// orders are one order for each recent month, and every other day one that waits.
+// orders returns one order for each recent month, and every other day one that waits for
+// execution.
 func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	if h.kind != "market" {
 		return nil
@@ -157,8 +159,8 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	return all
 }
 
-// repayments are how a loan is paid back: the same amount every month, the interest
-// first.
+// repayments returns the repayment plan of a loan: the same amount every month, of which the
+// interest is paid first.
 func repayments(h holding) []passerelle.AmortizationDetails {
 	l := h.loan
 	if l == nil || l.Months == nil {

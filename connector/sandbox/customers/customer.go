@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// customer is a customer of the simulated institutions. All data follow from the login and the
-// day, so two reads of the same day agree and each day brings something new.
+// customer is a customer of the simulated institutions. All data are computed from the login and
+// the day, so two reads of the same day agree and each day adds new data.
 type customer struct {
 	login  string
 	manner manner
@@ -22,7 +22,7 @@ type customer struct {
 // beginning is the first day with data.
 var beginning = passerelle.DateOf(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 
-// dice is a source of numbers that are always the same for the same words.
+// dice returns numbers that are always the same for the same words.
 type dice uint64
 
 func (c customer) dice(words ...any) dice {
@@ -31,23 +31,23 @@ func (c customer) dice(words ...any) dice {
 	return dice(h.Sum64())
 }
 
-// roll is a number from 0 to below n.
+// roll returns a number from 0 up to, but without, n.
 func (d *dice) roll(n int) int {
 	*d += 0x9e3779b97f4a7c15
 	z := uint64(*d)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return int((z ^ z>>31) % uint64(n)) //nolint:gosec // below n
+	return int((z ^ z>>31) % uint64(n)) //nolint:gosec // the result is below n
 }
 
-// holding is an account as the institution keeps it.
+// holding is an account in the records of the institution.
 type holding struct {
 	key, name string
 	kind      passerelle.AccountType
 	currency  passerelle.Currency
-	// opening is the balance at the beginning, in hundredths.
+	// opening is the balance on the first day, in hundredths.
 	opening int64
-	// perDay is how many transactions a day may have.
+	// perDay is the largest number of transactions of a day.
 	perDay int
 	// monthly are the transactions of each month.
 	monthly []regular
@@ -102,7 +102,7 @@ func homeLoan() *passerelle.Loan {
 	}
 }
 
-// shops are where money is spent, in hundredths from and to.
+// shops are where customers spend money; from and to limit the amounts, in hundredths.
 var shops = []struct {
 	wording  string
 	kind     passerelle.TransactionType
@@ -122,7 +122,7 @@ var shops = []struct {
 	{"CARTE PARKING OPERA", "card", 150, 2_400},
 }
 
-// on are the transactions of an account on a day, always in the same order.
+// on returns the transactions of an account on a day, always in the same order.
 func (c customer) on(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	var list []passerelle.TransactionDetails
 	d := c.dice(h.key, day.String())
@@ -177,14 +177,14 @@ func (c customer) balance(h holding) int64 {
 }
 
 func hundredths(d decimal.Decimal) int64 {
-	n := int64(d.Coef()) //nolint:gosec // amounts of this file
+	n := int64(d.Coef()) //nolint:gosec // all amounts of this file fit
 	if d.IsNeg() {
 		return -n
 	}
 	return n
 }
 
-// coming are transactions of the days ahead that are known already.
+// coming returns transactions of the next days that are already known.
 func (c customer) coming(h holding) []passerelle.TransactionDetails {
 	var list []passerelle.TransactionDetails
 	if len(h.monthly) == 0 {
@@ -229,14 +229,14 @@ func isTrue() *bool {
 	return &truth
 }
 
-// frenchIBAN is the IBAN of an account at the sandbox bank: bank 30001, branch 00001, and a
-// national check key of zeros, which nothing in the sandbox checks.
+// frenchIBAN returns the IBAN of an account at the sandbox bank: bank 30001, branch 00001, and a
+// national check key of zeros, which no code in the sandbox checks.
 func frenchIBAN(number string) string {
 	body := "30001" + "00001" + number + "00"
 	return "FR" + checkDigits("FR", body) + body
 }
 
-// checkDigits are the check digits of ISO 13616 for digits alone.
+// checkDigits returns the check digits of ISO 13616 for a number of digits only.
 func checkDigits(country, digits string) string {
 	rest := 0
 	for _, r := range digits + letters(country) + "00" {

@@ -2,7 +2,7 @@
 // transactions, investments, subscriptions and documents, and the connectors that read them.
 //
 // It owns how an institution treats a customer, which the first word of the login decides; see
-// [Logins]. All data follow from the login and the day, so two reads of one day agree and
+// [Logins]. All data are computed from the login and the day, so two reads of one day agree and
 // nothing is stored. It does not own payments or pages, which are in package sandbox, and it
 // reads no clock: each request has the present instant.
 //

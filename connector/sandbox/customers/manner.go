@@ -7,29 +7,30 @@ import (
 	"passerelle"
 )
 
-// Password opens every login, as in the documents of the API family.
+// Password is the right password for every login, as in the documents of the API family.
 const Password = "1234"
 
-// manner is how an institution treats a customer. The first word of the login selects it.
+// manner is the institution's behaviour towards a customer. The first word of the login selects
+// it.
 type manner struct {
 	word, shows string
-	// steps are gone through before anything is read, by a person only.
+	// steps are the steps before anything is read; only a user can do them.
 	steps []hurdle
-	// ends is the state in which every read ends, instead of reading.
+	// ends is the state in which every read ends without reading anything.
 	ends    passerelle.ConnectionState
 	message string
-	// accounts are the accounts of the customer; nil for the usual ones.
+	// accounts are the accounts of the customer; nil for the usual accounts.
 	accounts func() []holding
 	// most limits the transactions of an account; zero is no limit.
 	most int
-	// changes has accounts and subscriptions come, go and be renamed from one day to the next,
-	// and transactions be corrected and vanish.
+	// changes means that accounts and subscriptions appear, disappear and are renamed from one
+	// day to the next, and that transactions are corrected and disappear.
 	changes, foreignText, repeats bool
-	// receipts has an attachment with regular transactions.
+	// receipts means that regular transactions have an attachment.
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews asks for the person again when the last time is a day ago.
+	// renews means that the user is asked again when the last time is more than a day ago.
 	renews bool
 }
 
@@ -42,8 +43,8 @@ const (
 	talksNonsense
 )
 
-// manners are the words, in the order of the documents. Every other login is an
-// ordinary customer.
+// manners are the words, in the order of the documents. Every other login is an ordinary
+// customer.
 var manners = []manner{
 	{word: "otp", shows: "the bank asks for a code sent by SMS: 123456", steps: []hurdle{byCode}},
 	{word: "app", shows: "the user approves in the bank's app (decoupled)", steps: []hurdle{byApp}},
@@ -71,7 +72,8 @@ var manners = []manner{
 	{word: "nonsense", shows: "the bank sends impossible values", fault: talksNonsense},
 }
 
-// mannerOf is the manner of a login: the part before the first punctuation mark or digit.
+// mannerOf returns the manner of a login: it is selected by the part before the first
+// punctuation mark or digit.
 func mannerOf(login string) manner {
 	word := strings.ToLower(login)
 	if end := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); end >= 0 {
@@ -99,7 +101,7 @@ func pad(n int) string {
 	digits := "000"
 	text := []byte(digits)
 	for i := len(text) - 1; i >= 0; i-- {
-		text[i] = byte('0' + n%10) //nolint:gosec // a digit
+		text[i] = byte('0' + n%10) //nolint:gosec // the result is a digit
 		n /= 10
 	}
 	return string(text)
@@ -120,12 +122,12 @@ func currencies() []holding {
 
 // Login is a first word of logins and its effect.
 type Login struct {
-	// Word is empty for logins without a known word.
+	// Word is empty for logins that begin with no known word.
 	Word  string `json:"word"`
 	Shows string `json:"shows"`
 }
 
-// Logins lists the words by which people steer the simulated institutions.
+// Logins lists the words with which users control the simulated institutions.
 func Logins() []Login {
 	list := []Login{{"", "an ordinary customer with four accounts"}}
 	for _, m := range manners {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pdf is a page with lines of plain text, after ISO 32000-1.
+// pdf returns a page with lines of plain text, by ISO 32000-1.
 func pdf(lines ...string) []byte {
 	var text strings.Builder
 	text.WriteString("BT /F1 14 Tf 72 760 Td 20 TL\n")

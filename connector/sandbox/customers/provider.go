@@ -18,8 +18,8 @@ type contract struct {
 	validity                   passerelle.Date
 }
 
-// contracts are the contracts of a customer on the day. A customer whose data changes has one
-// more on every other day.
+// contracts returns the contracts of a customer on the day. A customer whose data changes has
+// one more contract on every other day.
 func (c customer) contracts() []contract {
 	all := []contract{
 		{key: "power", number: "C-2019-4711", label: "Électricité", issuer: "Électricité du Parc", day: 15, cents: 84_60},
@@ -32,7 +32,7 @@ func (c customer) contracts() []contract {
 	return all
 }
 
-// showSubscriptions passes on the subscriptions, and the bills of wanted ones.
+// showSubscriptions passes on the subscriptions, and the bills of wanted subscriptions.
 func (c customer) showSubscriptions(out connector.Sink) error {
 	var all []passerelle.SubscriptionDetails
 	for _, s := range c.contracts() {
@@ -57,7 +57,7 @@ func (c customer) showSubscriptions(out connector.Sink) error {
 	return nil
 }
 
-// renewing is the next anniversary of a contract that has no end.
+// renewing returns the next anniversary of a contract that has no end.
 func (c customer) renewing(s contract) passerelle.Date {
 	if !s.validity.IsZero() {
 		return passerelle.Date{}
@@ -101,7 +101,7 @@ func (r Reader) File(_ context.Context, req connector.DataRequest, of connector.
 	return "application/pdf", err
 }
 
-// bill is the page of a document, nil when there is none.
+// bill returns the page of a document, nil when there is no such document.
 func (c customer) bill(of connector.FileName) []byte {
 	for _, s := range c.contracts() {
 		if s.key != of.Subscription {
@@ -119,7 +119,7 @@ func (c customer) bill(of connector.FileName) []byte {
 // receiptKey is the key of the only attachment of a transaction.
 const receiptKey = "receipt"
 
-// receipts are the attachments of a transaction. Rents and wages have one.
+// receipts returns the attachments of a transaction. Rents and wages have one receipt.
 func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	name, has := map[passerelle.TransactionType]string{"order": "avis-de-prelevement", "transfer": "avis-de-virement"}[r.kind]
 	if !has || r.party == nil {
@@ -128,8 +128,8 @@ func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	return []passerelle.AttachmentDetails{{Key: receiptKey, Name: name + "-" + day.String() + ".pdf", Description: r.party.Label, MediaType: "application/pdf"}}
 }
 
-// receipt is the page of an attachment, nil when there is none. The key of the transaction
-// selects it.
+// receipt returns the page of an attachment, nil when there is no such attachment. The key of
+// the transaction selects it.
 func (c customer) receipt(of connector.FileName) []byte {
 	if of.Attachment != receiptKey || of.Transaction == "" {
 		return nil

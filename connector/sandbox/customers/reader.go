@@ -16,7 +16,7 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// readPage is how many transactions the bank shows on a page.
+// readPage is the number of transactions that the bank passes on in one page.
 const readPage = 200
 
 // The names of the sources of connectors that read.
@@ -25,44 +25,45 @@ const (
 	directAccess = "directaccess"
 )
 
-// Access is the page of the bank on which a customer lets a connection read.
+// Access gives access to the page of the bank on which a customer allows a connection to read.
 type Access struct {
-	// Page returns the address of the page. From there the browser goes back to a URL.
+	// Page returns the address of the page. From that page the browser returns to the given URL.
 	Page func(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string
-	// Code returns the code that a customer who agreed returns with.
+	// Code returns the code with which a customer who agreed returns.
 	Code func(domain passerelle.DomainID, connection passerelle.ConnectionID) string
 }
 
-// Reader is a connector that reads what one simulated institution knows of its customers.
+// Reader is a connector that reads the data that one simulated institution has about its
+// customers.
 type Reader struct {
 	access  Access
 	profile connector.Profile
-	// accounts and documents are what the institution offers.
+	// accounts and documents say which kinds of data the institution offers.
 	accounts, documents bool
 }
 
-// Profile describes the connector to clients. It is shared and not to be changed.
+// Profile describes the connector to clients. It is shared and must not be changed.
 func (r Reader) Profile() connector.Profile { return r.profile }
 
-// OfBank returns the reader of a bank that also carries payments. It adds to the bank's
-// profile what the bank offers to readers.
+// OfBank returns the reader of a bank that also takes payments. It adds the bank's offer for
+// readers to the bank's profile.
 func OfBank(access Access, profile connector.Profile) Reader {
 	profile.Sources, profile.Labels.Code = sources(profile.ID), "30001"
 	profile.Data = dataSettings("bank", "bankwealth", "document")
 	return Reader{access: access, profile: profile, accounts: true, documents: true}
 }
 
-// The UUIDs of the institutions that carry no payments.
+// The UUIDs of the institutions that take no payments.
 const (
 	// ProviderConnector is the simulated provider of documents.
 	ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
-	// RestrictedConnector takes no connections.
+	// RestrictedConnector takes no new connections.
 	RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
 	// WebsiteConnector is the provider of documents that requires a website.
 	WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
 )
 
-// Readers lists the connectors of the institutions that carry no payments, in the order
+// Readers lists the connectors of the institutions that take no payments, in the order in which
 // they are shown.
 func Readers(access Access) []connector.Connector {
 	return []connector.Connector{provider(access), restricted(access), website(access)}
@@ -93,8 +94,8 @@ func website(access Access) Reader {
 	return Reader{access: access, profile: profile, documents: true}
 }
 
-// Labels is how a simulated institution appears: the capitals of its name, and a color by
-// its number.
+// Labels returns the labels of a simulated institution: the capitals of its name, and a colour
+// that follows from its number.
 func Labels(name string, id int64) connector.Labels {
 	var capitals []rune
 	for _, word := range strings.Fields(name) {
@@ -103,7 +104,7 @@ func Labels(name string, id int64) connector.Labels {
 	return connector.Labels{Slug: string(capitals), Color: bankColors[id%Colors], URLs: []string{"https://bank.example/"}}
 }
 
-// Colors is how many colours institutions have.
+// Colors is the number of colours of institutions.
 const Colors = int64(len(bankColors))
 
 // bankColors are the colours of the institutions, by the remainder of their numbers.
@@ -127,8 +128,8 @@ func dataSettings(capabilities ...string) *connector.DataSettings {
 	return s
 }
 
-// credentialFields are the fields for credentials. The website is a field because clients of
-// the API family send one.
+// credentialFields returns the fields for credentials. The website is a field because clients of
+// the API family send it.
 func credentialFields() []connector.Field {
 	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
 	return []connector.Field{
@@ -138,8 +139,9 @@ func credentialFields() []connector.Field {
 	}
 }
 
-// memory is kept from one read to the next: how many steps the person has done, when, whether
-// they agreed on the bank's page, and the login that they entered there.
+// memory is kept between reads: the number of steps that the user has done, the time of the last
+// one, whether the user agreed on the bank's page, and the login that the user entered on that
+// page.
 type memory struct {
 	Passed int       `json:"passed"`
 	Last   time.Time `json:"last"`
@@ -147,7 +149,7 @@ type memory struct {
 	Login  string    `json:"login,omitempty"`
 }
 
-// Read reads the simulated bank, which speaks the language of the person's device.
+// Read reads the simulated bank, in the language of the user's device.
 func (r Reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	outcome, err := r.read(ctx, req, out)
 	says := speech.For(req.Device.AcceptLanguage)
@@ -197,8 +199,8 @@ func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error 
 	return nil
 }
 
-// login returns whose data is read. For a person from the bank's page, it is the login entered
-// there.
+// login returns the login whose data is read. For a user who comes from the bank's page, it is
+// the login entered on that page.
 func (m memory) login(req connector.DataRequest) string {
 	return cmp.Or(req.Values["login"], m.Login, "guest")
 }
@@ -214,13 +216,13 @@ func recall(text []byte) memory {
 func (m memory) encode() []byte {
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // a number and an instant
+		panic(err) // a number and an instant can always be encoded
 	}
 	return text
 }
 
-// admit refuses a wrong password. Where the bank's page gives access, it refuses a person who has
-// not been there or has refused there.
+// admit refuses a wrong password. If the bank's page gives access, it refuses a user who has not
+// been on that page or has refused on it.
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
@@ -236,13 +238,13 @@ func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, b
 	return wanted, true
 }
 
-// cameByPage reports whether the person comes from the bank's page, where they
-// let this connection read.
+// cameByPage reports whether the user comes from the bank's page and has allowed this connection
+// to read.
 func (r Reader) cameByPage(req connector.DataRequest) bool {
 	return req.Source == openAPI && hmac.Equal([]byte(req.Callback.Get("code")), []byte(r.access.Code(req.Domain, req.Connection)))
 }
 
-// stop ends a read that waits for the person. Without them it begins no step.
+// stop ends a read that waits for the user. Without the user it begins no step.
 func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, bool) {
 	if m.renews && !req.Present && req.Now.Sub(at.Last) > 24*time.Hour {
 		return connector.Outcome{State: passerelle.SCARequired}, true
@@ -260,7 +262,7 @@ func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, 
 	return connector.Outcome{}, false
 }
 
-// hurdle is one step of the person. It removes the answer from the request, so that it does not
+// hurdle is one step of the user. It removes the answer from the request, so that it does not
 // answer the next step.
 type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits bool)
 
@@ -298,7 +300,7 @@ func byApp(req *connector.DataRequest) (connector.Outcome, bool) {
 
 var errBroken = errors.New("the connection to the sandbox bank broke")
 
-// show passes on the accounts, and the transactions of wanted ones.
+// show passes on the accounts, and the transactions of wanted accounts.
 func (c customer) show(ctx context.Context, out connector.Sink) error {
 	accounts := c.accounts()
 	var details []passerelle.AccountDetails
@@ -334,10 +336,10 @@ func (c customer) accounts() []holding {
 	return all
 }
 
-// odd is every other day.
+// odd reports whether the day is every other day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
-// showAccount hands over an account from a day on, the newest first.
+// showAccount passes on the transactions of an account from a day on, the newest first.
 func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning
@@ -361,8 +363,7 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 	return out.AccountRead(h.key, from)
 }
 
-// pages passes on the data of a customer page by page, with the faults that the customer's manner
-// has.
+// pages passes on the data of a customer page by page, with the faults of the customer's manner.
 type pages struct {
 	customer
 	account    string
@@ -371,7 +372,7 @@ type pages struct {
 	handedOver int
 }
 
-// full reports that the customer has no more than this.
+// full reports whether the limit of the customer's manner is reached.
 func (p *pages) full() bool { return p.manner.most > 0 && p.handedOver+len(p.page) >= p.manner.most }
 
 func (p *pages) handOver() error {
@@ -392,8 +393,8 @@ func (p *pages) handOver() error {
 	return err
 }
 
-// day returns the transactions of a day. When data changes, every other day one label is
-// corrected and one transaction is missing.
+// day returns the transactions of a day. When the customer's data changes, on every other day
+// one label is corrected and one transaction is missing.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.on(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {
