@@ -1,6 +1,6 @@
-// Package cfonb writes and reads statements of accounts in the form that French
-// banks exchange: records of 120 characters, as the brochure of the Comité
-// français d'organisation et de normalisation bancaires of July 2004 has them.
+// Package cfonb writes and reads statements of accounts in the form that French banks exchange:
+// records of 120 characters, by the brochure of the Comité français d'organisation et de
+// normalisation bancaires of July 2004.
 //
 // It owns the columns, the coding of signed amounts, the characters that a
 // record may hold, and how labels that do not fit are continued. It does not
@@ -34,14 +34,14 @@ type Account struct {
 	// Bank and Branch have five capitals or digits, Number has eleven.
 	Bank, Branch, Number string
 	Currency             passerelle.Currency
-	// Decimals is how many digits of an amount are behind the decimal point,
-	// at most MaxDecimals.
+	// Decimals is the number of digits of an amount after the decimal point, at most
+	// MaxDecimals.
 	Decimals int
 }
 
-// Split takes the account from a French IBAN. It ignores spaces and accepts small letters. It
-// reports false for other IBANs, which a statement cannot carry. The two digits of the RIB key
-// are no part of a statement.
+// Split returns the account of a French IBAN. It ignores spaces and accepts lower-case letters.
+// It returns false for other IBANs, which a statement cannot contain. The two digits of the RIB
+// key are no part of a statement.
 func Split(iban string) (string, string, string, bool) {
 	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
 	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
@@ -53,18 +53,18 @@ func Split(iban string) (string, string, string, bool) {
 
 // Statement has the movements of an account between two balances.
 type Statement struct {
-	// Line is where the statement begins in a file that was read, from 1.
+	// Line is the line on which the statement begins in a file that was read, from 1.
 	Line    int
 	Account Account
 	// Opened and Closed are the days of the old and of the new balance.
 	Opened, Closed passerelle.Date
-	// Balance is the new one, in units of the last decimal.
+	// Balance is the new balance, in units of the last decimal.
 	Balance   int64
 	Movements []Movement
 }
 
-// Opening is the old balance: the new one without the movements. A sum beyond
-// MaxAmount is an error.
+// Opening returns the old balance: the new balance without the movements. A sum beyond MaxAmount
+// is an error.
 func (s *Statement) Opening() (int64, error) {
 	sum := s.Balance
 	for i := range s.Movements {
@@ -80,9 +80,9 @@ func (s *Statement) Opening() (int64, error) {
 	return sum, nil
 }
 
-// Movement is one entry of an account. Texts are written as [Text] makes them.
+// Movement is one entry of an account. Texts have the characters that [Text] returns.
 type Movement struct {
-	// Line is where the movement begins in a file that was read, from 1.
+	// Line is the line on which the movement begins in a file that was read, from 1.
 	Line int
 	// Operation is the interbank code, two capitals or digits; see [Operation].
 	Operation string
@@ -91,10 +91,10 @@ type Movement struct {
 	Booked   passerelle.Date
 	// Value is the value day, if any.
 	Value passerelle.Date
-	// Amount is negative for money that leaves, in units of the last decimal.
+	// Amount is negative for outgoing money, in units of the last decimal.
 	Amount int64
-	// Label has 31 columns. The rest is written in records of its own, broken between words; a
-	// word of more than 31 characters is cut.
+	// Label has 31 columns. The rest is written in further records, broken between words; a word
+	// of more than 31 characters is cut.
 	Label string
 	// Entry is the number of the entry in the statement, of seven digits.
 	Entry int
@@ -106,20 +106,20 @@ type Movement struct {
 
 // Qualifiers of details.
 const (
-	// Label continues the label, and reading appends it there.
+	// Label continues the label; a reader appends the text to the label.
 	Label = "LIB"
-	// Payee names the receiver of the money.
+	// Payee names the beneficiary.
 	Payee = "NBE"
 )
 
-// Detail is a record that says more about a movement. The qualifier has three capitals or
+// Detail is a record with further data about a movement. The qualifier has three capitals or
 // digits and is not Label. The text is cut after 70 characters.
 type Detail struct {
 	Qualifier string
 	Text      string
 }
 
-// What a statement cannot hold.
+// Values that do not fit a statement.
 var (
 	errAmount   = errors.New("an amount or a balance has more than 14 digits")
 	errDate     = errors.New("a date is missing or outside 1960 to 2059")
@@ -159,7 +159,7 @@ func (m *Movement) check() error {
 	return nil
 }
 
-// isCode reports whether s consists of so many capitals or digits.
+// isCode reports whether s consists of the given number of capitals or digits.
 func isCode(s string, size int) bool {
 	return len(s) == size && strings.Trim(s, capitals) == ""
 }

@@ -87,10 +87,10 @@ func TestOneTransfer(t *testing.T) {
 
 func sameDay(a, b passerelle.Date) bool { return a == b }
 
-// withoutLines ignores where in a file something was.
+// withoutLines ignores line numbers.
 var withoutLines = cmp.Options{cmpopts.IgnoreFields(cfonb.Statement{}, "Line"), cmpopts.IgnoreFields(cfonb.Movement{}, "Line")}
 
-// Several accounts with everything unusual: another currency and precision, zero and negative
+// Several accounts with unusual values: another currency and precision, zero and negative
 // balances, no movements, a long label, foreign letters.
 func TestGolden(t *testing.T) {
 	long := rent()
@@ -215,7 +215,7 @@ func TestParseRefusesWhatIsNoStatement(t *testing.T) {
 	}
 }
 
-// A reader keeps complete statements when reading breaks off, and can stop early.
+// A reader keeps the complete statements when reading fails, and can stop early.
 func TestParseIsAStream(t *testing.T) {
 	two := written(t, rent(), rent())
 	got, err := parsed(two + "x")
@@ -296,7 +296,7 @@ var (
 	})
 )
 
-// label is any text that a record holds as it is.
+// label generates a text that a record can contain unchanged.
 func label(t *rapid.T, name string, limit int) string {
 	text := strings.Join(words.Draw(t, name), " ")
 	return strings.TrimSpace(text[:min(len(text), limit)])
@@ -342,7 +342,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// Any label becomes characters of the standard, and loses only what these cannot express.
+// Any label is converted to characters of the standard, and loses only characters that the
+// standard cannot express.
 func TestAnyLabelArrives(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := rent()
@@ -358,7 +359,7 @@ func TestAnyLabelArrives(t *testing.T) {
 	})
 }
 
-// Every readable file can be written, and reading the result gives the same.
+// Every readable file can be written, and reading the written file gives the same statements.
 func FuzzParse(f *testing.F) {
 	f.Add(written(f, rent()))
 	golden, err := os.ReadFile("testdata/statements.txt")

@@ -2,7 +2,7 @@ package cfonb
 
 import "passerelle"
 
-// The interbank codes that follow from the type and the sign of a transaction.
+// The interbank codes for the types and signs of transactions.
 const (
 	checkPaid      = "01"
 	checkDeposited = "02"
@@ -25,8 +25,7 @@ const (
 	debitPaid      = "B1"
 )
 
-// operations are the codes of a type for money that leaves and money that
-// comes.
+// operations are the codes of a type for outgoing and incoming money.
 var operations = map[passerelle.TransactionType]struct{ debit, credit string }{
 	"transfer":       {sent, received},
 	"order":          {debitPaid, debitCollected},
@@ -47,8 +46,8 @@ var operations = map[passerelle.TransactionType]struct{ debit, credit string }{
 	"summary_card":   {cardPayment, cardTaking},
 }
 
-// Operation is the interbank code of a transaction of a type, by whether money leaves or comes.
-// Other credits are 91, other debits 99.
+// Operation returns the interbank code for the type and the direction of a transaction. Other
+// credits have the code 91, and other debits 99.
 func Operation(t passerelle.TransactionType, amount int64) string {
 	codes, known := operations[t]
 	switch {

@@ -16,24 +16,24 @@ import (
 	"passerelle"
 )
 
-// maxLine is how many bytes a line may have: each character has at most four.
+// maxLine is the largest number of bytes in a line: each character has at most four.
 const maxLine = 4*width + 2
 
-// maxRecords bounds what one statement may take of the memory of its reader.
+// maxRecords limits the memory that one statement can use.
 const maxRecords = 1_000_000
 
-// Parse reads statements one after the other and yields each when it is complete. After the first
-// error it yields no more. Lines may end in CR LF. They have 120 characters, but mail programs may
-// have cut the blanks at the end. Empty lines do not count. UTF-8 characters that the standard does
-// not have become letters without accents, or blanks. The movements must lead from the old balance
-// to the new one.
+// Parse reads statements one after the other and yields each when it is complete. After the
+// first error it yields no more statements. Lines may end in CR LF. They have 120 characters,
+// but mail programs may have cut the blanks at the end. Empty lines do not count. UTF-8
+// characters that the standard does not have become letters without accents, or blanks. The
+// movements must lead from the old balance to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
 		p.lines.Buffer(make([]byte, maxLine), maxLine)
 		for {
 			s, err := p.statement()
-			if err == io.EOF { //nolint:errorlint // the bare one is the end between statements
+			if err == io.EOF { //nolint:errorlint // the unwrapped error is the end between two statements
 				return
 			}
 			if err != nil {
@@ -65,7 +65,7 @@ func (p *parser) next() (*record, error) {
 	}
 }
 
-// end is why there is no next line.
+// end returns the reason why there is no next line.
 func (p *parser) end() error {
 	switch err := p.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -76,7 +76,7 @@ func (p *parser) end() error {
 	return io.EOF
 }
 
-// recordOf is a line as a record.
+// recordOf returns a line as a record.
 func recordOf(text string) (*record, error) {
 	r := &record{}
 	n := 0
@@ -107,7 +107,7 @@ func plain(char rune) byte {
 	return byte(char)
 }
 
-// Why a file is not a statement file.
+// The reasons why a file is not a statement file.
 var (
 	errWidth   = fmt.Errorf("a line has at most %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
@@ -140,11 +140,11 @@ func (p *parser) statement() (Statement, error) {
 	return s, err
 }
 
-// rest reads what follows the old balance, up to the new one.
+// rest reads the records after the old balance, up to the new balance.
 func (p *parser) rest(s *Statement, opening int64) error {
 	for range maxRecords {
 		r, err := p.next()
-		if err == io.EOF { //nolint:errorlint // the bare one is the end of the file
+		if err == io.EOF { //nolint:errorlint // the unwrapped error is the end of the file
 			return errEnd
 		}
 		if err != nil {
@@ -163,8 +163,8 @@ func (p *parser) rest(s *Statement, opening int64) error {
 	return errLength
 }
 
-// has reports whether a record is of the account. Some banks write the code of another bank of
-// their group into movements.
+// has reports whether a record belongs to the account. Some banks write the code of another bank
+// of their group in movements.
 func (a *Account) has(r *record) bool {
 	one, err := r.account()
 	one.Bank = a.Bank
@@ -197,7 +197,7 @@ func (r *record) account() (Account, error) {
 	return a, a.check()
 }
 
-// add takes a movement, or a detail of the last one.
+// add adds a movement, or a detail of the last movement.
 func (s *Statement) add(r *record, line int) error {
 	switch code := r.get(atCode); {
 	case code == movement:
@@ -237,8 +237,8 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add adds a detail. A detail that continues the label is added to the label, and so is one whose
-// qualifier the standard does not have.
+// add adds a detail. A detail that continues the label is added to the label, and so is a detail
+// whose qualifier is unknown to the standard.
 func (m *Movement) add(r *record) error {
 	qualifier, text := r.get(atQualifier), words(r.get(atText))
 	switch {

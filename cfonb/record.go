@@ -49,7 +49,7 @@ var (
 
 func (s span) size() int { return s.to - s.from + 1 }
 
-// record is one line without its end.
+// record is one line without its line end.
 type record [width]byte
 
 // blank is an empty record of an account.
@@ -67,7 +67,7 @@ func blank(code string, a *Account) *record {
 	return r
 }
 
-// put writes a text at the left of its columns and cuts the rest.
+// put writes a text at the left of its columns and cuts off the rest.
 func (r *record) put(at span, text string) { copy(r[at.from-1:at.to], text) }
 
 func (r *record) get(at span) string { return string(r[at.from-1 : at.to]) }
@@ -84,7 +84,7 @@ const (
 	pivot     = firstYear % 100
 )
 
-// putDate writes a day. A missing day stays blank where that is allowed.
+// putDate writes a day. A missing day stays blank if it is optional.
 func (r *record) putDate(at span, d passerelle.Date, optional bool) error {
 	if d.IsZero() && optional {
 		return nil
@@ -114,7 +114,7 @@ func (r *record) date(at span, optional bool) (passerelle.Date, error) {
 	return d, nil
 }
 
-// The last digit of an amount carries its sign.
+// The last digit of an amount encodes its sign.
 const (
 	positive = "{ABCDEFGHI"
 	negative = "}JKLMNOPQR"

@@ -10,7 +10,8 @@ import (
 // allowed are the characters that a record may contain, in addition to the codes of amounts.
 const allowed = capitals + " *-./()"
 
-// spelt maps characters that become several, or that lose more than an accent.
+// spelt maps characters that are written as several characters, or that lose more than an
+// accent.
 var spelt = map[rune]string{
 	'Œ': "OE", 'Æ': "AE", 'ß': "SS", 'ẞ': "SS", 'Ø': "O", 'Ł': "L", 'Đ': "D", 'Ð': "D", 'Þ': "TH", 'ı': "I",
 	'€': "EUR", '£': "GBP", '–': "-", '—': "-", '‐': "-", '‑': "-", '−': "-",
@@ -41,5 +42,5 @@ func spellRune(r rune) string {
 	return " "
 }
 
-// words has one blank between words and none at the ends.
+// words returns the text with one blank between words and none at the ends.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -53,7 +53,7 @@ func (s *Statement) records() ([]*record, error) {
 	return append(lines, last), nil
 }
 
-// unmarked is the code for a movement with the usual commission whose money is available.
+// unmarked is the code for a movement with the usual commission and available money.
 const unmarked = "00"
 
 // records adds the records of a movement to lines.
@@ -98,7 +98,7 @@ func (r *record) detail(a *Account, qualifier, text string) *record {
 }
 
 // broken splits a label: the first part fits the columns of a movement and may be empty, the
-// others fit the columns of details.
+// other parts fit the columns of details.
 func broken(text string) []string {
 	parts, room := []string{""}, atLabel.size()
 	add := func(word string) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// OfContent is the name of something without an id: a kind and its constant content. Case and
-// blanks do not count.
+// OfContent returns a name for an object without an id: a kind and its constant content.
+// Differences in case and blanks do not count.
 func OfContent(kind string, content ...string) string {
 	parts := make([]string, len(content))
 	for i, part := range content {
@@ -17,8 +17,8 @@ func OfContent(kind string, content ...string) string {
 	return kind + "/" + Hash(strings.Join(parts, "\x00"))
 }
 
-// Alike numbers the transactions of an account with equal contents. They come in the
-// institution's order and by complete days, so that the numbers are stable.
+// Alike numbers the transactions of an account with equal contents. They must come in the
+// institution's order and for complete days, so that the numbers are stable.
 type Alike map[string]int
 
 // Next is the name of the next transaction with a content.
@@ -27,7 +27,7 @@ func (a Alike) Next(content string) string {
 	return content + "/" + strconv.Itoa(a[content])
 }
 
-// Hash is a short text for a long one.
+// Hash returns a short text for a long text.
 func Hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])

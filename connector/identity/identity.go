@@ -1,8 +1,8 @@
-// Package identity gives transactions stable names, also when the bank has no ids.
+// Package identity gives transactions stable names, even if the bank has no ids.
 //
-// It owns what a name is made of, and how a transaction is recognised that the bank has changed
-// when it booked it. It does not own where transactions come from. It only computes and does
-// not fail: an unrecognised transaction gets a new name.
+// It owns the composition of a name, and how a transaction is recognised that the bank has
+// changed when it booked the transaction. It does not own where transactions come from. It only
+// computes and does not fail: an unrecognised transaction gets a new name.
 package identity
 
 import (
@@ -15,32 +15,32 @@ import (
 	"passerelle"
 )
 
-// A transaction keeps its name from pending on. A stable id of the bank is the name. Without
-// one, the content is the name, with a number when several are equal. A bank that books a
-// pending transaction with another text, another day or an id changes that. So a new
+// A transaction keeps its name from the time when it is pending. A stable id of the bank is the
+// name. Without one, the content is the name, with a number when several are equal. A bank that
+// books a pending transaction with another text, another day or an id changes that. So a new
 // transaction takes over the name of a pending one that disappeared, when the sum is the same
 // and nothing contradicts it.
 
-// The limits of what is kept about an account to recognise its transactions.
+// The limits of the data that is stored about an account in order to recognise its transactions.
 const (
-	// recentDays is how many days before a read a bank may date a transaction that it books after
-	// the read.
+	// recentDays is the number of days before a read to which a bank may date a transaction that
+	// it books after the read.
 	recentDays = 10
-	// goneDays is for how many days a transaction is remembered after it was last pending, in case
-	// the bank books it.
+	// goneDays is the number of days for which a transaction is stored after it was last
+	// pending, in case the bank books it.
 	goneDays = 7
-	// renamedDays is for how many days a name that was taken over is kept.
+	// renamedDays is the number of days for which a name that was taken over is stored.
 	renamedDays = 60
 	maxPending  = 100
 	maxRenamed  = 500
-	// maxRecent limits the different booked transactions of the last days, and maxHeld those
-	// that are compared with pending ones.
+	// maxRecent limits the number of different booked transactions of the last days, and maxHeld
+	// the number of those that are compared with pending ones.
 	maxRecent = 20_000
 	maxHeld   = 1000
 	maxWords  = 8
 )
 
-// Transaction has the parts of a bank's transaction that distinguish it from others.
+// Transaction has the values of a bank's transaction that distinguish it from others.
 type Transaction struct {
 	// ID is the bank's stable id, empty for none.
 	ID      string
@@ -54,20 +54,20 @@ type Transaction struct {
 	EndToEnd, Number, Text string
 }
 
-// Memory is what the next read needs to recognise transactions without an id. It is small, and
-// has nothing personal but sums.
+// Memory is the data that the next read needs to recognise transactions without an id. It is
+// small, and contains no personal data except sums.
 type Memory struct {
 	// Unnamed means that a pending transaction had no id.
 	Unnamed bool            `json:"unnamed,omitempty"`
 	Pending []pendingMemory `json:"pending,omitempty"`
 	// Booked counts, by content, the recently booked transactions whose sums are in Pending.
 	Booked map[string]int `json:"booked,omitempty"`
-	// Renamed are the names that were taken over, by the own name of the transaction that took each
-	// over.
+	// Renamed are the names that were taken over, by the original name of the transaction that
+	// took over the name.
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 
-// pendingMemory is a transaction that was pending, and when it was last pending.
+// pendingMemory is a pending transaction, with the time when it was last pending.
 type pendingMemory struct {
 	Name string          `json:"name"`
 	Seen passerelle.Date `json:"seen"`
@@ -80,7 +80,7 @@ type renamed struct {
 	Day  passerelle.Date `json:"day"`
 }
 
-// traits are the data that recognise a transaction. All but the sum are hashes.
+// traits are the data by which a transaction is recognised. All but the sum are hashes.
 type traits struct {
 	Sum      string   `json:"sum"`
 	EndToEnd string   `json:"end_to_end,omitempty"`
@@ -88,16 +88,16 @@ type traits struct {
 	Words    []string `json:"words,omitempty"`
 }
 
-// Names gives the transactions of an account their names, in one read.
+// Names gives the transactions of an account their names during one read.
 type Names struct {
 	before Memory
 	today  passerelle.Date
-	// since is the day from which on before.Booked counts.
+	// since is the first day of which before.Booked counts transactions.
 	since passerelle.Date
-	// sums are the sums in before.Pending, was their names, and seen those that are in this
+	// sums are the sums in before.Pending, was their names, and seen the names that are in this
 	// read.
 	sums, was, seen map[string]bool
-	// taken are names that were taken over, and alike the highest number for each content.
+	// taken are names that were taken over, and alike has the highest number for each content.
 	taken map[string]bool
 	alike Alike
 	// known counts, by content, transactions that were booked or pending in the last read.
@@ -105,8 +105,8 @@ type Names struct {
 	known   map[string]int
 	counted map[string]int
 	recent  map[string]countedSum
-	// pending are the pending transactions of this read, and held are new ones that wait for
-	// its end.
+	// pending are the pending transactions of this read, and held the new transactions that wait
+	// for the end of the read.
 	pending []pendingMemory
 	held    []newTransaction
 	renamed map[string]renamed
@@ -119,7 +119,7 @@ type countedSum struct {
 	many int
 }
 
-// newTransaction is a transaction that the last read did not have.
+// newTransaction is a transaction that was not in the last read.
 type newTransaction struct {
 	name    string
 	details passerelle.TransactionDetails
@@ -168,8 +168,8 @@ func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	return true
 }
 
-// own returns the name of a transaction by itself: the bank's id, or its content with a number.
-// It reports whether it is an id.
+// own returns the name of a transaction without regard to others: the bank's id, or its content
+// with a number. It reports whether the name is an id.
 func (n *Names) own(t Transaction) (string, string, bool) {
 	if t.ID != "" {
 		return t.ID, t.ID, true
@@ -225,7 +225,7 @@ func (n *Names) Settle() []passerelle.TransactionDetails {
 	return all
 }
 
-// gone are the transactions of the last reads that were pending and are not in this one.
+// gone returns the transactions that were pending in the last reads and are not in this read.
 func (n *Names) gone() []pendingMemory {
 	var all []pendingMemory
 	for _, p := range n.before.Pending {
@@ -236,7 +236,8 @@ func (n *Names) gone() []pendingMemory {
 	return all
 }
 
-// match gives new transactions the names of those that disappeared, the most similar first.
+// match gives new transactions the names of transactions that disappeared, the most similar
+// first.
 func (n *Names) match(gone []pendingMemory) {
 	type pair struct{ gone, held, likeness int }
 	var pairs []pair
@@ -282,7 +283,7 @@ func (a traits) likeness(b traits, only bool) (int, bool) {
 	return likeness, likeness > 0 || only && silent
 }
 
-// common counts the words of a that b has.
+// common counts the words of a that are also in b.
 func common(a, b []string) int {
 	n := 0
 	for _, word := range a {
@@ -314,14 +315,14 @@ func (n *Names) Remember(begin passerelle.Date) Memory {
 		}
 	}
 	if len(n.recent) >= maxRecent || len(m.Booked) > maxRenamed {
-		m.Pending, m.Booked = nil, nil // what is new could not be told from what was there
+		m.Pending, m.Booked = nil, nil // new transactions could not be distinguished from earlier ones
 	}
 	m.forget(begin.AddDays(-renamedDays))
 	return m
 }
 
-// forget drops names that were taken over before a day, and the oldest ones where there are
-// too many.
+// forget drops names that were taken over before a day, and the oldest ones if there are too
+// many.
 func (m *Memory) forget(before passerelle.Date) {
 	days := slices.SortedFunc(maps.Keys(m.Renamed), func(a, b string) int { return m.Renamed[b].Day.Compare(m.Renamed[a].Day) })
 	for i, name := range days {
@@ -331,7 +332,7 @@ func (m *Memory) forget(before passerelle.Date) {
 	}
 }
 
-// traits returns what recognises the transaction.
+// traits returns the data by which the transaction is recognised.
 func (t Transaction) traits() traits {
 	about := traits{Sum: t.Sum}
 	if id := strings.ToUpper(t.EndToEnd); id != "" && id != "NOTPROVIDED" {

@@ -18,26 +18,26 @@ import (
 // balance, up to the same day, and with other entries. Or an OFX file names the entry that it
 // replaces or takes away. A correction stays in force when the older file comes again.
 
-// Corrections is a sink that takes stored transactions away.
+// Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone takes away the transactions of an account, from a day on, whose keys match. A zero
-	// day stands for all days.
+	// Gone removes the transactions of an account, from a day on, whose keys match. A zero day
+	// means all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
-// issue is what an account remembers of a statement that leads from one balance to another.
+// issue is the data that an account stores about a statement from one balance to another.
 type issue struct {
 	Opening, Closing statementfile.StatementBalance
 	// First and Last are the days of its entries, and Digest distinguishes these entries from
 	// others.
 	First, Last passerelle.Date `json:",omitzero"`
 	Digest      string
-	// Corrected means that a later issue has replaced it.
+	// Corrected means that a later issue has replaced this one.
 	Corrected bool `json:",omitempty"`
 }
 
-// The limits of what an account remembers: the latest statements, and the references of corrected
-// entries.
+// The limits of the data that an account stores: the latest statements, and the references of
+// corrected entries.
 const (
 	maxIssues    = 500
 	maxCorrected = 10_000
@@ -79,7 +79,8 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 }
 
 // corrects reports whether an issue replaces an earlier one. An earlier issue whose opening and
-// closing balances are equal is not replaced: another statement of the same day may follow it.
+// closing balances are equal is not replaced, because another statement of the same day may
+// follow it.
 func (i *issue) corrects(before issue) bool {
 	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
@@ -92,14 +93,14 @@ func (i *issue) within(other *issue) bool {
 
 // corrected has the corrections of a file for one account.
 type corrected struct {
-	// outdated are the lines of statements that a later issue has replaced already.
+	// outdated are the lines of statements that a later issue has already replaced.
 	outdated map[int]bool
-	// again are the statements that replace others. kept are the keys of the entries in the file
-	// that must stay.
+	// again are the statements that replace earlier statements. kept are the keys of the entries
+	// in the file that must stay.
 	again []issue
 	kept  map[string]bool
-	// references are hashes of the references that entries of the file correct, and settled of
-	// those that any file has corrected.
+	// references are hashes of the references that entries of the file correct, and settled
+	// hashes of the references that any file has corrected.
 	references, settled map[string]bool
 }
 
@@ -139,7 +140,7 @@ func (a *account) issued(one issue, line int, before []issue, c *corrected) {
 	a.Issues = append(a.Issues, one)
 }
 
-// forget keeps the latest statements and corrections.
+// forget keeps only the latest statements and corrections.
 func (a *account) forget() {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
 	a.Issues = a.Issues[max(0, len(a.Issues)-maxIssues):]
@@ -155,20 +156,20 @@ func (c *corrected) omits(r statementfile.Record) bool {
 	return len(c.settled) > 0 && e.Reference != e.Corrects && c.settled[identity.Hash(e.Reference)]
 }
 
-// keep records the key of an entry that stays although others of its reference or day are taken
-// away.
+// keep records the key of an entry that stays although other entries with its reference or day
+// are removed.
 func (c *corrected) keep(e *statementfile.StatementEntry, key string) {
 	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(e.Booked.String()) }) {
 		c.kept[key] = true
 	}
 }
 
-// has reports whether a day has entries of this statement only.
+// has reports whether all entries of a day belong to this statement.
 func (i *issue) has(day string) bool {
 	return day > i.Opening.Date.String() && day <= i.Closing.Date.String()
 }
 
-// gone takes away the stored transactions that the file has corrected.
+// gone removes the stored transactions that the file has corrected.
 func (c *corrected) gone(account string, out Corrections) error {
 	if len(c.again) == 0 && len(c.references) == 0 {
 		return nil

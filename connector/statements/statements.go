@@ -1,5 +1,5 @@
-// Package statements is the connector for statement files: a file that a person hands over
-// becomes accounts, balances and transactions.
+// Package statements is the connector for statement files: it converts a file that a user hands
+// over to accounts, balances and transactions.
 //
 // It owns which account and which transaction of the service an account and an entry of a file
 // are, so that files may overlap, come in any order, and come twice. It does not own the
@@ -53,14 +53,14 @@ func (Connector) Profile() connector.Profile {
 }
 
 const (
-	// consentDays is ten years, because nothing is read without the person.
+	// consentDays is ten years, because nothing is read without the user.
 	consentDays = 3650
-	// farDays is more days than any entry lies ahead. A file counts as complete from then on only,
-	// so no stored entry counts as gone.
+	// farDays is more than the number of days by which any entry is in the future. A file counts
+	// as complete only from that many days ahead on, so no stored entry counts as gone.
 	farDays = 100 * 366
-	// pageSize is how many transactions are passed on at once.
+	// pageSize is the number of transactions that are passed on at once.
 	pageSize = 500
-	// maxAccounts is how many accounts a connection may have.
+	// maxAccounts is the largest number of accounts of a connection.
 	maxAccounts = 500
 )
 
@@ -68,7 +68,7 @@ const (
 // The last one is kept.
 const MappingField = "mapping"
 
-// account is an account as it is remembered between files.
+// account is an account in the form that is stored between files.
 type account struct {
 	Key, IBAN, Number, BIC, Name string
 	Type                         passerelle.AccountType
@@ -84,10 +84,10 @@ type account struct {
 	Corrected []string `json:",omitempty"`
 }
 
-// maxSpans is how many times an account remembers, the latest ones.
+// maxSpans is the number of periods that an account stores, the latest ones.
 const maxSpans = 500
 
-// remembered returns the accounts in the connector's memory. Invalid memory counts as none.
+// remembered returns the accounts in the connector's memory. An invalid memory counts as empty.
 func remembered(memory []byte) map[string]*account {
 	known := map[string]*account{}
 	_ = json.Unmarshal(memory, &known)
@@ -179,8 +179,8 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 	return nil
 }
 
-// survey adds the accounts of the file to the known ones, each with the balance of its latest day.
-// It returns what the file corrects of the accounts in it.
+// survey adds the accounts of the file to the known accounts, each with the balance of its
+// latest day. It returns what the file corrects of the accounts in it.
 func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]*corrected, error) {
 	s := surveying{known: known, inFile: map[string]*corrected{}, before: map[string][]issue{}, drafts: map[string]*draft{}}
 	err := f.records(ctx, s.add)
@@ -197,7 +197,7 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 	return s.inFile, err
 }
 
-// surveying is the state of the first pass over a file, which finds everything but the
+// surveying is the state of the first pass over a file, which collects everything except the
 // transactions.
 type surveying struct {
 	known  map[string]*account
@@ -280,8 +280,8 @@ func (p *page) flush(out connector.Sink) error {
 	return err
 }
 
-// handOver passes on the entries of wanted accounts, page by page, and then takes away what they
-// correct.
+// handOver passes on the entries of wanted accounts, page by page, and then removes the entries
+// that they correct.
 func (f statementFile) handOver(ctx context.Context, inFile map[string]*corrected, out connector.Sink) error {
 	pages := map[string]*page{}
 	for key, c := range inFile {
@@ -320,14 +320,15 @@ func (f statementFile) handOver(ctx context.Context, inFile map[string]*correcte
 	return nil
 }
 
-// transaction is an entry in the words of the service, with its name and where it is from.
+// transaction returns an entry in the form of the service, with its key and its place in the
+// file.
 func (f statementFile) transaction(r statementfile.Record, ids identity.Alike) passerelle.TransactionDetails {
 	d := Transaction(r)
 	d.Key, d.Origin = keyOf(r, ids), &passerelle.Origin{File: f.Name, Line: r.Entry.Line}
 	return d
 }
 
-// Transaction returns an entry in the words of the service, without a key.
+// Transaction returns an entry in the form of the service, without a key.
 func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	e := r.Entry
 	d := passerelle.TransactionDetails{
@@ -365,7 +366,7 @@ func FormatOf(key string) statementfile.Format {
 	return format
 }
 
-// contentOf returns what distinguishes an entry from others.
+// contentOf returns the values that distinguish an entry from others.
 func contentOf(e *statementfile.StatementEntry) []string {
 	content := []string{e.Booked.String(), e.Amount.Trim(0).String(), e.Reference}
 	if e.Reference == "" {

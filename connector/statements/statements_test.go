@@ -32,7 +32,7 @@ func TestReadWithoutFile(t *testing.T) {
 	}
 }
 
-// The failure of the sink comes back, and a read that was cancelled returns.
+// The failure of the sink is returned, and a read that was cancelled returns.
 func TestReadsThatBreakOff(t *testing.T) {
 	failure := errors.New("the sink fails")
 	if _, err := (statements.Connector{}).Read(t.Context(), request(), &taken{fails: failure}); !errors.Is(err, failure) {
@@ -52,7 +52,7 @@ func TestProfileLoads(t *testing.T) {
 	}
 }
 
-// taken is a sink that keeps what it gets.
+// taken is a sink that stores what it receives.
 type taken struct {
 	connector.Sink
 	accounts []passerelle.AccountDetails
@@ -71,7 +71,7 @@ func (s *taken) Transactions(_ string, page []passerelle.TransactionDetails) err
 	return s.fails
 }
 
-// A file that is damaged at its end hands nothing over.
+// A file that is damaged at its end passes nothing on.
 func TestDamagedFileHandsNothingOver(t *testing.T) {
 	r, out := request(), &taken{}
 	r.File = handed(file + ":20:C\n:61:x\n")
@@ -80,7 +80,8 @@ func TestDamagedFileHandsNothingOver(t *testing.T) {
 	}
 }
 
-// A file about one account keeps the others, and an older balance replaces no newer one.
+// A file about one account does not remove the other accounts, and an older balance does not
+// replace a newer one.
 func TestAccountsAreRemembered(t *testing.T) {
 	first, err := statements.Connector{}.Read(t.Context(), request(), &taken{})
 	if err != nil {
@@ -97,7 +98,7 @@ func TestAccountsAreRemembered(t *testing.T) {
 	}
 }
 
-// Equal entries are several, and have the same keys in every file.
+// Equal entries count as several, and have the same keys in every file.
 func TestKeysOfEntriesThatAreAlike(t *testing.T) {
 	first, again := &taken{}, &taken{}
 	for _, out := range []*taken{first, again} {

@@ -1,9 +1,9 @@
-// Package berlingrouptest makes the certificates of a test's own bank: an authority,
-// transport certificates with PSD2 roles, a signing certificate, and the files that a
-// bank file names.
+// Package berlingrouptest makes the certificates of a bank that a test simulates: an authority,
+// transport certificates with PSD2 roles, a signing certificate, and the files that a bank file
+// names.
 //
-// It owns what a test has to have before a bank file can be read. It does not own a
-// bank: the test brings one. It fails by failing the test.
+// It owns the files that a test must have before it can read a bank file. It does not own a
+// bank: the test provides one. It fails by failing the test.
 package berlingrouptest
 
 import (
@@ -84,7 +84,7 @@ func (a *Authority) Sign(c *x509.Certificate, key crypto.Signer) *x509.Certifica
 	return made
 }
 
-// PSD2 is the statement of ETSI TS 119 495 that a certificate is for roles.
+// PSD2 returns the extension of ETSI TS 119 495 that states the roles of a certificate.
 func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	t.Helper()
 	type role struct {
@@ -115,7 +115,7 @@ func Encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// sealKey is made once, because that takes a while.
+// sealKey is made once, because making it is slow.
 var sealKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 // Furnish writes what a bank file names into a folder: ca.pem, qwac.pem and qwac.key,

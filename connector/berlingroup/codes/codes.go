@@ -1,4 +1,4 @@
-// Package codes says what the statuses and error codes of the XS2A API mean in the words of the
+// Package codes translates the statuses and error codes of the XS2A API to the terms of the
 // service.
 //
 // It owns the tables: which state of a payment a status stands for, and which of our codes, or
@@ -18,7 +18,7 @@ import (
 	"passerelle/payment"
 )
 
-// Message is one message of the bank about a request, in either of the two forms of bodies:
+// Message is one message of the bank about a request, from one of the two forms of bodies:
 // tppMessages, or a problem of RFC 7807.
 type Message struct {
 	Category string `json:"category"`
@@ -43,7 +43,7 @@ type Body struct {
 // warning is the category of messages that refuse nothing.
 const warning = "WARNING"
 
-// All returns the messages of both forms in one list, those that refuse first.
+// All returns the messages of both forms in one list, refusals first.
 func (s Body) All() []Message {
 	all := slices.Clone(s.Messages)
 	if s.Code != "" {
@@ -62,15 +62,15 @@ func (s Body) All() []Message {
 	return all
 }
 
-// Meaning is what a code stands for: one of our codes and, when the operator and not the payer can
-// act, the remedy.
+// Meaning is the meaning of a code: one of the service's codes and, when the operator and not
+// the payer can act, the remedy.
 type Meaning struct {
 	Code payment.ErrorCode
-	// Remedy is what the operator can do, empty where it is not for them.
+	// Remedy describes what the operator can do, empty when the operator can do nothing.
 	Remedy string
 }
 
-// What the operator can do about codes that are not the payer's problem.
+// Remedies for the operator, for codes that are not the payer's problem.
 const (
 	certificateRemedy = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
 	signatureRemedy   = "look at the table signature: the bank does not take our signature"
@@ -136,7 +136,7 @@ var meanings = map[string]Meaning{
 	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
 }
 
-// reasons are codes of ISO 20022, which banks send in addition to those of the standard.
+// reasons are codes of ISO 20022, which banks send in addition to the codes of the standard.
 var reasons = map[payment.ErrorCode][]string{
 	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
 	payment.InsufficientFunds:    {"AM04", "AG07"},
@@ -155,8 +155,8 @@ var reasons = map[payment.ErrorCode][]string{
 	payment.WebsiteUnavailable:   {"FF10"},
 }
 
-// sided are reasons about an account. The path of the message says whether it is the payer's or the
-// beneficiary's.
+// sided are reasons about an account. The path of the message says whether it is the payer's or
+// the beneficiary's account.
 var sided = []string{"AC01", "AC04", "AC06"}
 
 // complained has the places of a request that a bank can complain about, by the words in a path.
@@ -177,7 +177,8 @@ var complained = []struct {
 	{"monthsofexecution", payment.InvalidDate},
 }
 
-// placeOf returns our code for the place in a request that the path of a message names, or "".
+// placeOf returns the service's code for the place in a request that the path of a message
+// names, or "".
 func placeOf(path string) payment.ErrorCode {
 	path = strings.ToLower(path)
 	for _, one := range complained {
@@ -192,8 +193,8 @@ func placeOf(path string) payment.ErrorCode {
 // for it.
 var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
 
-// Reason returns the code that says what a message is about, of the standard or of ISO 20022. It
-// returns "" when the message has no known code.
+// Reason returns the code of a message, of the standard or of ISO 20022. It returns "" when the
+// message has no known code.
 func (m Message) Reason() string {
 	candidates := []string{m.Code}
 	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
@@ -217,7 +218,7 @@ func reasonCode(reason string) payment.ErrorCode {
 	return ""
 }
 
-// Meant returns the meaning of a message, and false when no table has its code.
+// Meant returns the meaning of a message, and false when its code is in no table.
 func (m Message) Meant() (Meaning, bool) {
 	reason := m.Reason()
 	if slices.Contains(sided, reason) {
@@ -246,8 +247,8 @@ var statuses = map[int]Meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// Judge returns the meaning of a refusal: that of the first known message, or else of the status. A
-// text without a known code is the bank's message to people.
+// Judge returns the meaning of a refusal: the meaning of the first known message, or else of the
+// status. A text without a known code is a message of the bank for users.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
@@ -327,7 +328,7 @@ func ReadState(status int, all []Message) passerelle.ConnectionState {
 	return passerelle.Bug
 }
 
-// Known returns the first code that the standard has.
+// Known returns the first code that belongs to the standard.
 func Known(all []Message) string {
 	for _, m := range all {
 		if _, known := meanings[m.Code]; known {

@@ -2,7 +2,7 @@ package codes
 
 import "passerelle/payment"
 
-// Statuses of orders that have a meaning of their own.
+// Statuses of orders with a special meaning.
 const (
 	Checked   = "ACTC" // the bank has found nothing wrong with the order
 	Executing = "ACSP" // the bank carries it out
@@ -22,10 +22,11 @@ var ranks = map[string]int{
 // Rank returns the place of a status in that order; zero for an unknown status or a refusal.
 func Rank(status string) int { return ranks[status] }
 
-// Ended reports whether no other status comes after one.
+// Ended reports whether a status is the last one of an order.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends are the statuses that no other follows, whether the payer has approved or not.
+// ends are the statuses that are followed by no other status, whether the payer has approved or
+// not.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Settled}
 
 // Standing returns what a status means for an order: its state and, once it is settled, the state

@@ -1,10 +1,9 @@
 // Package conformance checks a program that speaks the connector protocol: the rules for every
-// connector, and those for signatures.
+// connector, and the rules for signatures.
 //
-// It owns how a program under test is asked to act as the payer or the person: by the call
-// test. It does not own the rules, which are in package connectortest, or the protocol. It
-// fails with an error when the program does not describe itself. A broken rule is a result and
-// no error.
+// It owns how a program under test is asked to act as the payer or the user: by the call test.
+// It does not own the rules, which are in package connectortest, or the protocol. It fails with
+// an error when the program does not describe itself. A broken rule is a result and no error.
 package conformance
 
 import (
@@ -67,7 +66,8 @@ func (c candidate) checkRefusals(r *connectortest.Report) {
 	}
 }
 
-// begin opens the program for one rule and asks what orders and requests of its tests need.
+// begin opens the program for one rule and asks for the data that orders and requests of its
+// tests need.
 func (c candidate) begin(r *connectortest.Report) (*remote.Program, connector.Connector, remote.Acted) {
 	p, built, err := c.open(r.Context())
 	if err != nil {
@@ -118,11 +118,11 @@ func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
 type hand struct {
 	program   *remote.Program
 	initiator connector.Initiator
-	// lasting has the keys of orders that are not executed for a while.
+	// lasting has the keys of orders that are not executed for some time.
 	lasting sync.Map
 }
 
-// maxAnswers is how often a payer is asked for values before it is too often.
+// maxAnswers is the largest number of times that a payer may be asked for values.
 const maxAnswers = 12
 
 func (h *hand) does(act string) func(context.Context, connector.Order, payment.Report) error {
@@ -141,7 +141,7 @@ func (h *hand) does(act string) func(context.Context, connector.Order, payment.R
 	}
 }
 
-// answer passes on what the payer entered.
+// answer passes on the values that the payer entered.
 func (h *hand) answer(ctx context.Context, o *connector.Order, values map[string]string) (payment.Report, error) {
 	responder, able := h.initiator.(connector.Responder)
 	if !able {
@@ -154,7 +154,7 @@ func (h *hand) answer(ctx context.Context, o *connector.Order, values map[string
 	return next, err
 }
 
-// customer is a person whose data the program reads.
+// customer is a user whose data the program reads.
 func (c candidate) customer(r *connectortest.Report) connectortest.Customer {
 	p, built, begun := c.begin(r)
 	reader, _ := built.(connector.DataReader)

@@ -26,7 +26,7 @@ import (
 
 const secret = "a secret of thirty-two characters, or more"
 
-// tested is a simulated bank that lets the suite act as its payers and persons.
+// tested is a simulated bank that lets the suite act as its payers and users.
 type tested struct {
 	connector.Canceller
 	connector.DataReader
@@ -74,7 +74,7 @@ func (b *tested) Answer(ctx context.Context, o connector.Order, a connector.Answ
 	return responder.Answer(ctx, o, a)
 }
 
-// Test acts as a payer or a person.
+// Test acts as a payer or a user.
 func (b *tested) Test(ctx context.Context, a remote.Act) (remote.Acted, error) {
 	did := remote.Acted{Orders: b.ledger.Orders(), Values: map[string]string{"login": "jeanne", "password": customers.Password}}
 	switch {
@@ -119,8 +119,8 @@ func handler(t *testing.T, c connector.Connector) http.Handler {
 	return h
 }
 
-// TestEveryRuleApplies: a bank with all abilities keeps every rule, with payers and persons
-// that act through the call test.
+// TestEveryRuleApplies: a bank with all abilities keeps every rule, with payers and users that
+// act through the call test.
 func TestEveryRuleApplies(t *testing.T) {
 	results := run(t, handler(t, newTested(t)))
 	for _, r := range results {
@@ -133,7 +133,7 @@ func TestEveryRuleApplies(t *testing.T) {
 	}
 }
 
-// TestBrokenRules: the report says what a program breaks, and what would be right.
+// TestBrokenRules: the report says which rule a program breaks, and what the right behaviour is.
 func TestBrokenRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		program func(t *testing.T) http.Handler
@@ -167,7 +167,7 @@ func TestBrokenRules(t *testing.T) {
 	}
 }
 
-// without is a program that lacks a call.
+// without returns a program that lacks a call.
 func without(h http.Handler, path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == path {
@@ -186,7 +186,7 @@ func TestRequestsOfOthers(t *testing.T) {
 	}
 }
 
-// trusting answers every request for the profile that is not signed rightly too.
+// trusting also answers requests for the profile whose signatures are wrong.
 func trusting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w2 := httptest.NewRecorder()
@@ -202,7 +202,7 @@ func trusting(h http.Handler) http.Handler {
 	})
 }
 
-// TestNoProgram: an address where no program is has no report.
+// TestNoProgram: an address without a program gives no report.
 func TestNoProgram(t *testing.T) {
 	if results, err := conformance.Run(t.Context(), "http://127.0.0.1:1", secret); err == nil || results != nil {
 		t.Errorf("the report is %+v, %v", results, err)

@@ -1,8 +1,9 @@
-// Package start has programs to begin a connector with, by the connector protocol: in each
-// language a bank that takes payments and a source that reads data from a folder.
+// Package start has programs from which developers can start a connector, by the connector
+// protocol: in each language a bank that takes payments and a source that reads data from a
+// folder.
 //
-// It owns the programs and copies them. It does not run them. It fails with Invalid for a
-// language that it does not have, and never overwrites a file.
+// It owns the programs and copies them. It does not run them. It fails with Invalid for an
+// unknown language, and never overwrites a file.
 package start
 
 import (
@@ -49,7 +50,7 @@ func Write(language, folder string) ([]string, error) {
 	return written, nil
 }
 
-// create writes a file that is not there yet.
+// create writes a file that must not exist yet.
 func create(to string, content []byte) error {
 	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 	if err != nil {

@@ -30,7 +30,8 @@ type manner struct {
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews means that the user is asked again when the last time is more than a day ago.
+	// renews means that the user is asked again when the user's last step is more than a day
+	// ago.
 	renews bool
 }
 

@@ -1,7 +1,7 @@
-// Package speech has the languages in which the simulated banks speak to people.
+// Package speech has the languages of the simulated banks.
 //
-// It owns the words of each language, by the English ones, and how a language writes amounts
-// and days. It does not own what is said, nor when. A text without a translation stays
+// It owns the texts of each language, by the English text, and how a language writes amounts and
+// days. It does not own which texts are shown, nor when. A text without a translation stays
 // English. It fails with a panic for a broken file of words, which is part of the program.
 package speech
 
@@ -22,24 +22,26 @@ import (
 	"passerelle/payment"
 )
 
-// texts has a file for each language but English: what the banks say, by the English text.
+// texts has a file with the texts of the banks for each language except English, by the English
+// text.
 //
 //go:embed words/*.json
 var texts embed.FS
 
 // Speech is a language that the banks speak to people in.
 type Speech struct {
-	// Lang is its tag, and texts are its words by the English ones, nil for English.
+	// Lang is the tag of the language, and texts are its texts by the English texts, nil for
+	// English.
 	Lang  string
 	texts map[string]string
 }
 
-// languages are all that the banks speak, English first, and the matcher finds one.
+// languages are all languages of the banks, English first, and the matcher selects one.
 var languages = sync.OnceValues(func() ([]Speech, language.Matcher) {
 	all, tags := []Speech{{Lang: "en"}}, []language.Tag{language.English}
 	files, err := texts.ReadDir("words")
 	if err != nil {
-		panic("speech: " + err.Error()) // embedded: they are there or nothing builds
+		panic("speech: " + err.Error()) // the files are embedded, so this cannot happen in a program that builds
 	}
 	for _, file := range files {
 		s := Speech{Lang: strings.TrimSuffix(file.Name(), path.Ext(file.Name()))}
@@ -55,7 +57,8 @@ var languages = sync.OnceValues(func() ([]Speech, language.Matcher) {
 	return all, language.NewMatcher(tags)
 })
 
-// For is the language that suits an Accept-Language header best; English when none does.
+// For returns the language that best matches an Accept-Language header; English when none
+// matches.
 func For(accept string) Speech {
 	all, matcher := languages()
 	wanted, _, err := language.ParseAcceptLanguage(accept)
@@ -69,7 +72,7 @@ func For(accept string) Speech {
 	return all[i]
 }
 
-// To is the language of an order, or of the browser where the order has none.
+// To returns the language of an order, or of the browser when the order has none.
 func To(r *http.Request, lang string) Speech {
 	if lang != "" {
 		return For(lang)
@@ -77,8 +80,8 @@ func To(r *http.Request, lang string) Speech {
 	return For(r.Header.Get("Accept-Language"))
 }
 
-// Say is an English text in the language, with its arguments in the places it has for them.
-// What has no translation stays as it is.
+// Say returns an English text in the language, with its arguments in their places. A text
+// without a translation stays English.
 func (s Speech) Say(text string, args ...any) string {
 	if other, known := s.texts[text]; known {
 		text = other
@@ -89,7 +92,7 @@ func (s Speech) Say(text string, args ...any) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// Fields are fields with their labels in the language.
+// Fields returns fields with their labels in the language.
 func (s Speech) Fields(all []payment.Field) []payment.Field {
 	said := slices.Clone(all)
 	for i := range said {
@@ -101,7 +104,7 @@ func (s Speech) Fields(all []payment.Field) []payment.Field {
 	return said
 }
 
-// Questions are the same for what is asked of a person who lets their accounts be read.
+// Questions does the same for the fields asked of a user who allows their accounts to be read.
 func (s Speech) Questions(all []connector.Field) []connector.Field {
 	said := slices.Clone(all)
 	for i := range said {
@@ -113,15 +116,15 @@ func (s Speech) Questions(all []connector.Field) []connector.Field {
 	return said
 }
 
-// Money writes an amount as the language does.
+// Money writes an amount in the form of the language.
 func (s Speech) Money(minor int64, currency passerelle.Currency) string {
 	return passerelle.Money{Minor: minor, Currency: currency}.Written(s.Lang)
 }
 
-// dayForms are how days are written in numbers; other languages write them as the first.
+// dayForms are the forms of days in digits; other languages use the first form.
 var dayForms = map[string]string{"": "%[3]s/%[2]s/%[1]s", "de": "%[3]s.%[2]s.%[1]s", "nl": "%[3]s-%[2]s-%[1]s"}
 
-// Day writes a day of the form YYYY-MM-DD as the language does.
+// Day writes a day of the form YYYY-MM-DD in the form of the language.
 func (s Speech) Day(day string) string {
 	year, rest, _ := strings.Cut(day, "-")
 	month, date, whole := strings.Cut(rest, "-")

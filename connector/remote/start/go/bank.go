@@ -29,7 +29,7 @@ var (
 			"currencies": []string{"EUR"}, "payer_account": "not_used", "max_instructions": 1,
 		},
 	}
-	lock sync.Mutex // an order that comes twice is one order
+	lock sync.Mutex // an order that arrives twice is stored once
 )
 
 // line is one transfer of a payment.
@@ -44,7 +44,7 @@ type order struct {
 	Line                   line
 }
 
-// body is the part that the calls about orders share.
+// body has the members that the calls about orders share.
 type body struct {
 	Act   string
 	Order struct {

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// secret is the same at Passerelle, of 32 to 256 characters.
+// secret is the secret that Passerelle has too, of 32 to 256 characters.
 var secret = []byte(os.Getenv("SECRET"))
 
 func sign(parts ...string) hash.Hash {
@@ -32,7 +32,7 @@ func sign(parts ...string) hash.Hash {
 	return sum
 }
 
-// must ends a call. The caller then knows that the answer is cut, and that the outcome is
+// must ends a call. The caller then sees that the answer is incomplete, and that the outcome is
 // unknown.
 func must(err error) {
 	if err != nil {
@@ -40,7 +40,7 @@ func must(err error) {
 	}
 }
 
-// object is JSON as it is sent.
+// object is a JSON object as it is sent.
 type object = map[string]any
 
 // call gets a body and returns the answer, or sends the lines of a stream and returns nil.
@@ -100,7 +100,8 @@ func serve(port string, calls map[string]call, show page) {
 	})))
 }
 
-// answer makes a call and signs what it returns or sends. A panic cuts the answer.
+// answer makes a call and signs the answer that the call returns or sends. A panic cuts the
+// answer off.
 func answer(w http.ResponseWriter, serve call, body []byte, nonce string) {
 	sum := sign("answer", "200", nonce)
 	line := func(one object) {
