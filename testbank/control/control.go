@@ -14,10 +14,10 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// maxBody is far more than any request has.
+// maxBody is far more than any request needs.
 const maxBody = 64 << 10
 
-// Control is the tester's interface to banks, by their names.
+// Control is the tester's interface to banks, by the banks' names.
 type Control struct {
 	Banks map[string]*bank.Bank
 	Log   *slog.Logger
@@ -29,7 +29,7 @@ type call struct {
 	bank *bank.Bank
 }
 
-// Handler answers the tester.
+// Handler answers the tester's requests.
 func (c *Control) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, answer := range calls {
@@ -48,7 +48,7 @@ func (c *Control) Handler() http.Handler {
 	return mux
 }
 
-// calls are what a tester can do with a bank.
+// calls are the calls that a tester can make to a bank.
 var calls = map[string]func(*call) (any, error){
 	"GET /clock":                    clock,
 	"POST /clock":                   advance,
@@ -105,7 +105,7 @@ func write(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	encoder.Encode(body) //nolint:errcheck // the tester is gone
+	encoder.Encode(body) //nolint:errcheck // the tester may be gone
 }
 
 // read reads the body of a call; an empty one leaves everything as it is.
@@ -124,8 +124,8 @@ func clock(c *call) (any, error) {
 	return map[string]any{"now": c.bank.Now().Format(time.RFC3339), "machine": c.bank.Machine().Format(time.RFC3339)}, nil
 }
 
-// advance moves the bank's time, by a duration as Go writes it, or by days, as in 3d, and has
-// the clock of its machine go wrong.
+// advance moves the bank's time forward, by a duration in the format of Go or by days, such as
+// 3d, and sets the error of the machine's clock.
 func advance(c *call) (any, error) {
 	var asked struct {
 		Advance string  `json:"advance"`
@@ -185,7 +185,7 @@ func fill(c *call) (any, error) {
 	return map[string]any{"booked": asked.Count}, err
 }
 
-// book books what is pending on an account.
+// book books the pending transactions of an account.
 func book(c *call) (any, error) {
 	booked, err := c.bank.BookPending(c.Context(), c.PathValue("account"))
 	return map[string]any{"booked": booked}, err
@@ -205,7 +205,8 @@ func revoke(c *call) (any, error) {
 	return map[string]any{}, c.bank.Revoke(c.Context(), c.PathValue("id"))
 }
 
-// authorisations lists those that wait for a customer, with what opens their pages.
+// authorisations lists the authorisations that wait for a customer, with the tickets of their
+// pages.
 func authorisations(c *call) (any, error) {
 	all, err := c.bank.OpenAuthorisations(c.Context())
 	return map[string]any{"authorisations": all}, err

@@ -1,5 +1,5 @@
-// Package control lets a tester steer the banks of a program: their time, their
-// accounts, what their customers decide and how they fail.
+// Package control lets a tester control the banks of a program: their time, their accounts,
+// their customers' decisions and their failures.
 //
 // It owns an interface of JSON without certificates, which is to listen on loopback
 // alone; it refuses what a browser sends from another page. It does not decide

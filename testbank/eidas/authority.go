@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// validity is how long certificates are good, and how long before they are made.
+// validity is how long certificates are valid.
 const validity = 2 * 365 * 24 * time.Hour
 
-// keyBits is the least that qualified certificates have.
+// keyBits is the smallest key size of qualified certificates.
 const keyBits = 2048
 
 // Authority issues certificates.
@@ -34,7 +34,7 @@ type Issued struct {
 	Key         crypto.Signer
 }
 
-// NewAuthority makes an authority, good from a day before now.
+// NewAuthority makes an authority, valid from a day before now.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -54,7 +54,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// Certificate is the authority's own.
+// Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() Issued { return Issued{a.certificate, a.key} }
 
 // Server issues a certificate for a server on this machine and for other hosts,
@@ -86,7 +86,8 @@ type Party struct {
 	Until time.Time
 }
 
-// Passwords issues a bank's certificate, by which passwords for it are encrypted.
+// Passwords issues a bank's certificate, with which third parties encrypt passwords for the
+// bank.
 func (a *Authority) Passwords() (Issued, error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -125,8 +126,8 @@ func (a *Authority) qualified(p Party, kind asn1.ObjectIdentifier, usage ...x509
 	return a.sign(template, key)
 }
 
-// template is a certificate with what all have. It began long enough ago that an
-// expired one has a beginning before its end.
+// template returns a certificate with the fields that all certificates have. It is valid from so
+// long ago that even an expired certificate begins before it ends.
 func (a *Authority) template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		Subject: subject, KeyUsage: x509.KeyUsageDigitalSignature,

@@ -1,5 +1,5 @@
-// Package eidas makes and judges the certificates by which payment services know
-// each other: QWACs for connections, QSealCs for requests.
+// Package eidas makes and checks the certificates by which payment services recognise each
+// other: QWACs for connections, QSealCs for requests.
 //
 // It owns a test authority, the certificates it issues for a third party, and the
 // encoding of the PSD2 roles in them (ETSI TS 119 495). Nobody should trust the

@@ -23,11 +23,11 @@ const (
 // TestOrganization is the third party that the certificates of a folder name.
 const TestOrganization = "PSDDE-TEST-1"
 
-// everyRole is what a third party that does all has.
+// everyRole has the roles of a third party that does everything.
 var everyRole = []Role{PaymentInitiation, AccountInformation, CardIssuing}
 
-// WriteFolder makes an authority and everything a third party needs, good and bad,
-// in a folder that has no authority yet. Each certificate is NAME.pem, its key
+// WriteFolder makes an authority and all certificates that a third party needs, valid and
+// invalid ones, in a folder that has no authority yet. Each certificate is NAME.pem, its key
 // NAME.key, readable by the owner alone. It returns the files' paths.
 func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -51,8 +51,7 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
-// WritePasswords makes the certificate for passwords where a folder of an earlier version has
-// none.
+// WritePasswords makes the certificate for passwords if a folder of an earlier version has none.
 func WritePasswords(folder string, now time.Time) error {
 	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -90,7 +89,7 @@ func issueAll(now time.Time, hosts []string) ([]named, error) {
 	payments := with(func(p *Party) { p.Roles = []Role{PaymentInitiation} })
 	accounts := with(func(p *Party) { p.Roles = []Role{AccountInformation} })
 
-	// The authority comes last: a folder without it is not finished, and made anew.
+	// The authority is written last: a folder without it is incomplete, and is made again.
 	return issueEach([]request{
 		{ServerFile, func() (Issued, error) { return authority.Server(hosts...) }},
 		{QWACFile, func() (Issued, error) { return authority.QWAC(good) }},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Fault is what is wrong with a certificate.
+// Fault is an error of a certificate.
 type Fault string
 
 // The faults of certificates.
@@ -20,8 +20,8 @@ const (
 
 func (f Fault) Error() string { return string(f) }
 
-// Judge looks whether a certificate comes from one of the authorities, is valid
-// now and names an organization. Its error is a Fault.
+// Judge checks that a certificate comes from one of the authorities, is valid now and names an
+// organization. Its error is a Fault.
 func Judge(c *x509.Certificate, authorities *x509.CertPool, now time.Time) error {
 	if c == nil {
 		return Missing
@@ -37,7 +37,7 @@ func Judge(c *x509.Certificate, authorities *x509.CertPool, now time.Time) error
 	return nil
 }
 
-// HasRole looks whether a certificate permits what the role is for.
+// HasRole checks that a certificate permits the role.
 func HasRole(c *x509.Certificate, role Role) error {
 	if !slices.Contains(Roles(c), role) {
 		return NoRole

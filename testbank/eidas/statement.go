@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// Role is what an authority permits a payment service to do.
+// Role is a service that an authority permits a payment service to offer.
 type Role string
 
-// The roles of a payment service, as their names stand in certificates.
+// The roles of a payment service, by their names in certificates.
 const (
 	AccountServicing   Role = "PSP_AS"
 	PaymentInitiation  Role = "PSP_PI"
@@ -37,7 +37,7 @@ var (
 	organizationNumber = asn1.ObjectIdentifier{2, 5, 4, 97}
 )
 
-// The authority that is said to have given the roles.
+// The authority that certificates name as the source of the roles.
 const (
 	authorityName = "Example Financial Authority"
 	authorityID   = "DE-TEST"
@@ -59,7 +59,7 @@ type psd2 struct {
 	ID    string `asn1:"utf8"`
 }
 
-// statements encodes that a certificate is qualified, for what, and for which roles.
+// statements encodes that a certificate is qualified, its purpose, and its roles.
 func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error) {
 	permitted := psd2{Name: authorityName, ID: authorityID}
 	for _, role := range roles {
@@ -84,8 +84,8 @@ func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error
 	return pkix.Extension{Id: statementsNumber, Value: value}, nil
 }
 
-// Roles are those that a certificate carries; none when it has no statement of
-// them, or one that cannot be read.
+// Roles returns the roles in a certificate; none when the certificate has no statement of roles,
+// or an unreadable one.
 func Roles(c *x509.Certificate) []Role {
 	var roles []Role
 	for _, named := range permissions(c).Roles {
@@ -126,8 +126,8 @@ func roleStatement(all []statement) psd2 {
 	return psd2{}
 }
 
-// Organization is the organizationIdentifier of a certificate's subject, such as
-// PSDDE-TEST-1, or nothing.
+// Organization returns the organizationIdentifier of a certificate's subject, such as
+// PSDDE-TEST-1, or an empty text.
 func Organization(c *x509.Certificate) string {
 	for _, name := range c.Subject.Names {
 		if text, ok := name.Value.(string); ok && name.Type.Equal(organizationNumber) {

@@ -1,5 +1,5 @@
-// Package oauth is the authorisation server of one bank, as far as third parties call
-// it: its metadata (RFC 8414) and its tokens (RFC 6749, 7636 and 8705).
+// Package oauth is the part of one bank's authorisation server that third parties call: its
+// metadata (RFC 8414) and its tokens (RFC 6749, 7636 and 8705).
 //
 // It owns the form of these calls. It does not own the page on which a customer
 // approves, which is one of package page, and does not decide who gets a token, which
@@ -18,20 +18,20 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// maxForm is far more than the few values that a form has.
+// maxForm is far more than the few values of a form need.
 const maxForm = 16 << 10
 
 // Server is the authorisation server of one bank.
 type Server struct {
 	Bank *bank.Bank
-	// Issuer is the bank's address, and Pages that of its pages.
+	// Issuer is the bank's address, and Pages the address of its pages.
 	Issuer, Pages string
 	Authorities   *x509.CertPool
 	Clock         func() time.Time
 	Log           *slog.Logger
 }
 
-// Metadata answers with what describes the server.
+// Metadata answers with the metadata of the server.
 func (s *Server) Metadata(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]any{
 		"issuer":                                     s.Issuer,
@@ -45,8 +45,8 @@ func (s *Server) Metadata(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// Token answers the token endpoint. The client is who the certificate of the connection
-// names, and has to say so in the form (RFC 8705, section 2.1).
+// Token answers the token endpoint. The client must be the one named by the certificate of the
+// connection, and the form must name it too (RFC 8705, section 2.1).
 func (s *Server) Token(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -110,5 +110,5 @@ func write(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	encoder.Encode(body) //nolint:errcheck // the client is gone
+	encoder.Encode(body) //nolint:errcheck // the client may be gone
 }

@@ -15,7 +15,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// maxForm is far more than the few values that a form has.
+// maxForm is far more than the few values of a form need.
 const maxForm = 16 << 10
 
 var (
@@ -27,7 +27,7 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// Pages are those of one bank.
+// Pages are the pages of one bank.
 type Pages struct {
 	Bank *bank.Bank
 	// Title is the bank's name.
@@ -37,7 +37,7 @@ type Pages struct {
 	Log  *slog.Logger
 }
 
-// Handler shows the pages. Its paths begin after the bank's.
+// Handler shows the pages. Its paths begin after the path of the bank.
 func (p *Pages) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.front)
@@ -52,14 +52,15 @@ func (p *Pages) Handler() http.Handler {
 	return mux
 }
 
-// view is what a page shows.
+// view is the content of a page.
 type view struct {
 	Title, Base string
 	Style       template.CSS
 	Heading     string
 	Notice      string
 	Customers   []bank.Customer
-	// Customer is whose app it is, or who has to decide; empty: one of all.
+	// Customer is the owner of the app, or the customer who must decide; empty means any
+	// customer.
 	Customer  bank.Customer
 	Questions []questionView
 	Front     bool
@@ -80,11 +81,11 @@ func (p *Pages) show(w http.ResponseWriter, status int, v view) {
 		w.Header().Set(name, value)
 	}
 	w.WriteHeader(status)
-	w.Write(page.Bytes()) //nolint:errcheck // the reader is gone
+	w.Write(page.Bytes()) //nolint:errcheck // the reader may be gone
 }
 
-// headers go with every page. Browsers hold form-action against each redirect that
-// follows a form, and third parties are anywhere.
+// headers are sent with every page. Browsers apply form-action to each redirect that follows a
+// form, and third parties can be on any host.
 var headers = map[string]string{
 	"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
 	"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash() + "'; form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'",
@@ -99,7 +100,7 @@ func (p *Pages) front(w http.ResponseWriter, _ *http.Request) {
 	p.show(w, http.StatusOK, view{Heading: p.Title, Front: true})
 }
 
-// fail shows what went wrong.
+// fail shows an error.
 func (p *Pages) fail(w http.ResponseWriter, err error) {
 	var refusal *bank.Refusal
 	switch {
@@ -127,7 +128,8 @@ func (p *Pages) authorize(w http.ResponseWriter, r *http.Request) {
 	var wrong bank.OAuthError
 	switch {
 	case errors.As(err, &wrong):
-		// Nobody is sent to an address that was not held against an order.
+		// The customer is never redirected to an address that was not compared with an order or
+		// consent.
 		p.show(w, http.StatusBadRequest, view{Heading: "This did not work", Notice: "The application asked in a way that the bank does not take: " + string(wrong) + "."})
 	case err != nil:
 		p.fail(w, err)
@@ -166,7 +168,7 @@ func (p *Pages) askCustomer(w http.ResponseWriter, r *http.Request, q bank.Quest
 	p.show(w, http.StatusOK, view{Heading: shown.Heading, Customer: customer, Questions: []questionView{shown}})
 }
 
-// decide takes a decision, and sends the customer back.
+// decide takes a decision, and redirects the customer back.
 func (p *Pages) decide(w http.ResponseWriter, r *http.Request) {
 	a, err := p.take(w, r, r.PathValue("ticket"))
 	if err != nil {
@@ -204,7 +206,7 @@ func (p *Pages) take(w http.ResponseWriter, r *http.Request, ticket string) (*ba
 	return p.Bank.Decide(r.Context(), ticket, bank.Decision{Approve: decision == "approve", PSU: r.PostForm.Get("customer"), Accounts: r.PostForm["account"]})
 }
 
-// app shows what waits for a customer in the app.
+// app shows the questions that wait for a customer in the app.
 func (p *Pages) app(w http.ResponseWriter, r *http.Request) {
 	customer, known := bank.CustomerByID(r.URL.Query().Get("customer"))
 	v := view{Heading: "Sign in to the app", App: true}

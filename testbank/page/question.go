@@ -13,16 +13,16 @@ import (
 type questionView struct {
 	Heading string
 	Ticket  string
-	// Facts are what is asked about, a row each.
+	// Facts are the data that the question is about, one in each row.
 	Facts []fact
 	// Lines are the transfers of a bulk.
 	Lines []bank.Line
 	// Choices are the accounts to choose from.
 	Choices []accountView
-	// Many says that several accounts may be chosen.
+	// Many means that several accounts may be chosen.
 	Many   bool
 	Silent bool
-	// Approve and Refuse are the words on the buttons.
+	// Approve and Refuse are the texts of the buttons.
 	Approve, Refuse string
 }
 
@@ -33,7 +33,7 @@ type accountView struct {
 	Checked                   bool
 }
 
-// question makes what a page shows of a question to a customer.
+// question makes the content of a page for a question to a customer.
 func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Customer) (questionView, error) {
 	v := questionView{Ticket: q.Authorisation.Ticket(), Silent: q.Silent, Heading: "Approve a payment", Approve: "Approve", Refuse: "Refuse"}
 	chooses := false
@@ -57,7 +57,8 @@ func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Custome
 	return v, err
 }
 
-// choices are the accounts of a customer: those that pay, or those to show.
+// choices returns the accounts of a customer: the accounts that can pay, or the accounts that
+// can be shown.
 func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]accountView, error) {
 	accounts, err := p.Bank.Accounts(r.Context(), customer.ID)
 	if err != nil {
@@ -114,7 +115,7 @@ func orderFacts(o *bank.Order) []fact {
 	return facts
 }
 
-// purposes say what each kind of consent is for.
+// purposes describe the purpose of each kind of consent.
 var purposes = map[string]string{
 	bank.Global: "The accounts that you choose", bank.Detailed: "The accounts that the application named",
 	bank.Available: "The list of your accounts", bank.AllPSD2: "All your accounts, their balances and transactions",
