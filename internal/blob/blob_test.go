@@ -47,7 +47,7 @@ func each(t *testing.T, run func(t *testing.T, p place)) {
 	})
 }
 
-// sealed encrypts files with keys by their numbers; number 13 has none.
+// sealed returns a store that encrypts files with keys by their numbers; number 13 has no key.
 func sealed(in blob.Store) blob.Sealed {
 	return blob.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
 		if id == 13 {
@@ -106,7 +106,8 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// content needs more than one part, and each position can be recognised.
+// content returns bytes that need more than one part, and in which each position can be
+// recognised.
 func content(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {
@@ -117,7 +118,7 @@ func content(n int) []byte {
 
 func put(t *testing.T, s blob.Store, id passerelle.FileID, text []byte) {
 	t.Helper()
-	// A reader of unknown length that returns little at a time.
+	// The reader has an unknown length and returns few bytes at a time.
 	size, err := s.Put(t.Context(), id, iotest.HalfReader(bytes.NewReader(text)))
 	if err != nil || size != int64(len(text)) {
 		t.Fatalf("put %d: size %d, error %v", len(text), size, err)
@@ -183,7 +184,7 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// An upload that breaks off leaves nothing, and an earlier file stays.
+// An upload that fails leaves nothing, and an earlier file stays.
 func TestWhatBrokeOffIsNotThere(t *testing.T) {
 	failure := errors.New("the provider went away")
 	each(t, func(t *testing.T, p place) {
@@ -234,7 +235,7 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// Incomplete files of a dead process are removed, and those of a working one are left alone.
+// Incomplete files of a dead process are removed, and files of a running process stay.
 func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
@@ -254,7 +255,7 @@ func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	}
 }
 
-// A link in the folder leads nowhere outside of it.
+// A symbolic link in the folder gives no access to files outside of it.
 func TestAFolderIsNotLeft(t *testing.T) {
 	outside, folder := t.TempDir(), t.TempDir()
 	s := open(t, folder)
@@ -304,8 +305,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A server that does not know the key refuses it, and the error is not that
-// there is no file.
+// A server that does not accept the credentials refuses the request, and the error is not that
+// the file is missing.
 func TestABucketThatRefuses(t *testing.T) {
 	p := bucket(t)
 	put(t, p, 1, []byte("text"))

@@ -21,17 +21,17 @@ import (
 const bucketScheme = "s3://"
 
 const (
-	// partSize is how much of an upload is in memory. Content of unknown length is uploaded in
-	// parts.
+	// partSize is the number of bytes of an upload that are in memory. Content of unknown length
+	// is uploaded in parts.
 	partSize = 8 << 20
-	// tries is how often a request is made before it fails.
+	// tries is the number of times that a request is made before it fails.
 	tries = 3
 	// defaultRegion is the region of servers without regions.
 	defaultRegion = "us-east-1"
 )
 
-// ObjectStore is a bucket of an S3 server, and what the keys of its owner begin with, without a slash
-// at the end.
+// ObjectStore is a bucket of an S3 server, with the prefix of the keys, without a slash at the
+// end.
 type ObjectStore struct {
 	client *minio.Client
 	bucket string
@@ -44,7 +44,7 @@ type ObjectStore struct {
 func ParseAddress(place string) (ObjectStore, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
-		return ObjectStore{}, errPlace // the error of the parser would repeat the secret
+		return ObjectStore{}, errPlace // the error of the parser would contain the secret
 	}
 	secret, _ := u.User.Password()
 	name, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
@@ -64,7 +64,7 @@ func ParseAddress(place string) (ObjectStore, error) {
 	return ObjectStore{client, name, prefix}, nil
 }
 
-// Bucket keeps files in a bucket of an S3 server, which exists.
+// Bucket stores files in an existing bucket of an S3 server.
 type Bucket struct{ place ObjectStore }
 
 // NewBucket makes the store of a place, see [ParseAddress].
@@ -112,7 +112,7 @@ func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reade
 	}
 	size := int64(len(head))
 	if size == partSize {
-		size = -1 // and more, perhaps
+		size = -1 // the content may need more than one part
 	}
 	content = io.MultiReader(bytes.NewReader(head), content)
 	stored, err := b.place.client.PutObject(ctx, b.place.bucket, b.key(id), content, size,

@@ -14,10 +14,10 @@ import (
 	"passerelle"
 )
 
-// incoming is where a file is until it is complete.
+// incoming is the folder in which a file is stored until it is complete.
 const incoming = "incoming"
 
-// abandoned is the age from which an incomplete file belongs to nobody.
+// abandoned is the age after which an incomplete file belongs to no running process.
 const abandoned = 24 * time.Hour
 
 // Folder stores files in a folder of its own. Several processes may share it, as long as it is
@@ -53,7 +53,7 @@ func (f *Folder) clear(before time.Time) error {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.ModTime().Before(before) {
-			continue // gone meanwhile, or somebody's
+			continue // the file is gone, or belongs to another process
 		}
 		if err := f.root.Remove(path.Join(incoming, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -100,8 +100,8 @@ func (r reading) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// publish gives a complete file its name. The rename is durable once the folder
-// is on the disk, too.
+// publish gives a complete file its name. The rename is durable once the folder is written to
+// the disk, too.
 func (f *Folder) publish(beside, name string) error {
 	folder := path.Dir(name)
 	if err := f.root.MkdirAll(folder, 0o700); err != nil {
@@ -129,7 +129,7 @@ func (f *Folder) drop(name string) error {
 	return err
 }
 
-// Open opens a file. A file that is removed meanwhile can be read to its end.
+// Open opens a file. A file that is removed during the read can still be read to its end.
 func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	file, err := f.root.Open(name(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekClose
 	return file, nil
 }
 
-// Remove removes a file, and lets the disk know before it returns.
+// Remove removes a file, and makes the removal durable before it returns.
 func (f *Folder) Remove(_ context.Context, id passerelle.FileID) error {
 	err := f.root.Remove(name(id))
 	if errors.Is(err, fs.ErrNotExist) {

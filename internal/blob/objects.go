@@ -11,7 +11,7 @@ import (
 	"passerelle"
 )
 
-// Object is an object of a bucket, which others may have put there.
+// Object is an object of a bucket, which other programs may have stored.
 type Object struct {
 	Key  string
 	Size int64
@@ -46,19 +46,19 @@ func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error
 	return reachable{object}, nil
 }
 
-// reachable is an object whose server may be away.
+// reachable is an object whose server may be unreachable.
 type reachable struct{ *minio.Object }
 
-// Read is that of io.Reader.
+// Read implements io.Reader.
 func (r reachable) Read(p []byte) (int, error) {
 	n, err := r.Object.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // the bare one is the end
+	if err != nil && err != io.EOF { //nolint:errorlint // the unwrapped error is the end of the object
 		err = away("read an object", err)
 	}
 	return n, err
 }
 
-// Has reports whether there is an object.
+// Has reports whether an object exists.
 func (p ObjectStore) Has(ctx context.Context, key string) (bool, error) {
 	_, err := p.client.StatObject(ctx, p.bucket, key, minio.StatObjectOptions{})
 	switch {
@@ -79,7 +79,7 @@ func (p ObjectStore) WriteText(ctx context.Context, key, text string) error {
 	return nil
 }
 
-// Move gives an object another key. After a failure it may have both.
+// Move gives an object another key. After a failure the object may have both keys.
 func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	_, err := p.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: p.bucket, Object: to}, minio.CopySrcOptions{Bucket: p.bucket, Object: from})
 	if err == nil {
@@ -91,7 +91,7 @@ func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// away is an error of a server that may answer otherwise later.
+// away returns an error for a server that may answer differently later.
 func away(what string, err error) error {
 	answer := minio.ToErrorResponse(err)
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fmt.Sprintf("%s: the S3 server says %s %s", what, answer.Code, answer.Message), Cause: err}

@@ -62,7 +62,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open reads any part of a file. Reading fails where it was altered.
+// Open reads any part of a file. Reading fails at a part that was altered.
 func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	config, sealed, err := s.config(ctx, id)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekClos
 	return opened, nil
 }
 
-// opened is a sealed file that is being read.
+// opened is a sealed file during reading.
 type opened struct {
 	*io.SectionReader
 	io.Closer

@@ -54,7 +54,7 @@ var accountFacts = tell("5.1",
 	row{fact: "GET /currencies", by: "D", call: "GET /2.0/currencies", status: 200, shapes: "Currencies"},
 )
 
-// Section 5.3: every name of the documents is a type.
+// Section 5.3: the names of the types in the documents.
 var accountTypeFacts = tell("5.3",
 	row{fact: "the names of the types", by: "D, TNG", call: "GET /2.0/account_types", status: 200, shapes: "AccountTypes", says: quoted(
 		"article83 capitalisation card cat cel checking consumercredit crowdlending csl deposit joint ldds lep lifeinsurance livret_a livret_b loan madelin market mortgage pea pee pel per perco perp real_estate revolvingcredit rsp savings unknown")},

@@ -17,23 +17,23 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// Answers of the service, as the pages of the reference show them. The rows of this package
-// are requests that succeed, so their bodies and what comes back are samples that are true.
+// Sample answers of the service for the pages of the reference. The rows of this package are
+// requests that succeed, so their bodies and answers are true samples.
 const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")
 
-// sample is a request that succeeded: what was sent, and what came back.
+// sample is a request that succeeded: the request and its answer.
 type sample struct {
 	Status int             `json:"status"`
 	Kind   string          `json:"kind,omitempty"`
 	Body   string          `json:"body,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// exact samples are of rows without a query.
+	// exact means that the sample comes from a row without a query.
 	exact bool
 }
 
-// samples are the first ones of each operation, by method and path.
+// samples are the first samples of each operation, by method and path.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample
@@ -48,7 +48,7 @@ func newSamples(t *testing.T, s *servicetest.Instance) *samples {
 	return &samples{document.Paths, map[string]sample{}}
 }
 
-// operation is the operation of a row, empty for none.
+// operation returns the operation of a row, empty for none.
 func (all *samples) operation(r row) string {
 	method, address, _ := strings.Cut(r.call, " ")
 	address, _, _ = strings.Cut(strings.TrimPrefix(address, "/2.0"), "?")
@@ -64,7 +64,7 @@ func (all *samples) operation(r row) string {
 	return best
 }
 
-// alike reports whether an address is one of a path, and how many words they share.
+// alike reports whether an address matches a path, and how many words they share.
 func alike(path, address string) (same int, matches bool) {
 	want, got := strings.Split(path, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {
@@ -81,7 +81,7 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take keeps what came of a row, unless a better one of its operation is there.
+// take stores the answer to a row, unless a better sample of the operation is stored already.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)
@@ -102,10 +102,10 @@ func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) 
 	all.found[key] = one
 }
 
-// secret is a text that is a key or a token, and different each time.
+// secret matches a text that is a key or a token, and is different in each run.
 var secret = regexp.MustCompile(`"([A-Za-z0-9_./+=-]{12})[A-Za-z0-9_./+=-]{20,}"`)
 
-// random are texts that are long and no secrets.
+// random matches long texts that are no secrets.
 var random = regexp.MustCompile(`^"(?:[0-9a-f]{8}-|[A-Z]{2}[0-9]{2}|https?:|/)`)
 
 // anonymous is a text without secrets, and with the address of an example.
@@ -120,7 +120,7 @@ func (w *fixture) anonymous(text string) string {
 	})
 }
 
-// short is an answer of which lists have one item.
+// short returns an answer whose lists have one item each.
 func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -138,7 +138,7 @@ func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// longest is how many bytes of a text a sample has.
+// longest is the largest number of bytes of a text in a sample.
 const longest = 300
 
 func cut(value any) any {
@@ -161,19 +161,19 @@ func cut(value any) any {
 	return value
 }
 
-// names are the members that the answers have, by operation.
+// names returns the members of the answers, by operation.
 func names(t *testing.T, found map[string]sample) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	for key, one := range found {
 		var members map[string]json.RawMessage
-		_ = json.Unmarshal(one.Answer, &members) // an answer that is no object has none
+		_ = json.Unmarshal(one.Answer, &members) // an answer that is not an object has no members
 		all[key] = slices.Sorted(maps.Keys(members))
 	}
 	return all
 }
 
-// check holds the file against what was found, or writes it anew.
+// check compares the file with the samples, or writes the file.
 func (all *samples) check(t *testing.T) {
 	t.Helper()
 	if *update {

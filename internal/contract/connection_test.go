@@ -73,7 +73,7 @@ var webauthFacts = tell("4.4",
 	row{fact: "GET /webauth", by: "SDK", call: "GET /2.0/webauth?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&source=openapi&state=x&token={new code}", status: 302, leads: "{origin}/sandbox/bank/"},
 )
 
-// Section 4.7: who a connection belongs to.
+// Section 4.7: the owner of a connection.
 var identityFacts = tell("4.7",
 	row{fact: "GET /users/{u}/connections/{c}/owner_identity", by: "D", call: "GET /2.0/users/me/connections/{connection}/owner_identity", as: "user", status: 200, shapes: "OwnerIdentity"},
 	row{fact: "GET /users/{u}/connections/{c}/informations", by: "SW", call: "GET /2.0/users/me/connections/{connection}/informations", as: "user", status: 200, shapes: "OwnerIdentity"},

@@ -80,8 +80,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live is the life of a user: two banks, everything shared, read again, one account withheld,
-// and the end; and a payment.
+// live plays the life of a user: two banks, all accounts shared, read again, one account
+// withheld, and the deletion; and a payment.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
@@ -93,7 +93,7 @@ func (w *fixture) live(t *testing.T) {
 	w.connect(t, token, "one")
 	account := w.of(t, token, "/users/me/accounts", "accounts")[0]
 	w.OK(w.Call("PUT", "/users/me/connections", token, `{}`))
-	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // what is withheld next is not told of where it was not yet
+	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // an event about an account that is withheld below must be sent before
 	w.OK(w.Call("POST", "/users/me/accounts/"+account, token, `{"disabled":true}`))
 	payment := w.Create(w.Token("payments:admin"), servicetest.Draft())
 	body := map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}

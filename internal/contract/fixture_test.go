@@ -23,11 +23,11 @@ const (
 // picture is a logo of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// opening is the instant at which everything here happens.
+// opening is the instant at which all tests of this package happen.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a service in use: a user who shares all accounts of a bank and all
-// subscriptions of a provider, an application with tokens of every kind.
+// fixture is a service in use: a user who shares all accounts of a bank and all subscriptions of
+// a provider, and an application with tokens of every kind.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
@@ -75,7 +75,7 @@ func (w *fixture) connect(t testing.TB, token, login string) string {
 	return made.ID.String()
 }
 
-// share connects a user and shares everything found.
+// share connects a user and shares all accounts and subscriptions.
 func (w *fixture) share(t testing.TB, token string) string {
 	t.Helper()
 	connection := w.connect(t, token, "ordinary")
@@ -84,7 +84,7 @@ func (w *fixture) share(t testing.TB, token string) string {
 	return connection
 }
 
-// shareAll shares and reads everything of a kind.
+// shareAll shares and reads all objects of a kind.
 func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
@@ -115,7 +115,7 @@ func (w *fixture) all(t testing.TB, path, key string) []string {
 
 func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
 
-// make makes what a row speaks of and the fixture does not have.
+// make makes an object that a row mentions and that the fixture does not have.
 func (w *fixture) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {
@@ -200,7 +200,7 @@ func (w *fixture) temporary(t testing.TB) string {
 	return out.Token
 }
 
-// made creates something and gives its number.
+// made creates an object and returns its number.
 func (w *fixture) made(t testing.TB, token, path, body string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
@@ -208,7 +208,7 @@ func (w *fixture) made(t testing.TB, token, path, body string) string {
 	return out.ID.String()
 }
 
-// number is a member of the first item of a public list.
+// number returns a member of the first item of a public list.
 func (w *fixture) number(t testing.TB, path, key, member string) string {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -273,7 +273,7 @@ func (w *fixture) signer(t testing.TB) string {
 	return made.ID.String()
 }
 
-// account finds an account of a kind, or withholds one.
+// account returns an account of a kind, or withholds one.
 func (w *fixture) account(t testing.TB, kind string) string {
 	t.Helper()
 	var out struct {
@@ -284,7 +284,7 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	}
 	w.JSON(w.OK(w.Call("GET", "/users/me/connections/"+w.things["connection"]+"/accounts?all", w.things["user token"], nil)), &out)
 	if kind == "disabled" {
-		// An object that no other row reads: the first of a connection of its own.
+		// An object that no other row reads: the first of a separate connection.
 		other := w.connect(t, w.things["user token"], "one")
 		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
 	}
@@ -297,8 +297,8 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	return ""
 }
 
-// encrypted is a value as pages send it: for the key of /publickey, with its
-// kid.
+// encrypted returns a value in the form in which pages send it: encrypted for the key of
+// /publickey, with its kid.
 func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey

@@ -16,10 +16,11 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// movingPage is the guide whose lines these tests play.
+// movingPage is the guide whose lines these tests prove.
 const movingPage = "../../docs/moving-in.md"
 
-// move proves a line of the guide, with rows and with what rows cannot check.
+// move proves a line of the guide, with rows and with a function for facts that rows cannot
+// check.
 type move struct {
 	// line is the first cell of the line in the guide.
 	line  string
@@ -166,7 +167,7 @@ var webhookMoves = []move{
 		{call: "POST /2.0/webhooks", as: "config", kind: asForm, body: "event=USER_SYNCED&url=https%3A%2F%2Fshop.example%2Fhook&id_auth=hmac", status: 200, shapes: "Webhook"},
 	}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
-		w.Subscribe("USER_CREATED", "numbered") // registers its webhook with the number of the provider
+		w.Subscribe("USER_CREATED", "numbered") // registers its webhook with the number of the authentication provider
 	}},
 	{line: "The user's token in `Authorization`", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
@@ -191,13 +192,13 @@ var webhookMoves = []move{
 		w.Subscribe("USER_CREATED", "one")
 		w.OK(w.Call("POST", "/webhooks", w.ConfigToken, `{"event":"USER_DELETED","url":"`+w.Origin+`/sandbox/receiver/one","id_auth":"one"}`))
 		_, token := w.user(t)
-		w.last(t, "one") // before the user is gone, and what is about them with them
+		w.last(t, "one") // before the user is deleted, which deletes the events about the user
 		w.OK(w.Call("DELETE", "/users/me", token, nil))
 		var came []string
 		for _, r := range w.Received("one") {
 			came = append(came, r.Headers.Get("SVC-Event"))
 		}
-		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // each webhook goes its own way
+		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // the order of different webhooks is not fixed
 			t.Errorf("one address gets %v", came)
 		}
 	}},
@@ -283,12 +284,12 @@ func config(body string) row {
 	return row{call: "POST /2.0/config", as: "config", kind: asJSON, body: body, status: 200, shapes: "Config"}
 }
 
-// says is the row of a setting with its present value.
+// says returns the row of a setting with its present value.
 func says(key, value string) row {
 	return row{call: "GET /2.0/config?search=" + key, as: "config", status: 200, shapes: "Config", says: []string{`"` + key + `":"` + value + `"`}}
 }
 
-// asks is the row of a connection that has a question.
+// asks returns the row of a connection that has a question.
 func asks(status int) row {
 	return row{call: "POST /2.0/users/me/connections", as: "Bearer {new user token}", kind: asForm, body: "id_connector=40&login=otp&password=1234", status: status, shapes: "Connection"}
 }
@@ -320,8 +321,8 @@ func refuses(link string) func(t *testing.T, w *fixture) {
 	}
 }
 
-// approve has a payer approve a payment at the bank and come back, and gives what
-// the payment is then.
+// approve lets a payer approve a payment at the bank and return, and returns the new state of
+// the payment.
 func (w *fixture) approve(t *testing.T) (state, action string) {
 	t.Helper()
 	path := "/payments/" + w.fill(t, "{new payment}")
@@ -345,7 +346,7 @@ func (w *fixture) approve(t *testing.T) (state, action string) {
 	return out.State, out.Action
 }
 
-// repeated sends the same creation under the same key.
+// repeated sends the same creation again with the same key.
 func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	t.Helper()
 	request := row{call: "POST /2.0/payments", as: "service", kind: asJSON, body: pays("1", 200).body}.request(t, w)
@@ -384,7 +385,7 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// Every line of the guide is proven, and every proof belongs to a line.
+// Each line of the guide is proven, and each proof belongs to a line.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)
@@ -415,8 +416,7 @@ func TestMovingIn(t *testing.T) {
 	})
 }
 
-// tableLines are the first cells of all lines of all tables of a page, without
-// their heads.
+// tableLines returns the first cells of all lines of all tables of a page, without the headings.
 func tableLines(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)

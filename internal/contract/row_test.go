@@ -1,5 +1,5 @@
-// Package contract_test holds the service to what the known programs of this
-// API family send it and read from its answers.
+// Package contract_test checks the service against the requests that known programs of this API
+// family send, and against the parts of answers that these programs read.
 //
 // It owns one row for each fact about these programs, in the order of the paper with the facts
 // (wire facts, by section), and the shapes of answers as the strictest reader of each program
@@ -27,8 +27,8 @@ type row struct {
 	// fact begins with the section of the paper. by is the program that sends the request or
 	// reads the answer.
 	fact, by string
-	// call is the method and the address without the host. {words} in it, in the body and in as
-	// stand for objects of the test.
+	// call is the method and the address without the host. {words} in call, in the body and in
+	// as stand for objects of the test.
 	call string
 	// as is the Authorization header, "" for none. user, config, users, service and basic are
 	// short forms.
@@ -36,14 +36,14 @@ type row struct {
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes are the shapes of the answer, one for each reader. Without any, the answer has no
-	// body.
+	// shapes are the shapes of the answer, one for each reader. Without any shape, the answer
+	// has no body.
 	shapes string
-	// leads is how the address begins that a redirect leads to.
+	// leads is the beginning of the address that a redirect leads to.
 	leads string
 	// gives is the media type of an answer that is a file.
 	gives string
-	// says are texts in the answer, word for word.
+	// says are texts that the answer must contain, word for word.
 	says []string
 }
 
@@ -61,13 +61,13 @@ var facts = slices.Concat(
 	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, journeyFacts, conventionFacts,
 )
 
-// every is the text of all shapes.
+// every has the texts of all shapes.
 var every = []string{
 	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell puts the section before the texts of its rows.
+// tell adds the section before the texts of its rows.
 func tell(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
@@ -88,7 +88,7 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// check sends the request, holds the answer against the row, and returns it.
+// check sends the request, compares the answer with the row, and returns it.
 func (r row) check(t *testing.T, w *fixture, all shapes) servicetest.Answer {
 	t.Helper()
 	a := w.Do(r.request(t, w))
@@ -143,7 +143,7 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The address is sent as it is written.
+	// The address is sent unchanged.
 	request.URL.Opaque = w.fill(t, address)
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
@@ -154,7 +154,7 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	return request
 }
 
-// authorization is the header that a word is short for.
+// authorization returns the header for a short form.
 func authorization(as string) string {
 	switch as {
 	case "user", "config", "users", "service", "temporary", "validating":
@@ -182,7 +182,7 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 	return strings.NewReader(b.String()), writer.FormDataContentType()
 }
 
-// thing is a word in braces.
+// thing matches a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
 // fill replaces words in braces by objects. An object whose name begins with new is made again for

@@ -17,7 +17,7 @@ import (
 //	Code    code str, type (temporary), access (single|standard), expires_in int
 //	Page    _links Links, total int, card str?, loan? Loan
 //
-// The kinds of values are
+// The kinds of values are:
 //
 //	int num bit         a whole number, any number, 0 or 1
 //	str text digits     a string, one that is not empty, one of decimal digits
@@ -47,7 +47,7 @@ type member struct {
 // shapes are by name.
 type shapes map[string]shape
 
-// read takes the text of shapes apart.
+// read parses the text of shapes.
 func read(t testing.TB, texts ...string) shapes {
 	t.Helper()
 	all := shapes{}
@@ -86,7 +86,7 @@ func readMember(t testing.TB, declared string) member {
 	return member{key: key, optional: optional, kind: words[1]}
 }
 
-// close fails the test when a shape names a kind that there is not.
+// close fails the test when a shape names a kind that does not exist.
 func (all shapes) close(t testing.TB) {
 	t.Helper()
 	for _, s := range all {
@@ -108,7 +108,7 @@ func (all shapes) known(kind string) bool {
 	return named || kinds[kind] != nil || strings.HasPrefix(kind, "(") && strings.HasSuffix(kind, ")")
 }
 
-// inside is the kind of the items of a list or of the members of an object.
+// inside returns the kind of the items of a list or of the members of an object.
 func inside(kind string) (inner string, nested bool) {
 	kind = strings.TrimSuffix(kind, "+")
 	for _, pair := range []string{"[]", "{}"} {
@@ -200,7 +200,7 @@ func shown(value any) string {
 	return string(raw[:min(len(raw), 80)])
 }
 
-// kinds are the values that need no further words.
+// kinds are the kinds that need no parameters.
 var kinds = map[string]func(any) bool{
 	"int":    written(`-?(0|[1-9][0-9]*)`),
 	"num":    written(`-?(0|[1-9][0-9]*)(\.[0-9]+)?`),
@@ -218,7 +218,8 @@ var kinds = map[string]func(any) bool{
 	"url":    spelled(`https?://[^ ]+`),
 }
 
-// written are numbers by their spelling: some readers of integers fail on a fraction of zeros.
+// written checks numbers by their spelling: some readers of integers fail on a fraction of
+// zeros.
 func written(pattern string) func(any) bool {
 	form := regexp.MustCompile(`^(` + pattern + `)$`)
 	return func(v any) bool {
@@ -264,7 +265,7 @@ Inner   exactly flag bit`)
 	}
 }
 
-// decoded keeps numbers as they are written.
+// decoded decodes JSON and keeps the spelling of numbers.
 func decoded(t testing.TB, raw []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))

@@ -41,7 +41,7 @@ func TestSignedAnswers(t *testing.T) {
 				t.Errorf("the signature is for %s, and %s was called", payload.URL, s.Base+address)
 			}
 			want := plain.Body
-			if strings.Contains(path, "limit") { // its links have the parameters of the call
+			if strings.Contains(path, "limit") { // the links of a list have the parameters of the call
 				want = bytes.ReplaceAll(want, []byte("limit=10"), []byte("limit=10&sign_response=true"))
 			}
 			if !bytes.Equal(payload.Answer, want) {
@@ -54,7 +54,7 @@ func TestSignedAnswers(t *testing.T) {
 	})
 }
 
-// signedPayload keeps the bytes of the answer as they were signed.
+// signedPayload keeps the signed bytes of the answer.
 type signedPayload struct {
 	URL    string          `json:"request_url"`
 	Date   string          `json:"response_timestamp"`

@@ -2,7 +2,7 @@ package contract_test
 
 import "strings"
 
-// transactionShapes spells the types of transactions out.
+// transactionShapes has the types of transactions in full.
 var transactionShapes = strings.ReplaceAll(`
 Transaction      id int, id_account int, application_date date, date date, datetime time?, vdate date?, vdatetime time?, rdate date, rdatetime time?, bdate date?, bdatetime time?
                  value num, gross_value num?, type Type, original_wording text, simplified_wording str, wording str, categories [Category], date_scraped time, coming bool, active bool

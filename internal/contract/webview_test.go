@@ -56,10 +56,10 @@ var journeyFacts = slices.Concat(
 	),
 )
 
-// receives is where the application of these facts receives people.
+// receives is the address to which the application of these facts has its users redirected.
 const receives = "https://shop.example/back"
 
-// begins is the row of a link that begins a journey.
+// begins returns the row of a link that begins a journey.
 func begins(fact, by, link, leads string) row {
 	glue := "?"
 	if strings.Contains(link, "?") {
@@ -71,15 +71,15 @@ func begins(fact, by, link, leads string) row {
 	return row{fact: fact, by: by, call: "GET " + link + glue + "client_id={client}&redirect_uri=" + url.QueryEscape(receives), status: 303, leads: leads}
 }
 
-// ending is a fact of section 12.3: what an application gets when a person returns.
+// ending is a fact of section 12.3: the parameters that an application gets when a user returns.
 type ending struct {
 	fact, by string
-	// link is the flow, with the parameters that its link has besides the usual ones.
+	// link is the flow, with parameters of the link in addition to the usual ones.
 	link string
-	// walk is what the person does.
+	// walk does the user's steps.
 	walk func(p *person, s page) page
-	// shown are the only parameters of the callback. {one} is the person's last connection, and
-	// * any text.
+	// shown are the only parameters of the callback. {one} is the user's last connection, and *
+	// any text.
 	shown string
 }
 
@@ -161,7 +161,7 @@ func newPerson(t *testing.T, w *fixture) *person {
 	}
 	return &person{w, t, &http.Client{Jar: jar, CheckRedirect: func(to *http.Request, _ []*http.Request) error {
 		if to.URL.Host != strings.TrimPrefix(w.Origin, "http://") {
-			return http.ErrUseLastResponse // the application is not there
+			return http.ErrUseLastResponse // the application is not running
 		}
 		return nil
 	}}}
@@ -200,7 +200,7 @@ var (
 	pageTick  = regexp.MustCompile(`name="account" value="(\d+)"`)
 )
 
-// send sends the form of a page that is about a step, filled in with pairs.
+// send sends the form of the page for a step, filled in with pairs.
 func (p *person) send(s page, step string, pairs ...string) page {
 	p.t.Helper()
 	for _, found := range pageForm.FindAllStringSubmatch(s.body, -1) {

@@ -18,9 +18,9 @@ func (r *Ring) Index(domain int64, column, value string) []byte {
 	return sum(r.derived("index", scope), []byte(value))
 }
 
-// MAC authenticates data for one purpose, as "cursor" or "return": 32 bytes
-// that no other purpose accepts. All replicas with the same key file make the
-// same, and it outlives restarts and rotations of the master key.
+// MAC authenticates data for one purpose, such as "cursor" or "return": 32 bytes that are
+// invalid for every other purpose. All replicas with the same key file make the same, and it
+// outlives restarts and rotations of the master key.
 func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
 }
@@ -30,16 +30,16 @@ func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
 	return hmac.Equal(r.MAC(purpose, data), mac)
 }
 
-// derived is the key of one scope of one use. The use begins with its length, so that no scope
-// of one use is a scope of another.
+// derived returns the key for one scope of one use. The use begins with its length, so that
+// scopes of different uses never collide.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {
-		return known.([]byte) //nolint:errcheck // it holds nothing else
+		return known.([]byte) //nolint:errcheck // the map stores nothing else
 	}
 	key, err := hkdf.Expand(sha256.New, r.fixed, label, keySize)
 	if err != nil {
-		panic(fmt.Sprintf("keys: %v", err)) // only for output beyond 255 blocks
+		panic(fmt.Sprintf("keys: %v", err)) // fails only for output beyond 255 blocks
 	}
 	r.scopes.Store(label, key)
 	return key

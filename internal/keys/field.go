@@ -18,8 +18,8 @@ import (
 // fieldKeyBits is the size of the RSA keys of fields.
 const fieldKeyBits = 2048
 
-// MaxEncrypted limits an encrypted value, in bytes: a thousand characters of any script, with
-// room to spare.
+// MaxEncrypted limits an encrypted value, in bytes: it is more than a thousand characters of any
+// script need.
 const MaxEncrypted = 16 << 10
 
 // FieldKey is a key pair for values that clients encrypt in the browser of the
@@ -30,7 +30,7 @@ type FieldKey struct {
 	private *rsa.PrivateKey
 }
 
-// PublicKey is the half for clients, as the members of a JSON Web Key.
+// PublicKey is the public half of the pair for clients, as the members of a JSON Web Key.
 type PublicKey struct {
 	KeyType   string
 	Use       string
@@ -49,8 +49,7 @@ func GenerateFieldKey() (*FieldKey, error) {
 	return newFieldKey(private)
 }
 
-// newFieldKey names a key by the thumbprint of RFC 7638, so that no two keys
-// share a name.
+// newFieldKey names a key by its thumbprint (RFC 7638), so that no two keys have the same name.
 func newFieldKey(private *rsa.PrivateKey) (*FieldKey, error) {
 	thumbprint, err := (&jose.JSONWebKey{Key: private.Public()}).Thumbprint(crypto.SHA256)
 	if err != nil {
@@ -59,7 +58,7 @@ func newFieldKey(private *rsa.PrivateKey) (*FieldKey, error) {
 	return &FieldKey{base64.RawURLEncoding.EncodeToString(thumbprint), private}, nil
 }
 
-// ParseFieldKey reads what Private wrote.
+// ParseFieldKey reads the output of Private.
 func ParseFieldKey(private []byte) (*FieldKey, error) {
 	key, err := x509.ParsePKCS8PrivateKey(private)
 	if err != nil {
@@ -75,10 +74,10 @@ func ParseFieldKey(private []byte) (*FieldKey, error) {
 // ID is the name of the key that clients send.
 func (k *FieldKey) ID() string { return k.id }
 
-// Format prints the name, whatever the verb: the default would print the key.
+// Format prints only the name, for any verb, because the default would print the key.
 func (k *FieldKey) Format(state fmt.State, _ rune) { fmt.Fprintf(state, "keys.FieldKey(%s)", k.id) }
 
-// Private is the pair in PKCS #8, to be sealed.
+// Private returns the pair in PKCS #8, to be sealed.
 func (k *FieldKey) Private() ([]byte, error) {
 	private, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {

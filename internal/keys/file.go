@@ -28,8 +28,8 @@ func Load(path string) (*Ring, error) {
 	return load(path, CheckPrivate)
 }
 
-// LoadOrCreate reads the key file, or makes one with Generate's keys, readable by the owner
-// only. When several processes start together, all get the keys of the file that was made
+// LoadOrCreate reads the key file, or makes a file with the keys of Generate, readable by the
+// owner only. When several processes start together, all get the keys of the file that was made
 // first. It does not refuse a file for its mode: it is for development, on any file system.
 func LoadOrCreate(path string) (*Ring, error) {
 	anyMode := func(*os.File) error { return nil }
@@ -43,8 +43,8 @@ func LoadOrCreate(path string) (*Ring, error) {
 	return load(path, anyMode)
 }
 
-// Create makes a key file of Generate's keys for the owner alone. An existing file is not
-// changed, and the error is fs.ErrExist.
+// Create makes a key file with the keys of Generate, readable by the owner only. An existing
+// file is not changed, and the error is fs.ErrExist.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
 // Save writes the ring to a key file, readable by the owner only, and replaces the file as a
@@ -98,7 +98,7 @@ func (r *Ring) addLine(line string) error {
 	id, encoded, _ := strings.Cut(line, " ")
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
 	if err != nil || len(secret) != keySize || !validID.MatchString(id) {
-		// The line itself holds a key and is not repeated here.
+		// The line itself contains a key, so the error does not repeat it.
 		return fmt.Errorf("want an id of letters, digits, - and _, a space, and %d bytes in base64", keySize)
 	}
 	return r.add(id, secret)
@@ -116,7 +116,7 @@ func (r *Ring) add(id string, secret []byte) error {
 	return nil
 }
 
-// write makes a complete file beside path and then renames it.
+// write makes a complete file beside path and then renames it to path.
 func (r *Ring) write(path string, name func(from, to string) error) error {
 	temporary, err := writeTemporary(filepath.Dir(path), r.text())
 	if err != nil {
@@ -128,8 +128,8 @@ func (r *Ring) write(path string, name func(from, to string) error) error {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// nameNew gives a file a name that is free. A link, unlike a rename, refuses to
-// replace the file of a process that was faster.
+// nameNew gives a file a name that must not exist. Unlike a rename, a link fails if another
+// process has made a file with the name first.
 func nameNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
@@ -163,7 +163,7 @@ func writeTemporary(dir string, text []byte) (string, error) {
 	return file.Name(), nil
 }
 
-// syncDirectory makes the new name itself survive a crash.
+// syncDirectory makes the new name durable, so that it survives a crash.
 func syncDirectory(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

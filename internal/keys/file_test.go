@@ -21,7 +21,7 @@ func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, mode); err != nil { // the umask may have taken bits away
+	if err := os.Chmod(path, mode); err != nil { // the umask may have removed bits
 		t.Fatal(err)
 	}
 	return path
@@ -124,7 +124,7 @@ func TestLoadOrCreateMakesAPrivateFileOnce(t *testing.T) {
 	wantOnly(t, path)
 }
 
-// wantOnly checks that nothing but the key file is left in its directory.
+// wantOnly checks that the directory contains only the key file.
 func wantOnly(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

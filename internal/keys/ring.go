@@ -16,16 +16,15 @@ const keySize = 32
 // The current one encrypts, and all decrypt. The fixed key is the root of blind indexes and
 // MACs. It does not rotate, because values derived from it must stay comparable.
 //
-// A Ring does not change once made, and is safe for concurrent use.
+// A Ring never changes, and is safe for concurrent use.
 type Ring struct {
 	masters []master
 	fixed   []byte
-	// scopes are the keys that were derived so far, by their labels: there are a few of
-	// each domain.
+	// scopes caches derived keys by their labels: each domain has only a few.
 	scopes sync.Map
 }
 
-// master is a key that wraps data keys. Its secret is kept beside the cipher so that the ring
+// master is a key that wraps data keys. The secret is stored beside the cipher so that the ring
 // can be written to a file again.
 type master struct {
 	id     string
@@ -53,13 +52,13 @@ func (r *Ring) Rotated() *Ring {
 // decrypt.
 func (r *Ring) Retired() *Ring { return &Ring{masters: []master{r.current()}, fixed: r.fixed} }
 
-// Format prints the number of master keys and the current one for any verb. The default would
-// print the keys.
+// Format prints the number of master keys and the id of the current one, for any verb. The
+// default would print the keys.
 func (r *Ring) Format(state fmt.State, _ rune) {
 	fmt.Fprintf(state, "keys.Ring(%d master keys, current %s)", len(r.masters), r.current().id)
 }
 
-// MasterKeys are the ids of the master keys, oldest first. The last is the current one.
+// MasterKeys returns the ids of the master keys, oldest first. The last one is the current key.
 func (r *Ring) MasterKeys() []string {
 	ids := make([]string, len(r.masters))
 	for i, m := range r.masters {
@@ -88,8 +87,8 @@ func newMaster(id string, secret []byte) master {
 	return master{id: id, secret: secret, wrap: newAEAD(secret)}
 }
 
-// newAEAD is AES-256-GCM with a random nonce in front of each ciphertext. The key has keySize
-// bytes, which the file parser checks, so nothing fails.
+// newAEAD is AES-256-GCM with a random nonce in front of each ciphertext. The file parser checks
+// that the key has keySize bytes, so this function cannot fail.
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {

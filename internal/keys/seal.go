@@ -13,8 +13,8 @@ const sealVersion = 1
 // wrappedSize is a wrapped data key: nonce, key, tag.
 const wrappedSize = 12 + keySize + 16
 
-// Place is where a sealed value lives. All four parts are authenticated: the
-// value opens nowhere else.
+// Place is the location of a sealed value. All four parts are authenticated: the value cannot be
+// opened for any other place.
 type Place struct {
 	Domain int64
 	Table  string
@@ -27,7 +27,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s.%s row %d of domain %d", p.Table, p.Column, p.Row, p.Domain)
 }
 
-// envelope is a sealed value taken apart:
+// envelope has the parts of a sealed value:
 //
 //	version (1 byte), length of id (1 byte), id, wrapped data key, ciphertext
 type envelope struct {
@@ -36,8 +36,8 @@ type envelope struct {
 	ciphertext []byte
 }
 
-// Seal encrypts a value for a place under a fresh data key, which the current
-// master key wraps. The result is 90 bytes and the key id longer than plain.
+// Seal encrypts a value for a place under a fresh data key, which the current master key wraps.
+// The result is longer than plain by 90 bytes and the length of the key id.
 func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 	if p.Table == "" || p.Column == "" || p.Row == 0 {
 		return nil, fmt.Errorf("seal %v: a place needs table, column and row", p)
@@ -50,8 +50,8 @@ func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 	}.bytes(), nil
 }
 
-// Open decrypts a value that was sealed for this very place. Anything else is
-// an error: another place, a changed bit, a master key that is not in the ring.
+// Open decrypts a value that was sealed for this very place. Everything else is an error:
+// another place, a changed bit, or a master key that is not in the ring.
 func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e envelope) bytes() []byte {
 	return append(b, e.ciphertext...)
 }
 
-// binding is the associated data of a place for one use. Texts carry their
+// binding returns the associated data of a place for one use. Texts are preceded by their
 // length, so that no two places have the same bytes.
 func (p Place) binding(use string) []byte {
 	b := []byte{sealVersion}

@@ -12,11 +12,12 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon is the error of a request that is not made, because one was in vain a moment ago.
+// errSoon is the error for a request that is not made, because an earlier request failed a
+// moment ago.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
 // keys are a provider's signing keys. They are fetched when a token is signed by an unknown key.
-// After a fetch that was in vain, they are not fetched again for a moment.
+// After a fetch without success, they are not fetched again for a moment.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -44,7 +45,7 @@ func (k *keys) silent() bool {
 	return !k.failed.IsZero() && k.now().Sub(k.failed) < silence
 }
 
-// inVain notes that a fetch brought no key that signed the token.
+// inVain records that a fetch returned no key that signed the token.
 func (k *keys) inVain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,11 +54,11 @@ func (k *keys) inVain() {
 	}
 }
 
-// signature is the signature of one token. Errors of the library may quote what the provider
-// answered, so they are not passed on.
+// signature is the signature of one token. Errors of the library may quote the provider's
+// answer, so they are not passed on.
 type signature struct {
 	*keys
-	// err is ErrAway or ErrNotVouched when the signature does not count.
+	// err is ErrAway or ErrNotVouched when the signature is not valid.
 	err error
 }
 
@@ -83,8 +84,8 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip calls it.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// frank is a client that fails for answers other than 200, because the library would put their
-// bodies, which can hold anything, into errors.
+// frank returns a client that fails for answers other than 200, because the library would put
+// their bodies, which can contain anything, into errors.
 func frank(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {

@@ -1,9 +1,9 @@
 // Package oidc lets an OpenID Connect provider identify an operator who signs in.
 //
-// It owns the redirect to the provider and back: what the browser takes along and must bring
-// back, how the code becomes a token, and what the token must contain. It does not own who may
-// sign in (package operators), the cookie in the browser, or which addresses may be called,
-// which the given client decides.
+// It owns the redirect to the provider and back: the data that the browser keeps and must bring
+// back, how the code becomes a token, and the claims that the token must contain. It does not
+// own who may sign in (package operators), the cookie in the browser, or which addresses may be
+// called, which the given client decides.
 //
 // It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched, and a
 // reason for the log, when anything from the provider, the browser or the token is wrong.
@@ -37,27 +37,27 @@ var (
 // known is how long a provider's description is cached.
 const known = time.Hour
 
-// algorithms are the accepted signature algorithms: those with which only the provider can sign.
+// algorithms are the accepted signature algorithms, with which only the provider can sign.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
 // Config has an operator's settings of the provider.
 type Config struct {
-	// Issuer is the provider's address, as it calls itself in tokens.
+	// Issuer is the provider's address, in the form in which tokens contain it.
 	Issuer string
-	// ClientID and ClientSecret identify us there. Some providers need no secret.
+	// ClientID and ClientSecret identify the service at the provider. Some providers need no
+	// secret.
 	ClientID, ClientSecret string
-	// NameClaim is the claim with the name of an operator, for a first sign-in; empty for none.
-	// The claim "email" counts only when it is verified.
+	// NameClaim is the claim with the name of an operator, for a first sign-in; empty for no
+	// claim. The claim "email" counts only when it is verified.
 	NameClaim string
 	// SecondFactor lists the values of amr and acr that mean a second factor. When it is empty,
-	// none are accepted.
+	// no values are accepted.
 	SecondFactor []string
-	// Loopback lets the provider be on this machine and without TLS, for
-	// development.
+	// Loopback allows the provider to be on this machine and without TLS, for development.
 	Loopback bool
-	// Client calls the provider. It has a Transport, and must follow no redirect.
+	// Client calls the provider. It must have a Transport and must not follow redirects.
 	Client *http.Client
 	Now    func() time.Time
 }
@@ -72,11 +72,12 @@ type Provider struct {
 	mu     sync.Mutex
 	cached *description
 	since  time.Time
-	// failed is when the last fetch of the description failed.
+	// failed is the instant at which the last fetch of the description failed.
 	failed time.Time
 }
 
-// description is a provider's discovery document, with the keys at the address it names.
+// description is a provider's discovery document, with the keys from the address in the
+// document.
 type description struct {
 	*oidc.Provider
 	keys *keys
@@ -110,12 +111,13 @@ func (c *Config) mayBe(address string) bool {
 	return c.safe(u)
 }
 
-// safe reports whether nobody in between can read or answer. Development does not require that.
+// safe reports whether no other party between can read or change the answers. Development does
+// not require this.
 func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
 
-// Host is the host name of the provider, or the whole issuer when it is no address.
+// Host returns the host name of the provider, or the whole issuer when it is not a URL.
 func (p *Provider) Host() string {
 	u, err := url.Parse(p.Issuer)
 	if err != nil {
@@ -199,7 +201,8 @@ var (
 	errMisnamed   = errors.New("it calls itself by another address than --oidc-issuer")
 )
 
-// undescribed says why a provider's description is unusable, without quoting it.
+// undescribed returns the reason why a provider's description is unusable, without quoting the
+// description.
 func undescribed(err error) error {
 	var (
 		unanswered *url.Error
@@ -233,8 +236,9 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
 }
 
-// style is how we authenticate at the provider: in the header, which all must support, unless
-// the provider supports only the other way. It is not tried out, which would cost the code.
+// style returns how the service authenticates at the provider: in the header, which all
+// providers must support, unless the provider supports only the other way. It does not try a way
+// first, because a failed try would use up the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
@@ -245,13 +249,13 @@ func (p *Provider) style(found *description) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Departure is what a browser keeps, sealed, while it is at the provider.
+// Departure is the data that a browser keeps, sealed, while it is at the provider.
 type Departure struct {
 	State, Nonce, Verifier string
 }
 
-// Leave returns where to send a browser, and what it keeps meanwhile. The browser returns to an
-// address of ours.
+// Leave returns the address to which the browser is sent, and the data that the browser keeps
+// until it returns. The browser returns to an address of the service.
 func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
 	var d Departure
 	found, err := p.ask(ctx)
@@ -272,8 +276,8 @@ type Person struct {
 	Twice bool
 }
 
-// Arrive returns the person whom the provider identifies. The query is what the browser brings
-// back to the address back, which must be the one that Leave got.
+// Arrive returns the person whom the provider identifies. The query is the query with which the
+// browser returns to the address back, which must be the address passed to Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {
 		return Person{}, err
@@ -298,7 +302,7 @@ func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query u
 	return p.read(token, d.Nonce)
 }
 
-// check compares the query with what the browser took along.
+// check compares the query with the data that the browser kept.
 func (p *Provider) check(d Departure, query url.Values) error {
 	switch {
 	case d.State == "" || !same(query.Get("state"), d.State):
@@ -331,7 +335,7 @@ func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
 	return Person{Issuer: token.Issuer, Subject: token.Subject, Name: p.name(claims), Twice: p.twice(claims)}, nil
 }
 
-// name returns the configured claim when it is a text. An email that the provider has not verified
+// name returns the configured claim if it is a text. An email that the provider has not verified
 // is left out.
 func (p *Provider) name(claims map[string]any) string {
 	if p.NameClaim == "" || p.NameClaim == "email" && claims["email_verified"] != true {
@@ -358,7 +362,7 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
 // exchangeFailure distinguishes a provider that refused a code from an unreachable one. It
-// leaves out the answer, which could contain anything.
+// leaves out the answer, which could contain any text.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

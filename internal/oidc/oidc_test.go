@@ -50,7 +50,7 @@ func (v *signIn) configure(change func(*oidc.Config)) {
 	}
 }
 
-// leave goes to the provider, and returns what the browser brings back.
+// leave goes to the provider, and returns the query with which the browser returns.
 func (v *signIn) leave() (oidc.Departure, url.Values) {
 	v.t.Helper()
 	address, d, err := v.provider.Leave(v.t.Context(), back)
@@ -151,7 +151,7 @@ func anyKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// The parameters of one browser do not work in another, and a code works once.
+// The parameters of one browser are not valid in another, and a code is valid once.
 func TestASignInBelongsToOneBrowser(t *testing.T) {
 	v := newSignIn(t)
 	mine, query := v.leave()
@@ -252,8 +252,8 @@ func TestProvidersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestASilentProvider: callers wait only briefly for another's fetch, and after a failure
-// nobody fetches for a while.
+// TestASilentProvider: callers wait only briefly for another caller's fetch, and after a failure
+// the description is not fetched for a moment.
 func TestASilentProvider(t *testing.T) {
 	v := newSignIn(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -276,7 +276,7 @@ func TestASilentProvider(t *testing.T) {
 		away()
 	}()
 	<-asked
-	away() // while the first still waits, and without a request
+	away() // while the first call still waits, and without a request
 	answer <- struct{}{}
 	<-first
 	away() // without a request either
@@ -337,8 +337,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestAProviderIsCalledSafely refuses descriptions with addresses that somebody in between
-// could answer.
+// TestAProviderIsCalledSafely: descriptions with addresses at which a third party could answer
+// are refused.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {
@@ -358,7 +358,8 @@ func TestAProviderIsCalledSafely(t *testing.T) {
 	}
 }
 
-// TestWhatAProviderAnswersIsInNoError: it could be anything.
+// TestWhatAProviderAnswersIsInNoError: the provider's answer could contain any text, so errors
+// do not quote it.
 func TestWhatAProviderAnswersIsInNoError(t *testing.T) {
 	const secret = "what nobody may read"
 	describe := "/.well-known/openid-configuration"

@@ -61,7 +61,7 @@ const (
 	maxCertificates   = 32 << 10
 	maxTimeoutSeconds = 300
 	maxAddresses      = 10
-	// maxFamiliar is how many keys of families a domain may have.
+	// maxFamiliar is the largest number of keys of families in a domain.
 	maxFamiliar     = 200
 	maxFamiliarName = 100
 )
@@ -104,8 +104,8 @@ var catalogue = append([]Key{
 	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Addresses, separated by commas, to which mails of alarm about webhooks go; empty for none.", check: addresses},
 }, unused()...)
 
-// unused are the keys that programs of this API family know and that have no
-// effect here, with the defaults they expect.
+// unused returns the keys that programs of this API family use and that have no effect here,
+// with the defaults that these programs expect.
 func unused() []Key {
 	var keys []Key
 	for _, about := range [][3]string{
@@ -143,10 +143,10 @@ func unused() []Key {
 	return keys
 }
 
-// families begin the names of keys that are not known one by one.
+// families are the beginnings of names of keys that are not listed individually.
 var families = []string{"alerts.", "cat.", "documents.", "mails.", "oidc.", "stet."}
 
-// familiar is the key of a family, under any name of words joined by dots.
+// familiar returns the key of a family, under any name of words joined by dots.
 func familiar(name string) (Key, bool) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 	for _, family := range families {
@@ -185,7 +185,7 @@ func whole(low, high int64) func(string) string {
 	}
 }
 
-// days are decimals of at least 0.01.
+// days accepts decimals of at least 0.01.
 func days(value string) string {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || strings.Trim(value, "0123456789.") != "" || n < 0.01 || n > 365 {
@@ -218,7 +218,7 @@ func prefixes(value string) string {
 	return ""
 }
 
-// maxFavourites keeps the favourites few enough to be read at a glance.
+// maxFavourites limits the favourites to a number that users can read at a glance.
 const maxFavourites = 20
 
 func uuids(value string) string {
@@ -231,8 +231,8 @@ func uuids(value string) string {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// certificates are certificates of authorities and nothing else: a private key among them would be
-// shown to everybody who may read settings.
+// certificates accepts certificates of authorities and nothing else: a private key among them
+// would be shown to every user who may read settings.
 func certificates(value string) string {
 	const right = "certificates of authorities in PEM, or empty"
 	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {
@@ -249,8 +249,8 @@ func certificates(value string) string {
 	return ""
 }
 
-// addresses are bare mail addresses. One with a name or quotes could add headers to a mail, or
-// lead elsewhere.
+// addresses accepts mail addresses without a name or quotes. An address with a name or quotes
+// could add headers to a mail, or change its receiver.
 func addresses(value string) string {
 	all := words(value)
 	if len(all) > maxAddresses || slices.ContainsFunc(all, func(one string) bool { return !passerelle.IsEmail(one) }) {
@@ -286,5 +286,5 @@ func isOrigin(text string) bool {
 	return !strings.HasSuffix(u.Host, ":")
 }
 
-// hostForm is a name as browsers write it, whatever alphabet it is shown in.
+// hostForm matches a host name in the form that browsers send, for names of any alphabet.
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)

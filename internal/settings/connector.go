@@ -17,17 +17,17 @@ import (
 // ConnectorHidden is the key that hides a connector.
 func ConnectorHidden(uuid string) string { return connectorKey(uuid, "hidden") }
 
-// ConnectorMechanism is the key of the mechanism that connections have unless
-// another is asked for.
+// ConnectorMechanism returns the key of the mechanism that connections have unless another one
+// is requested.
 func ConnectorMechanism(uuid string) string { return connectorKey(uuid, "auth_mechanism") }
 
 // ConnectorFrequency is the key of the days between two synchronisations.
 func ConnectorFrequency(uuid string) string { return connectorKey(uuid, "sync_frequency") }
 
-// SourceMechanism is the key of the mechanism of a source.
+// SourceMechanism returns the key of the mechanism of a source.
 func SourceMechanism(id int64) string { return sourceKey(id, "auth_mechanism") }
 
-// SourceDisabled is the key of the instant since when a source is out of use.
+// SourceDisabled returns the key of the instant since which a source is disabled.
 func SourceDisabled(id int64) string { return sourceKey(id, "disabled") }
 
 func connectorKey(name, member string) string { return "connectors." + name + "." + member }

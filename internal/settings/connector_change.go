@@ -9,7 +9,7 @@ import (
 )
 
 // ConnectorChange is a domain's change of a connector. Nil leaves a field as it is. An empty
-// text returns to the connector's own value.
+// text restores the connector's own value.
 type ConnectorChange struct {
 	// Connector is a UUID or a number.
 	Connector string
@@ -17,8 +17,8 @@ type ConnectorChange struct {
 	Hidden, Mechanism, SyncDays *string
 }
 
-// Want adds the wanted values of a connector to changes of keys. A value it cannot have is
-// Invalid.
+// Want adds the requested values of a connector to changes of keys. A value that the connector
+// cannot have is Invalid.
 func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
 	var offered []passerelle.AuthMechanism
 	for _, s := range p.Sources {
@@ -47,7 +47,8 @@ type SourceChange struct {
 }
 
 // Want adds the wanted values of a source to changes of keys, given the domain's present
-// connector. A source that is not there is NotFound, a value it cannot have Invalid.
+// connector. A source that does not exist is NotFound, and a value that it cannot have is
+// Invalid.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
 	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
 	if i < 0 {
@@ -67,7 +68,7 @@ func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[strin
 	return nil
 }
 
-// want adds a change, if there is one.
+// want adds a change, if one is requested.
 func want(changes map[string]*string, key string, value *string) {
 	switch {
 	case value == nil:

@@ -13,11 +13,11 @@ import (
 type DocumentType struct {
 	ID   int64
 	Name string
-	// Attachable reports whether such a document can be attached to a transaction.
+	// Attachable reports whether a document of the type can be attached to a transaction.
 	Attachable bool
 }
 
-// DocumentTypes are all types of documents, by number.
+// DocumentTypes returns all types of documents, by number.
 func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.DomainID) ([]DocumentType, error) {
 	own, err := r.DocumentTypes(ctx, domain)
 	if err != nil {

@@ -6,8 +6,8 @@
 // does not own flags of the program, and it keeps nothing in memory beyond a request: a value
 // changed by another process is seen by the next.
 //
-// It fails with an Invalid *passerelle.Error for an unknown key or a bad
-// value, and with the store's error when the database does not answer.
+// It fails with an Invalid *passerelle.Error for an unknown key or a bad value, and with the
+// store's error when the database does not answer.
 package settings
 
 import (
@@ -28,15 +28,15 @@ import (
 // Key is one configuration key. Values are texts; booleans are "0" and "1".
 type Key struct {
 	Name string
-	// Aliases are other names of the same value, in programs of this API family.
+	// Aliases are other names of the same value in programs of this API family.
 	Aliases []string
 	Default string
 	Help    string
-	// Unused keys are known to programs of this API family and stored for
-	// them, but have no effect here.
+	// Unused keys are used by programs of this API family and stored for these programs, but
+	// have no effect here.
 	Unused bool
-	max    int                       // characters, when not maxSettingLength
-	check  func(value string) string // what would be right, "" when it is
+	max    int                       // the largest number of characters, when it is not maxSettingLength
+	check  func(value string) string // returns what a right value would be, and "" for a right value
 }
 
 // Keys lists the catalogue, by name.
@@ -44,8 +44,8 @@ func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the key of a name or an alias. A name in one of the families, whose keys are not
-// listed one by one, is a key that the service does not use.
+// Find returns the key with a name or an alias. A name in one of the families, whose keys are
+// not listed one by one, is a key that the service does not use.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -66,16 +66,16 @@ func Matching(text string) []string {
 	return names
 }
 
-// impossible is a value that no key has.
+// impossible is a value that is invalid for every key.
 const impossible = "\x00"
 
-// Takes describes the values of the key.
+// Takes describes the allowed values of the key.
 func (k Key) Takes() string { return cmp.Or(k.check(impossible), "any text") }
 
-// Choices are the values of a key that has a few, nil for others.
+// Choices returns the values of a key that has only a few, nil for other keys.
 func (k Key) Choices() []string {
 	if k.check("2") == "" {
-		return nil // neither yes or no, nor nothing
+		return nil // a key that accepts 2 has more values than a few
 	}
 	all := slices.DeleteFunc([]string{"", "0", "1"}, func(value string) bool { return k.check(value) != "" })
 	if len(all) < 2 {
@@ -117,13 +117,13 @@ func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values m
 	return Change(ctx, db, domain, changes, ByCommand, now)
 }
 
-// ByCommand is who changes keys from the command line.
+// ByCommand is the author of changes from the command line.
 const ByCommand = "command"
 
-// Change sets keys, or resets those with nil to their defaults: all or none, after checking
-// them. Names may be aliases. Two names of one key must agree. It records who made each change,
-// and acts of an operator. It changes keys in a fixed order, so that the same error is always
-// reported and two writers never wait for each other's rows.
+// Change sets keys, or resets keys with nil to their defaults: all or none, after checking them.
+// Names may be aliases. Two names of one key must have the same value. It records who made each
+// change, and acts of an operator. It changes keys in a fixed order, so that the same error is
+// always reported and two writers never wait for each other's rows.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {
@@ -155,8 +155,7 @@ func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted
 	return nil
 }
 
-// canonical checks changes and gives them the names under which values are
-// stored.
+// canonical checks changes and replaces names by the names under which values are stored.
 func canonical(changes map[string]*string) (map[string]*string, error) {
 	wanted := make(map[string]*string, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
@@ -217,7 +216,7 @@ func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, want
 // Values are the settings of one domain at one moment.
 type Values map[string]string
 
-// snapshot has the settings of a domain that a context has loaded.
+// snapshot has the settings of a domain that were loaded for a context.
 type snapshot struct {
 	domain passerelle.DomainID
 	values Values
@@ -231,7 +230,8 @@ func Within(ctx context.Context, domain passerelle.DomainID, values Values) cont
 	return context.WithValue(ctx, snapshotKey{}, snapshot{domain, values})
 }
 
-// Anew returns a context that loads the present settings, for a request that has changed them.
+// Anew returns a context that loads the present settings, for a request that has changed
+// settings.
 func Anew(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{})
 }
@@ -248,7 +248,7 @@ func Load(ctx context.Context, r *store.Reader, domain passerelle.DomainID) (Val
 	return values, nil
 }
 
-// Text is the value of a key, or its default. The name may be an alias.
+// Text returns the value of a key, or its default. The name may be an alias.
 func (v Values) Text(name string) string {
 	if value, set := v[name]; set {
 		return value
@@ -272,8 +272,8 @@ func (v Values) Keys() []Key {
 	return keys
 }
 
-// Flat is the value of every key under each of its names that contains the
-// text, without regard to case.
+// Flat returns the value of every key under each of its names that contains the text, ignoring
+// case.
 func (v Values) Flat(search string) map[string]string {
 	flat := map[string]string{}
 	for _, key := range v.Keys() {
@@ -310,7 +310,7 @@ func (v Values) Int(name string) int64 {
 // Seconds returns the value of a whole-number key as a duration.
 func (v Values) Seconds(name string) time.Duration { return time.Duration(v.Int(name)) * time.Second }
 
-// Days returns the value of a key of days, which may have decimals, as a duration.
+// Days returns the value of a key in days, which may have decimals, as a duration.
 func (v Values) Days(name string) time.Duration {
 	length, right := DaysOf(v.Text(name))
 	if !right {
@@ -320,14 +320,14 @@ func (v Values) Days(name string) time.Duration {
 	return length
 }
 
-// zones are the time zones read so far, by name: each is read from a file.
-var zones sync.Map // of string to *time.Location
+// zones caches the time zones that were read, by name, because each is read from a file.
+var zones sync.Map // the keys are of type string, the values of type *time.Location
 
 // Location is the domain's time zone.
 func (v Values) Location() *time.Location {
 	name := v.Text(Timezone)
 	if known, read := zones.Load(name); read {
-		return known.(*time.Location) //nolint:errcheck // the map holds nothing else
+		return known.(*time.Location) //nolint:errcheck // the map stores nothing else
 	}
 	location, err := time.LoadLocation(name)
 	if err != nil {
@@ -337,7 +337,7 @@ func (v Values) Location() *time.Location {
 	return location
 }
 
-// List is the value of a key that lists words separated by commas.
+// List returns the value of a key that is a list of words separated by commas.
 func (v Values) List(name string) []string { return words(v.Text(name)) }
 
 func words(value string) []string {

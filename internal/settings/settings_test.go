@@ -26,7 +26,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)
 
-// open is a migrated store with one domain.
+// open returns a migrated store with one domain.
 func open(t *testing.T) (*store.DB, passerelle.DomainID) {
 	t.Helper()
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{})
@@ -44,8 +44,7 @@ func open(t *testing.T) (*store.DB, passerelle.DomainID) {
 	return db, d.ID
 }
 
-// TestCheck gives every key of the catalogue values that it takes and values
-// that it does not.
+// TestCheck checks valid and invalid values for every key of the catalogue.
 func TestCheck(t *testing.T) {
 	tests := map[string]struct{ good, bad []string }{
 		settings.Timezone:          {[]string{"UTC", "Europe/Paris", "America/St_Johns"}, []string{"", "Local", "Europe/Paname", "../etc/passwd", "CEST+2", "UTC\x00"}},
@@ -187,8 +186,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesThatSlippedIn: rows written by hand or by another version do not
-// take the service down.
+// TestValuesThatSlippedIn: invalid rows, written by hand or by another version, do not stop the
+// service.
 func TestValuesThatSlippedIn(t *testing.T) {
 	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
 	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
@@ -225,7 +224,7 @@ func TestSetAndLoad(t *testing.T) {
 
 func pointer(s string) *string { return &s }
 
-// TestChange changes one key through its names, and reads the record.
+// TestChange changes one key through its names, and reads the audit log.
 func TestChange(t *testing.T) {
 	db, domain := open(t)
 	change := func(by string, changes map[string]*string) {
@@ -268,7 +267,8 @@ func shown(s *string) string {
 	return *s
 }
 
-// Every key describes its values in the words of the refusal, and its default is one of them.
+// Every key describes its values with the words of its refusal, and its default is an allowed
+// value.
 func TestKeysSayWhatTheyTake(t *testing.T) {
 	for name, want := range map[string]struct {
 		takes   string
@@ -295,7 +295,7 @@ func TestKeysSayWhatTheyTake(t *testing.T) {
 	}
 }
 
-// Acts are recorded with the change, and not with a refused one.
+// Actions are recorded with the change, and not when the change is refused.
 func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	db, domain := open(t)
 	act := store.Audit{Domain: domain, At: now, Act: "change", Request: "r"}
@@ -336,7 +336,7 @@ func TestFamiliesAreBounded(t *testing.T) {
 
 func TestOneBadValueSetsNothing(t *testing.T) {
 	db, domain := open(t)
-	for range 10 { // whatever the order of the map
+	for range 10 { // for any order of the map
 		err := settings.Set(t.Context(), db, domain, map[string]string{settings.Timezone: "UTC", settings.PlainFields: "no", settings.MaxAmount: "x"}, now)
 		wantInvalid(t, err, settings.PlainFields)
 	}

@@ -48,11 +48,11 @@ type Provider struct {
 	// Token makes the token from its claims when it is set, instead of a signature
 	// with the present key.
 	Token func(claims []byte) string
-	// Answer adds to the query with which browsers come back.
+	// Answer is added to the query with which browsers return.
 	Answer url.Values
 	// Exchange is the status of answers to codes; zero is 200.
 	Exchange int
-	// Now is the time that tokens are made at.
+	// Now is the time at which tokens are made.
 	Now func() time.Time
 
 	t        testing.TB
@@ -100,7 +100,7 @@ func (p *Provider) counted(next http.Handler) http.Handler {
 	})
 }
 
-// Calls is how often a place was called.
+// Calls returns the number of calls of a path.
 func (p *Provider) Calls(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *Provider) SignWith(key jose.SigningKey, claims []byte) string {
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test sees what is missing
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test notices a missing answer
 }
 
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
@@ -157,7 +157,7 @@ func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
 	answer(w, said)
 }
 
-// authorize identifies the person at once, as if they were signed in there.
+// authorize identifies the person at once, as if the person were signed in at the provider.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	back, err := url.Parse(asked.Get("redirect_uri"))
@@ -175,7 +175,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// token gives a token for a code, once.
+// token returns a token for a code, once.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	code := r.PostFormValue("code")
 	p.mu.Lock()

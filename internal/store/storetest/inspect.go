@@ -14,8 +14,8 @@ import (
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 )
 
-// Inspection reads a database next to the service that uses it, so that a test can compare what
-// was written with answers. It cannot write to SQLite and does not write to PostgreSQL.
+// Inspection reads a database beside the service that uses it, so that a test can compare the
+// written rows with answers. It cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
 	t      testing.TB
 	pool   *sql.DB
@@ -23,7 +23,7 @@ type Inspection struct {
 	counts string
 }
 
-// Event is a row of the events, as it was stored.
+// Event is a row of the events, in the stored form.
 type Event struct {
 	Domain    int64
 	Name      string
@@ -98,7 +98,7 @@ func (i *Inspection) Rows() map[string]int64 {
 	return counts
 }
 
-// Events lists all events, by subject and the order of what happened to it.
+// Events lists all events, by subject and in the order in which they happened.
 func (i *Inspection) Events() []Event {
 	i.t.Helper()
 	var events []Event
@@ -158,7 +158,7 @@ func (i *Inspection) Count(query string) int64 {
 	return n
 }
 
-// Lines are the rows of queries as text, sorted, by the names of the queries.
+// Lines returns the rows of queries as text, sorted, by the names of the queries.
 func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 	i.t.Helper()
 	all := map[string][]string{}
@@ -175,8 +175,8 @@ func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 	return all
 }
 
-// Digest is a hash of every value of every table, except reserved identifiers. Two equal digests
-// mean that the database had the same content.
+// Digest returns a hash of every value of every table, except reserved identifiers. Two equal
+// digests mean that the database had the same content.
 func (i *Inspection) Digest() string {
 	i.t.Helper()
 	hash := sha256.New()

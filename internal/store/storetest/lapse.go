@@ -7,7 +7,7 @@ import (
 )
 
 // Lapse ends the leases of a dead program on webhooks and connections. They would end after a
-// minute, for which a test cannot wait a thousand times.
+// minute, which is too long for a test that repeats this a thousand times.
 func Lapse(t testing.TB, url string) {
 	t.Helper()
 	driver, address := "pgx", Direct(t, url)

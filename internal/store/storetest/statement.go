@@ -14,8 +14,8 @@ import (
 // Statement is a statement that the program sent to a kind of database.
 type Statement struct{ Database, SQL string }
 
-// StatementFolder names the variable with the folder where the tests of all packages
-// leave what the program has asked for, a file for each process.
+// StatementFolder names the variable with the folder in which the tests of all packages store
+// the statements of the program, a file for each process.
 const StatementFolder = "PASSERELLE_TEST_STATEMENTS"
 
 var collected struct {
@@ -40,8 +40,8 @@ func Collect(database, sql string) {
 	leaveStatement(s)
 }
 
-// byHand reports whether a test executes the statement itself. The first caller outside the files
-// that all statements pass through decides.
+// byHand reports whether a test executes the statement itself. The first caller outside the
+// files that all statements pass through decides.
 func byHand() bool {
 	var callers [24]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
@@ -56,8 +56,8 @@ func byHand() bool {
 	}
 }
 
-// leaveStatement appends to this process's file. It panics when it cannot: the
-// statement would go unseen.
+// leaveStatement appends a statement to the file of this process. It panics on a failure,
+// because the statement would not be checked.
 func leaveStatement(s Statement) {
 	folder := os.Getenv(StatementFolder)
 	if folder == "" {
@@ -75,7 +75,8 @@ func leaveStatement(s Statement) {
 	}
 }
 
-// Statements are those that this process has collected, and all in the folder.
+// Statements returns the statements that this process has collected, and all statements in the
+// folder.
 func Statements(t testing.TB) []Statement {
 	t.Helper()
 	all := map[Statement]bool{}

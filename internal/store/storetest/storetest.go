@@ -1,5 +1,5 @@
-// Package storetest gives tests a database of each kind: an empty one, or, where
-// package migrated is imported, one with the schema as the migrations leave it.
+// Package storetest gives tests a database of each kind: an empty one or, if package migrated is
+// imported, one with the schema that the migrations make.
 //
 // It owns where these databases are and their removal. It does not open stores or create a
 // schema, so that the tests of package store can use it. Without
@@ -20,14 +20,14 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// Each runs a subtest for each kind of database, with the address of a database of its own.
+// Each runs a subtest for each kind of database, with the address of a separate database.
 func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { run(t, SQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// SQLite returns the address of a database in a file, which does not exist yet where databases
-// are empty.
+// SQLite returns the address of a database in a file, which does not exist yet if databases
+// start empty.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "database")
@@ -39,8 +39,8 @@ func SQLite(t testing.TB) string {
 	return "sqlite:" + path
 }
 
-// Postgres is the address of a schema on the server at PASSERELLE_TEST_POSTGRES. Only this test
-// uses it until it ends.
+// Postgres returns the address of a schema on the server at PASSERELLE_TEST_POSTGRES. No other
+// test uses the schema until this test ends.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("PASSERELLE_TEST_POSTGRES")
@@ -58,7 +58,7 @@ func Postgres(t testing.TB) string {
 
 func newName() string { return "test_" + strings.ToLower(rand.Text()) }
 
-// inSchema is the address of a schema of the server.
+// inSchema returns the address of a schema of the server.
 func inSchema(t testing.TB, server, name string) string {
 	t.Helper()
 	address, err := url.Parse(server)
@@ -74,8 +74,8 @@ func inSchema(t testing.TB, server, name string) string {
 	return address.String()
 }
 
-// Direct is an address of a database without the pooler that may be in between: for a
-// connection of the test's own, with settings that a pooler does not pass on.
+// Direct returns an address of a database without a pooler in between: for a connection that the
+// test itself opens, with settings that a pooler does not pass on.
 func Direct(t testing.TB, address string) string {
 	t.Helper()
 	if os.Getenv("PASSERELLE_TEST_POOLER") == "" || strings.HasPrefix(address, "sqlite:") {
@@ -90,8 +90,8 @@ func Direct(t testing.TB, address string) string {
 	return direct.String()
 }
 
-// createSchema makes a schema. A pooler passes on no search_path, so that the schema comes
-// with a role of the same name that has it.
+// createSchema makes a schema. A pooler does not pass on search_path, so the schema gets a role
+// of the same name whose setting it is.
 func createSchema(t testing.TB, server, name string) {
 	t.Helper()
 	execute(t, server, "CREATE SCHEMA "+name)

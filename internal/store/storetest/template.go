@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// prepare migrates the database at an address; nil leaves databases empty.
+// prepare migrates the database at an address; nil means that databases start empty.
 var prepare func(ctx context.Context, url string) error
 
 // Prepare makes all databases from now on start with a schema. The schema is made seldom: to copy
@@ -44,7 +44,7 @@ func sqliteCopy(t testing.TB) []byte {
 }
 
 // schemas are the free PostgreSQL schemas of this program, in their original state. The last
-// ones stay on the server.
+// ones stay on the server after the program.
 var schemas struct {
 	sync.Mutex
 	free []string
@@ -63,8 +63,8 @@ DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
 	END LOOP;
 END $$`
 
-// recall restores a schema. It disables triggers, most of which keep rows from being removed.
-// It gives up on tables that are in use.
+// recall restores a schema. It disables triggers, because most of them prevent the removal of
+// rows. It fails on tables that are in use.
 const recall = `SET lock_timeout = '5s';
 SET session_replication_role = replica;
 DO $$ DECLARE t TEXT; BEGIN
@@ -77,7 +77,7 @@ DO $$ DECLARE t TEXT; BEGIN
 	PERFORM setval(name::regclass, coalesce(last_value, start_value), last_value IS NOT NULL) FROM seed_{schema}.stood;
 END $$`
 
-// postgresPrepared is a schema with its tables, until the test is over.
+// postgresPrepared returns a schema with its tables, until the test has ended.
 func postgresPrepared(t testing.TB, server string) string {
 	t.Helper()
 	name := takeSchema()
@@ -94,7 +94,7 @@ func postgresPrepared(t testing.TB, server string) string {
 	return address
 }
 
-// leave frees a schema for the next test, or drops a spoilt one.
+// leave frees a schema for the next test, or drops an altered schema.
 func leave(t testing.TB, server, name, address string) {
 	t.Helper()
 	schemas.Lock()
@@ -103,7 +103,7 @@ func leave(t testing.TB, server, name, address string) {
 		execute(t, server, strings.ReplaceAll("DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE", "{schema}", name))
 		return
 	}
-	execute(t, server, strings.ReplaceAll(recall, "{schema}", name)) // ends the test when it fails
+	execute(t, server, strings.ReplaceAll(recall, "{schema}", name)) // fails the test if it cannot restore the schema
 	schemas.free = append(schemas.free, name)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Break changes rows against the schema. It disables triggers, references and checks during the
-// change. On SQLite the triggers are dropped for good.
+// change. On SQLite the triggers are dropped permanently.
 func Break(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {

@@ -1,9 +1,9 @@
 // Package chooser makes lists of institutions to choose from, for the pages for end users.
 //
-// It owns the order of a list, its sections and parts, the search in it, the country that it is
-// narrowed to, and the marks that institutions without a picture get. It does not own which
-// institutions there are, where choosing one leads, or how a list looks. All it knows of the
-// person is their request. It fails with nothing: a search that finds nothing is an empty list.
+// It owns the order of a list, its sections and parts, the search, the country that limits the
+// list, and the marks of institutions without a picture. It does not own which institutions
+// there are, where choosing one leads, or how a list looks. All it knows of the person is their
+// request. It fails with nothing: a search that finds nothing is an empty list.
 package chooser
 
 import (
@@ -20,11 +20,11 @@ import (
 	"passerelle/internal/web"
 )
 
-// many is from how many institutions on a list is easier to search than to read.
+// many is the number of institutions from which on a list can be searched.
 const many = 9
 
-// Most is how many institutions of a list are on one page. It has to be small on a phone, even
-// with names that are long; whoever looks further searches.
+// Most is the number of institutions of a list on one page. The page must be small on a phone,
+// even with long names; users who look for other institutions search.
 const Most = 60
 
 // Institution is an institution on a list.
@@ -33,13 +33,14 @@ type Institution struct {
 	// key is the name for comparing.
 	key  string
 	Mark Mark
-	// Countries are where it is, and Place is the name of the country where that matters.
+	// Countries are the countries of the institution, and Place is the name of the country when
+	// pages must show it.
 	Countries []string
 	Place     string
-	// Address is where choosing it leads.
+	// Address is the address that the user reaches by choosing the institution.
 	Address string
-	// Disturbed is one that has failed several times in a row, Apart one of the sandbox that
-	// shows a peculiarity.
+	// Disturbed marks an institution that has failed several times in a row, and Apart an
+	// institution of the sandbox that shows a peculiarity.
 	Disturbed, Apart bool
 }
 
@@ -49,31 +50,32 @@ type Section struct {
 	Entries []Institution
 }
 
-// List is a list of institutions, narrowed to those that a person looks for. The service
-// searches it; the script of the page only asks more often.
+// List is a list of institutions, limited to the ones that a user searches for. The service does
+// the search; the script of the page only sends it more often.
 type List struct {
 	Words web.Words
 	// Path is the address of the page without its query, and Kept are the parameters that a
-	// search keeps.
+	// search must keep.
 	Path string
 	Kept []Parameter
 	// Searchable is set when the list is too long to be read.
 	Searchable bool
 	Search     string
-	// Country is the chosen one, empty for all of them; with CountryLink another is chosen.
+	// Country is the chosen country, empty for all countries; CountryLink leads to the choice of
+	// another country.
 	Country, CountryLink string
 	Sections             []Section
-	// Found counts the institutions, and Elsewhere those in other countries, to which
+	// Found counts the institutions, and Elsewhere the institutions in other countries, to which
 	// ElsewhereLink leads.
 	Found, Elsewhere int
 	ElsewhereLink    string
 	Part
 }
 
-// Parameter is one of an address.
+// Parameter is one parameter of an address.
 type Parameter struct{ Name, Value string }
 
-// The parameters of a search, and what stands in one of them for all countries.
+// The parameters of a search, and the value of a parameter that means all countries.
 const (
 	SearchParameter  = "search"
 	CountryParameter = "country"
@@ -83,18 +85,18 @@ const (
 // StepCountry is the value of the parameter "step" that asks for the list of countries.
 const StepCountry = "country"
 
-// Inquiry is what a list is made for: the request for its page and what is known of the person.
+// Inquiry has the input for a list: the request for its page and the data about the user.
 type Inquiry struct {
 	HTTP  *http.Request
 	Words web.Words
-	// Recent and Favourites are the UUIDs of institutions that were used before, and of those
-	// that the operator wants to be listed first.
+	// Recent and Favourites are the UUIDs of institutions that the user used before, and of
+	// institutions that the operator wants to be listed first.
 	Recent, Favourites []string
-	// Hints are countries to try, in this order, when the person has named none.
+	// Hints are countries to try, in this order, when the user has named no country.
 	Hints []string
 }
 
-// List narrows a list as the address says. It changes the order of all.
+// List limits a list by the parameters of the address. It changes the order of all.
 func (r Inquiry) List(all []Institution) *List {
 	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
 	sortEntries(all)
@@ -127,14 +129,14 @@ func (r Inquiry) List(all []Institution) *List {
 	return c
 }
 
-// Help lets the script of a page search while a person types.
+// Help lets the script of a page search while the user types.
 func (c *List) Help(page *web.Page) {
 	if c.Searchable {
 		page.Module, page.Asks = "search.mjs", true
 	}
 }
 
-// sortEntries sorts by name, with what is only of the sandbox behind.
+// sortEntries sorts by name, with the institutions of the sandbox last.
 func sortEntries(all []Institution) {
 	for i := range all {
 		all[i].key = folded(all[i].Name)
@@ -147,7 +149,7 @@ func sortEntries(all []Institution) {
 	})
 }
 
-// keep remembers what a search does not change.
+// keep stores the parameters that a search does not change.
 func (c *List) keep(query url.Values) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains([]string{SearchParameter, FromParameter, "step"}, name) {
@@ -156,7 +158,8 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent adds to the institutions of a country those of others that were used before.
+// withRecent adds to the institutions of a country the institutions of other countries that the
+// user used before.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }
@@ -167,8 +170,8 @@ func withRecent(there, found []Institution, recent []string) []Institution {
 	return there
 }
 
-// divide makes sections of a list: used before, favourites, the others up to a number, and
-// those of the sandbox with a peculiarity.
+// divide makes the sections of a list: used before, favourites, other institutions up to a
+// number, and institutions of the sandbox with a peculiarity.
 func (c *List) divide(r Inquiry, all []Institution, most int) {
 	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
 	for i, e := range all {
@@ -196,8 +199,8 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 	}
 }
 
-// matching are the entries of which name or country have all words that are looked for,
-// beginning with those whose names begin so.
+// matching returns the entries whose name or country contains all searched words, first the
+// entries whose names begin with the words.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {
@@ -229,7 +232,7 @@ func matching(all []Institution, search string) []Institution {
 	return entries
 }
 
-// within are the entries in a country; all of them when it is empty.
+// within returns the entries in a country; all entries when it is empty.
 func within(all []Institution, code string) []Institution {
 	if code == "" {
 		return all
@@ -243,7 +246,7 @@ func within(all []Institution, code string) []Institution {
 	return there
 }
 
-// folded is a text for comparing, accents and case apart.
+// folded returns a text for comparisons, without accents and case.
 func folded(text string) string {
 	return strings.ToLower(strings.Map(func(character rune) rune {
 		if unicode.Is(unicode.Mn, character) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// country is the country that a list is narrowed to: the one that the address names, or the
-// first of the reader's region and the hints in which there are institutions.
+// country returns the country that limits a list: the country in the address, or the first
+// country with institutions among the reader's region and the hints.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
@@ -37,7 +37,7 @@ func (r Inquiry) region() string {
 	return ""
 }
 
-// place writes the country beside institutions that are in one.
+// place adds the country to institutions that are in one country.
 func (r Inquiry) place(all []Institution) {
 	for i := range all {
 		if len(all[i].Countries) == 1 {
@@ -46,8 +46,8 @@ func (r Inquiry) place(all []Institution) {
 	}
 }
 
-// changed is the address of the page with another value of a parameter, at the beginning of
-// its list.
+// changed returns the address of the page with another value of a parameter, at the beginning of
+// the list.
 func (r Inquiry) changed(name, value string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(FromParameter)
@@ -60,7 +60,8 @@ func (r Inquiry) changed(name, value string) string {
 type Nation struct {
 	Name  string
 	Count int
-	// Address is where choosing it leads, Chosen whether it is chosen.
+	// Address is the address that the user reaches by choosing the country, and Chosen reports
+	// whether it is chosen.
 	Address string
 	Chosen  bool
 }
@@ -76,7 +77,7 @@ func countriesOf(all []Institution) map[string]int {
 	return counts
 }
 
-// Nations are the countries to choose from, by the names that the reader has for them.
+// Nations returns the countries to choose from, ordered by their names in the reader's language.
 func (r Inquiry) Nations(all []Institution) []Nation {
 	chosen := r.country(all)
 	var list []Nation
@@ -87,8 +88,8 @@ func (r Inquiry) Nations(all []Institution) []Nation {
 	return append([]Nation{{r.Words.Say("choose.everywhere"), len(all), r.changed(CountryParameter, everywhere), chosen == ""}}, list...)
 }
 
-// countryName is what the reader's language calls a country of ISO 3166-1, or its
-// code when it has no name for it.
+// countryName returns the name of a country of ISO 3166-1 in the reader's language, or its code
+// when the language has no name for it.
 func (r Inquiry) countryName(code string) string {
 	region, err := language.ParseRegion(code)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is the picture of an institution in a list: the operator's own one, or letters on a
-// shape and a colour that follow from the name, so that no two neighbours are alike.
+// Mark is the picture of an institution in a list: the operator's picture, or letters on a shape
+// and a colour that follow from the name, so that neighbours look different.
 type Mark struct {
 	// Logo is the address of the operator's picture; empty for none.
 	Logo string
-	// Class names shape and colour in the style sheet.
+	// Class names the shape and the colour in the style sheet.
 	Class   string
 	Letters string
 }
 
-// How many shapes and colours the style sheet has.
+// The numbers of shapes and colours in the style sheet.
 const (
 	markShapes = 6
 	markColors = 12
@@ -28,16 +28,16 @@ const (
 // NewMark draws the mark of an institution without a picture.
 func NewMark(name string) Mark {
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(name)) // which does not fail
+	_, _ = sum.Write([]byte(name)) // a write to a hash does not fail
 	n := sum.Sum32()
 	return Mark{Class: fmt.Sprintf("s%d c%d", n%markShapes, n/markShapes%markColors), Letters: lettersOf(name)}
 }
 
-// particles are words of names that do not stand for them.
+// particles are words of names that are not used for the letters.
 var particles = []string{"a", "and", "da", "das", "de", "del", "der", "des", "di", "die", "do", "du", "e", "et", "la", "le", "les", "of", "the", "und", "y"}
 
-// lettersOf are two letters of a name: the first ones of its first two words, or the first two
-// of its only word.
+// lettersOf returns two letters of a name: the first letters of its first two words, or the
+// first two letters of its only word.
 func lettersOf(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if main := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(particles, strings.ToLower(word)) }); len(main) > 0 {

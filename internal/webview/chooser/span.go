@@ -8,24 +8,24 @@ import (
 	"passerelle/internal/web"
 )
 
-// Part is the part of a long list that is on a page, and where the parts around it
-// are, empty for nowhere.
+// Part is the part of a long list on a page, with the addresses of the parts before and after
+// it, empty for none.
 type Part struct {
 	First, End     int
 	Earlier, Later string
 }
 
-// Parts are the links around a part, in the words of the page.
+// Parts has the links to the neighbouring parts, with the texts of the page.
 type Parts struct {
 	Part
 	Words web.Words
 }
 
-// Parts is what the block of the same name shows.
+// Parts returns the data of the template block of the same name.
 func (s Part) Parts(words web.Words) Parts { return Parts{s, words} }
 
-// NewPart is the part of a list of so many, of at most so many, that the query of an address
-// names.
+// NewPart returns the part, of at most most entries, of a list of the given length that the
+// query of an address names.
 func NewPart(query url.Values, length, most int) Part {
 	query = maps.Clone(query)
 	first, _ := strconv.Atoi(query.Get(FromParameter)) // none is the first
@@ -46,5 +46,5 @@ func NewPart(query url.Values, length, most int) Part {
 	return s
 }
 
-// FromParameter names where the part of a list begins, counted from 0.
+// FromParameter is the parameter with the position at which the part begins, counted from 0.
 const FromParameter = "from"

@@ -1,5 +1,5 @@
-// Package migrated has package storetest give tests databases with the schema of
-// this program, and collect what the program asks them for, by being imported.
+// Package migrated, by being imported, makes package storetest give tests databases with the
+// schema of this program, and collects the statements of the program.
 //
 // It owns nothing but this connection, because the tests of package store use
 // storetest from within. It does not decide where databases are. A migration that
@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-func init() { //nolint:gochecknoinits // to import it is all that tests have to do
+func init() { //nolint:gochecknoinits // tests only have to import the package
 	storetest.Prepare(migrate)
 	database.Watch(storetest.Collect)
 }
