@@ -15,15 +15,16 @@ import (
 
 var write = flag.Bool("write", false, "write the manifests in deploy/helm/golden anew")
 
-// kubernetes is the version that the chart is rendered for: that of the types in helm.mod.
+// kubernetes is the version for which the chart is rendered: the version of the types in
+// helm.mod.
 const kubernetes = "1.37.0"
 
-// helm runs the command of that name, which helm.mod pins.
+// helm runs the helm command, which helm.mod pins.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=helm.mod", "helm"}, args...)...)
 	command.Dir = ".."
-	// The person's own settings and clusters are left out.
+	// The developer's own settings and clusters are not used.
 	command.Env = append(os.Environ(), "HELM_CONFIG_HOME="+work, "HELM_DATA_HOME="+work, "HELM_CACHE_HOME="+work, "KUBECONFIG=/dev/null")
 	out, err := command.CombinedOutput()
 	return string(out), err
@@ -59,8 +60,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// checkManifests has Kubernetes' types read manifests, and wants an error with a text, none
-// where it is empty.
+// checkManifests reads manifests with the types of Kubernetes, and requires an error that
+// contains a text, or no error when the text is empty.
 func checkManifests(t *testing.T, manifests, wrong string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "run", "-modfile=helm.mod", "deploy/helm/manifests.go")
@@ -71,7 +72,7 @@ func checkManifests(t *testing.T, manifests, wrong string) {
 	}
 }
 
-// TestChecksOfManifestsFind checks that the check of manifests finds one mistake of each kind.
+// TestChecksOfManifestsFind: the check of manifests finds one mistake of each kind.
 func TestChecksOfManifestsFind(t *testing.T) {
 	good := string(content(t, "helm/golden/least.yaml"))
 	for mistake, wrong := range map[[2]string]string{

@@ -33,7 +33,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxImage is how large an image may be, compressed.
+// maxImage is the largest size of an image, compressed.
 const maxImage = 40 << 20
 
 // blobs are the contents of an OCI layout, by their digest.
@@ -160,7 +160,7 @@ func unpack(t *testing.T) *container {
 			c.place(header, in)
 		}
 	}
-	for _, mount := range []string{"proc", "dev", "run/secrets"} { // as a runtime does
+	for _, mount := range []string{"proc", "dev", "run/secrets"} { // like a container runtime
 		if err := os.MkdirAll(filepath.Join(c.root, mount), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -186,8 +186,8 @@ func (c *container) place(header *tar.Header, in io.Reader) {
 	}
 }
 
-// command is the program of the image with nothing but the image, read-only, its data and
-// its secrets, without rights and as the user of the image.
+// command runs the program of the image with only the image, which is read-only, its data and
+// its secrets, without privileges and as the user of the image.
 func (c *container) command(ctx context.Context, environment []string, args ...string) *exec.Cmd {
 	user, group, _ := strings.Cut(c.image.config.Config.User, ":")
 	sandbox := []string{
@@ -284,8 +284,8 @@ func servicePID(t *testing.T, parent int) int {
 	}
 }
 
-// selfSigned writes a certificate of localhost and its key into a folder, and returns who
-// trusts it.
+// selfSigned writes a certificate for localhost and its key into a folder, and returns a pool
+// that trusts it.
 func selfSigned(t *testing.T, folder string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

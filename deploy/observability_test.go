@@ -40,8 +40,8 @@ func readYAML(t *testing.T, name string, into any) {
 	}
 }
 
-// TestAlertsFire has Prometheus' own tool play the alerts: each fires in the scenario about
-// it, and none in a healthy hour.
+// TestAlertsFire plays the alerts with promtool: each fires in its scenario, and none in an hour
+// without problems.
 func TestAlertsFire(t *testing.T) {
 	leftout.Needs(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"check", "config", "--syntax-only", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {
@@ -53,8 +53,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveRunbooks: each alert has a scenario that makes it fire, and a paragraph that
-// its annotation leads to.
+// TestAlertsHaveRunbooks: each alert has a scenario that makes it fire, and a paragraph to which
+// its annotation leads.
 func TestAlertsHaveRunbooks(t *testing.T) {
 	var all rules
 	readYAML(t, "observability/alerts.yml", &all)
@@ -111,7 +111,7 @@ func TestDashboardIsWhole(t *testing.T) {
 	}
 }
 
-// checkExpression has promtool read an expression as that of a rule.
+// checkExpression lets promtool read an expression as the expression of a rule.
 func checkExpression(t *testing.T, title, expression string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "rules.yml")
@@ -127,8 +127,8 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
-// TestComposeFileLeadsSomewhere: the mounted files exist, the program has no rights and a
-// read-only root, and nothing listens outside this machine.
+// TestComposeFileLeadsSomewhere: the mounted files exist, the program has no privileges and a
+// read-only root, and no port is open outside this machine.
 func TestComposeFileLeadsSomewhere(t *testing.T) {
 	var compose struct {
 		Services map[string]struct {

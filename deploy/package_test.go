@@ -36,7 +36,7 @@ func boot(t *testing.T, script string, files map[string]string) string {
 	if err := run(".", nil, "cp", one(t, "*_"+debianArch+".deb"), shared); err != nil {
 		t.Fatal(err)
 	}
-	// The function sudo is for the commands of the documentation: the script is root's.
+	// The documented commands use sudo, but the script already runs as root.
 	files["run"] = "#!/bin/bash\nset -euxo pipefail\ncd /test\nsudo() { \"$@\"; }\n" + script + "\necho finished\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(shared, name), []byte(text), 0o755); err != nil {
@@ -162,7 +162,7 @@ func shBlocks(t *testing.T, page, section string) string {
 	return strings.Join(all, "\n")
 }
 
-// TestInstallationLeadsToAPayment runs the commands of docs/install.md, and no others, on a bare
+// TestInstallationLeadsToAPayment runs exactly the commands of docs/install.md on a bare
 // machine: at most six commands and two minutes to the first payment.
 func TestInstallationLeadsToAPayment(t *testing.T) {
 	commands := shBlocks(t, "docs/install.md", "From the package")
@@ -177,8 +177,8 @@ func TestInstallationLeadsToAPayment(t *testing.T) {
 	}
 }
 
-// TestRPM installs, upgrades and removes the RPM in a root of its own. This root has no systemd,
-// so the test starts the service as the unit does.
+// TestRPM installs, upgrades and removes the RPM in a separate root folder. This root has no
+// systemd, so the test starts the service with the unit's command.
 func TestRPM(t *testing.T) {
 	root, err := machine()
 	if err != nil {
@@ -225,8 +225,8 @@ func runIn(folder, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestManualAndCompletionsAreUnderstood has man read the manual page of the package, and the
-// shells its completions.
+// TestManualAndCompletionsAreUnderstood: man reads the manual page of the package, and the
+// shells read its completions.
 func TestManualAndCompletionsAreUnderstood(t *testing.T) {
 	folder := t.TempDir()
 	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {

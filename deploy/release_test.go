@@ -107,7 +107,7 @@ func release(t *testing.T) string {
 	return folder
 }
 
-// one is the only file of the release whose name matches the pattern.
+// one returns the only file of the release whose name matches the pattern.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))
@@ -126,7 +126,7 @@ func content(t *testing.T, name string) []byte {
 	return text
 }
 
-// sums are the SHA-256 sums of the files of a folder.
+// sums returns the SHA-256 sums of the files of a folder.
 func sums(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -231,7 +231,7 @@ func TestReleaseIsSignedAndSaysWhereItComesFrom(t *testing.T) {
 			t.Errorf("the provenance has another sum of %s", subject.Name)
 		}
 	}
-	if len(s.Subject) != len(all)-3 { // itself, the sums and their signature
+	if len(s.Subject) != len(all)-3 { // all files except itself, the sums and their signature
 		t.Errorf("the provenance names %d files of %d", len(s.Subject), len(all))
 	}
 }

@@ -3,8 +3,9 @@
 // The image of the container, made without a daemon and without a base image.
 //
 // It owns the layout of the image and its configuration. It does not build the program:
-// scripts/release does, and runs this file with the modules of release.mod. The same programs
-// and the same time give the same bytes. It fails when it cannot read a program or write.
+// scripts/release builds it, and runs this file with the modules of release.mod. The same
+// programs and the same time give the same bytes. It fails when it cannot read a program or
+// write.
 //
 //	go run -modfile=release.mod deploy/image/image.go -version V -created TIME -to FILE amd64=PROGRAM arm64=PROGRAM
 package main
@@ -28,7 +29,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// user is a number, so that Kubernetes can see that it is not root's.
+// user is a number, so that Kubernetes can see that the user is not root.
 const user = 65532
 
 func main() {
@@ -95,7 +96,7 @@ func imageOf(version, arch, program string, at time.Time) (v1.Image, error) {
 func configOf(image v1.Image, version, arch string, at time.Time) *v1.ConfigFile {
 	file, err := image.ConfigFile()
 	if err != nil {
-		panic(err) // it was made a moment ago
+		panic(err) // the image was made above, so it has a configuration
 	}
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: at}
