@@ -140,8 +140,8 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"go.opentelemetry.io/", "internal/tracing", "what is recorded of a request, and what is not, is known in one place"},
 }
 
-// pure names the packages that compute and nothing else. They meet no file,
-// no environment, no log and no server.
+// pure names the packages that only compute. They use no file, no environment, no log and no
+// server.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
 // impure maps imports that pure packages must not have to the exceptions: the root package tells
@@ -162,7 +162,7 @@ var clockless = []string{
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked are the files of clockless packages that read the clock nevertheless, and why they may.
+// clocked are the files of clockless packages that read the clock nevertheless, with the reason.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
@@ -171,12 +171,12 @@ var clocked = map[string]string{
 // ends are the packages at the outer edge: nothing builds on them.
 var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview", "internal/reference"}
 
-// vague are names of packages and files that say nothing about the content.
+// vague are names of packages and files that do not describe the content.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "type", "types", "manager", "misc", "base", "interfaces"}
 
 const (
 	maxPackageLines  = 5000
-	maxStoreLines    = 8000 // of the tables that payments and webhooks share
+	maxStoreLines    = 8000 // the limit is for the SQL of the tables that payments and webhooks share
 	maxFunctionLines = 80
 	minDocSentences  = 3
 )
@@ -235,7 +235,7 @@ func parse(t *testing.T, p pkg) pkg {
 	return p
 }
 
-// relative turns an import path of this module into a path within it, and returns others
+// relative converts an import path of this module to a path within it, and returns others
 // unchanged.
 func relative(importPath string) string {
 	if importPath == module {
@@ -256,7 +256,7 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor finds the rule of a package: its own, or one for all packages below a parent.
+// ruleFor finds the rule of a package: its own rule, or a rule for all packages below a parent.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -284,9 +284,9 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTheTestBankIsApart keeps a bank that the connectors are tested against from
-// sharing a mistake with them: neither uses the other's code, in tests either. The
-// command line starts both.
+// TestTheTestBankIsApart: the connectors and the bank that they are tested against do not import
+// each other, in tests either, so that they cannot share a mistake. The command line starts
+// both.
 func TestTheTestBankIsApart(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
@@ -345,15 +345,15 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 	}
 }
 
-// sqlPackages contain the SQL about the tables, each about its own.
+// sqlPackages contain the SQL for the tables, each for its own tables.
 var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/search"}
 
 // storeInternals are the methods of the store that give the packages beside it access to SQL and
 // sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
-// TestSQLStaysBesideTheTables keeps statements out of the use cases: where a column is known
-// in one package, a migration has one place to change.
+// TestSQLStaysBesideTheTables keeps statements out of the use cases: when one package knows a
+// column, a migration changes one place.
 func TestSQLStaysBesideTheTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range modulePackages(t) {
@@ -474,7 +474,8 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// docWords maps what a package comment must say to words, one of which it must contain.
+// docWords maps each topic of a package comment to words, at least one of which the comment must
+// contain.
 var docWords = map[string][]string{
 	"what the package owns":    {"own", "Own"},
 	"what the package leaves":  {"not ", "no ", "never "},

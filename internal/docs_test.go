@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the import table of ARCHITECTURE.md anew")
 
-// page is a Markdown file. Quoted text is its code: the spans between backquotes, the lines of
-// shell fences and of fences without a language.
+// page is a Markdown file. Quoted text is the code on the page: the spans between backquotes,
+// the lines of shell fences and of fences without a language.
 type page struct {
 	path   string
 	text   string
@@ -106,7 +106,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts are the things of the module that pages can name.
+// facts are the objects of the module that pages can name.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders

@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords are metaphors and private words that the code used in place of the usual term,
-// with the term to use. No declared identifier, file or package contains one of them.
+// bannedWords are metaphors and private words that the code once used in place of the usual
+// term, with the term to use. No declared identifier, file or package contains one of them.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",
@@ -101,7 +101,7 @@ var allowedNames = map[string]string{
 	"world":          "an isolated world of JavaScript",
 }
 
-// declared is a name that the code declares, and where.
+// declared is a name that the code declares, with its place.
 type declared struct{ name, place string }
 
 func TestNamesUseTheWordsOfTheField(t *testing.T) {
@@ -183,7 +183,7 @@ func declaredNames(t *testing.T) []declared {
 // class is the name of a class in a style sheet.
 var class = regexp.MustCompile(`\.([a-z][a-z0-9-]*)`)
 
-// pageNames are the name of a template, and the classes that a style sheet declares.
+// pageNames returns the name of a template, and the classes that a style sheet declares.
 func pageNames(t *testing.T, name string) []declared {
 	t.Helper()
 	base, isPage := strings.CutSuffix(path.Base(name), ".html")
@@ -267,7 +267,7 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// ownWords are packages whose type names may equal those of others, and why.
+// ownWords are packages whose type names may equal names of other packages, with the reason.
 var ownWords = map[string]string{
 	"bench": "a program of its own", "cmd/*": "programs", "testbank": "a program of its own", "testbank/*": "packages of that program",
 	"cfonb": "the words of the file format", "connector/*": "the words of one kind of bank", "internal/reference": "the words of OpenAPI documents",
@@ -275,7 +275,7 @@ var ownWords = map[string]string{
 	"internal/servicetest": "for tests, seen from outside", "internal/servicetest/*": "for tests", "internal/store/storetest": "for tests", "internal/oidc/oidctest": "for tests", "internal/supervision/supervisiontest": "for tests",
 }
 
-// sharedTypeNames are exported type names that several other packages declare, and why.
+// sharedTypeNames are exported type names that several other packages declare, with the reason.
 var sharedTypeNames = map[string]string{
 	"Config":     "what a package needs to start",
 	"Options":    "what may be chosen when something is opened",

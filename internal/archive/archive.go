@@ -1,7 +1,7 @@
 // Package archive writes all stored data of an end user into one file.
 //
 // It owns the lists in the file and their names. It does not own the form of the objects, which
-// is that of the API (package wire), or who may have the file. It fails with errors of the
+// is the form of the API (package wire), or who may get the file. It fails with errors of the
 // store, and with NotFound for a user who is deleted meanwhile; the file then has no end.
 package archive
 
@@ -23,8 +23,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// archive is the archive of a user while it is written: JSON in the form of the interface, and
-// the files. No more than a page of it is in memory.
+// archive is the archive of a user during writing: JSON in the form of the interface, and the
+// files. No more than a page of it is in memory.
 type archive struct {
 	*aggregation.Aggregation
 	kept   blob.Store
@@ -36,12 +36,12 @@ type archive struct {
 	zip    *zip.Writer
 }
 
-// archivePage is how many rows are in memory at a time.
+// archivePage is the number of rows in memory at a time.
 const archivePage = 500
 
 // Write writes all stored data of a user as a zip archive, with the files in kept. The user may
-// go on meanwhile: a change is in the archive or not. The archive has no credentials for
-// institutions, and no payments, which belong to the domain.
+// continue to work during the call: each change is either in the archive or not. The archive has
+// no credentials for institutions, and no payments, which belong to the domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -69,7 +69,7 @@ func (z *archive) entry(name string) (io.Writer, error) {
 	return z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: z.now})
 }
 
-// one writes a file of one object.
+// one writes a file with one object.
 func (z *archive) one(name string, object any) error {
 	w, err := z.entry(name + ".json")
 	if err == nil {
@@ -92,7 +92,7 @@ func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, eac
 	}
 }
 
-// listed writes a file of a list as the interface wraps it.
+// listed writes a file with a list, wrapped like a list of the interface.
 func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T, error), place func(T) []any, show func([]T) ([]W, error)) error {
 	w, err := z.entry(file + ".json")
 	if err != nil {
@@ -123,7 +123,7 @@ func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T
 	return err
 }
 
-// each makes a function for pages of one for items.
+// each converts a function for one item to a function for pages.
 func each[T, W any](show func(T) W) func([]T) ([]W, error) {
 	return func(page []T) ([]W, error) {
 		shown := make([]W, len(page))
@@ -150,7 +150,7 @@ func (z *archive) consents() error {
 		bankstore.Consent.Place, each(func(c bankstore.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
 }
 
-// connections writes them with their sources.
+// connections writes the connections with their sources.
 func (z *archive) connections() error {
 	read := func(w store.Window) ([]bankstore.Connection, error) {
 		return bankstore.From(z.DB).Connections(z.ctx, z.domain.ID, z.user, w)
@@ -209,7 +209,7 @@ func (z *archive) accounts() error {
 	})
 }
 
-// of are the accounts to which the objects on a page belong.
+// of returns the accounts to which the objects on a page belong.
 func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
@@ -335,7 +335,7 @@ func (z *archive) investments() error {
 		})
 }
 
-// history writes what all investments were worth day by day, one after the other.
+// history writes the daily values of all investments, one investment after the other.
 func (z *archive) history() error {
 	return listed(z, "investmentvalues", "investmentvalues",
 		func(w store.Window) ([]passerelle.InvestmentValue, error) {
@@ -360,8 +360,8 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 // endings are file name extensions by media type.
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
-// files writes the files of documents and of transactions that are here, under
-// the ids by which documents name them.
+// files writes the stored files of documents and transactions, under the ids by which documents
+// name them.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
 		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
@@ -383,7 +383,7 @@ func (z *archive) files() error {
 func (z *archive) file(f bankstore.StoredFile) error {
 	body, err := z.kept.Open(z.ctx, f.ID)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil // withdrawn meanwhile
+		return nil // the document is no longer shared
 	}
 	if err != nil {
 		return err

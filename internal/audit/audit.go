@@ -1,12 +1,12 @@
 // Package audit makes the audit log tamper-evident. Each act has a place in the chain of its
-// domain, with a hash over its stored content and the hash of the act before.
+// domain, with a hash over its stored content and the hash of the previous act.
 //
 // It owns the hash, the order of the acts, and the search for the first broken place. It does
 // not own the acts, which use cases record in their transactions, their storage, or who may
 // read them. A person who can write to the database can rebuild a complete chain. A checkpoint
 // that is stored elsewhere reveals that.
 //
-// It fails with the errors of the store. A broken chain is a result and no error.
+// It fails with the errors of the store. A broken chain is a result, not an error.
 package audit
 
 import (
@@ -22,7 +22,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// What a process takes on at once: acts in a unit, and the time it has for one.
+// The limits of a process: the acts in a unit, and the time for a unit.
 const (
 	batch = 100
 	lease = 30 * time.Second
@@ -31,7 +31,7 @@ const (
 // release limits how long the release of the lease may take when the process stops.
 const release = time.Second
 
-// Log gives acts their places. One process works at a time. Name distinguishes this one from
+// Log gives acts their places. One process works at a time. Name distinguishes this process from
 // others.
 type Log struct {
 	DB   *store.DB
@@ -41,11 +41,11 @@ type Log struct {
 // format begins the hashed text, so that another form can be distinguished.
 const format = "passerelle audit 1\n"
 
-// Origin is the hash before the first act of a chain.
+// Origin returns the hash before the first act of a chain.
 func Origin() []byte { return make([]byte, sha256.Size) }
 
-// hashOf is the hash of an act in its place: SHA-256 over the format's name, the
-// hash before, the place as eight bytes, and the act's content.
+// hashOf returns the hash of an act in its place: SHA-256 over the format's name, the previous
+// hash, the place as eight bytes, and the act's content.
 func hashOf(previous []byte, number int64, content []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(format))
@@ -55,7 +55,7 @@ func hashOf(previous []byte, number int64, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Chain gives the acts that have no place one after the end of their chain. It does nothing while
+// Chain gives acts without a place their places at the end of their chain. It does nothing while
 // another process does that. Acts get their places in the order of their ids, and after all that
 // have a place, whatever the clocks said and however long the transactions took. A chain that
 // cannot be lengthened does not keep the others from it.
@@ -79,10 +79,10 @@ func (l *Log) Chain(ctx context.Context) error {
 	return failed("lengthen the chains of the audit log", err)
 }
 
-// first stands before all chains.
+// first comes before all chains.
 const first passerelle.DomainID = -1
 
-// each lengthens every chain for which an act waits.
+// each extends every chain in which an act waits.
 func (l *Log) each(ctx context.Context) error {
 	var failures []error
 	for chain := first; ; {
@@ -109,7 +109,7 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// release ends the lease, also when the process stops.
+// release ends the lease, even when the process is stopping.
 func (l *Log) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), release)
 	defer cancel()

@@ -60,7 +60,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// act records acts, onEach in a unit of its own.
+// act records acts, each in a separate unit.
 func (o fixture) act(domain passerelle.DomainID, n int) {
 	o.t.Helper()
 	for i := range n {
@@ -78,7 +78,8 @@ func (o fixture) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit
 	return v
 }
 
-// holds checks that a chain is intact, and how many acts it has and how many wait for it.
+// holds checks that a chain is intact, the number of its acts, and the number of acts that wait
+// for a place.
 func (o fixture) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
@@ -109,7 +110,7 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// The places are in the order of the acts, whatever the clocks said, and a unit that was rolled
+// The places are in the order of the acts, even if clocks differ, and a unit that was rolled
 // back leaves no gap.
 func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
@@ -185,7 +186,7 @@ var breakages = []struct {
 	{"another end", []string{`UPDATE audit_end SET hash = (SELECT hash FROM audit WHERE domain_id = # AND number = 8) WHERE chain = #`}, 10, "not the act that the chain ended with"},
 }
 
-// Each breakage is in a domain of its own, and seen there and nowhere else.
+// Each breakage is in a separate domain, and is reported for that domain only.
 func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		domains := make([]passerelle.DomainID, len(breakages))
@@ -214,8 +215,8 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	})
 }
 
-// A person who can write everything can rebuild a chain. A checkpoint that was kept elsewhere
-// shows it.
+// A person who can write everything can rebuild a chain. A checkpoint that is stored elsewhere
+// reveals it.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -270,7 +271,7 @@ func TestAStuckChainIsAlone(t *testing.T) {
 	})
 }
 
-// Many at work, and two processes that chain at once, make one chain.
+// Many concurrent units, and two processes that chain at the same time, make one chain.
 func TestProcessesTakeTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		const writers, acts = 4, 50

@@ -40,31 +40,31 @@ type ChainCheck struct {
 	Chain passerelle.DomainID
 	// Last is the last act that was read whose hash is right.
 	Last Checkpoint
-	// Waiting acts have no place yet. MaxWaiting means that many or more.
+	// Waiting acts have no place yet. MaxWaiting means that at least that many acts wait.
 	Waiting int64
 	// Broken is the first wrong place, zero for none, and Why says what is wrong there.
 	Broken int64
 	Why    string
 }
 
-// MaxWaiting is how many acts without a place are counted at most.
+// MaxWaiting is the largest number of acts without a place that is counted.
 const MaxWaiting = 10_000
 
 // Intact reports whether the complete chain is right.
 func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 
-// page is how many acts are read at once.
+// page is the number of acts that are read at once.
 const page = 1000
 
 // reading is a chain that is being compared with its hashes.
 type reading struct {
 	ChainCheck
-	// marks are hashes that are known from elsewhere than the log.
+	// marks are hashes that are known from a source other than the log.
 	marks []mark
 }
 
-// mark is the known hash of a place, and what is wrong when the log has another one or ends
-// before.
+// mark is the known hash of a place, and the error for a log that has another hash or ends
+// before the place.
 type mark struct {
 	Checkpoint
 	other, missing string

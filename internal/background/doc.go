@@ -1,5 +1,5 @@
-// Package background runs the work that no request waits for: loops that
-// start, stop and can be woken.
+// Package background runs work for which no request waits: loops that start, stop and can be
+// woken.
 //
 // It owns when a pass runs and what happens when it fails. It does not own what a pass does, or
 // locks against other processes. A pass that fails or panics is logged and repeated when the

@@ -12,8 +12,8 @@ func (g Group) Start() {
 	}
 }
 
-// Stop stops all loops at the same time and returns when all have ended. It takes as long as
-// the slowest.
+// Stop stops all loops at the same time and returns when all loops have ended. It takes as long
+// as the slowest loop.
 func (g Group) Stop() {
 	var ended sync.WaitGroup
 	for _, loop := range g {

@@ -18,8 +18,8 @@ type Loop struct {
 	Name string
 	// Every is the pause between passes. With zero, only Wake starts passes.
 	Every time.Duration
-	// Pass does one round of work. It should return soon once its context is
-	// cancelled, for Stop waits for it.
+	// Pass does one round of work. It should return soon after its context is cancelled, because
+	// Stop waits for it.
 	Pass func(context.Context) error
 	// Log receives failures. It is required.
 	Log *slog.Logger
@@ -34,10 +34,10 @@ type Loop struct {
 	passes, failures atomic.Int64
 }
 
-// Counts are the numbers of finished and of failed passes.
+// Counts returns the numbers of finished and of failed passes.
 func (l *Loop) Counts() (int64, int64) { return l.passes.Load(), l.failures.Load() }
 
-// state is the life of a loop, which only goes forward.
+// state is the state of a loop, which only moves forward.
 type state int
 
 const (
@@ -46,8 +46,8 @@ const (
 	stopped
 )
 
-// Start begins the passes, in a goroutine of the loop's own. A loop runs once
-// in its life: Start does nothing when it runs already or was stopped.
+// Start begins the passes, in a separate goroutine. A loop runs once: Start does nothing when
+// the loop is running or was stopped.
 func (l *Loop) Start() {
 	l.init()
 	l.mu.Lock()
@@ -61,7 +61,7 @@ func (l *Loop) Start() {
 }
 
 // Wake makes a pass due now. It never blocks. Any number of calls during a pass cause one
-// further pass. The first pass serves calls before Start.
+// further pass. The first pass counts for all calls before Start.
 func (l *Loop) Wake() {
 	l.init()
 	select {
@@ -97,7 +97,7 @@ func (l *Loop) run(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// drain drops requests from before the first pass, which serves them.
+// drain drops requests from before the first pass, because the first pass does their work.
 func (l *Loop) drain() {
 	select {
 	case <-l.wake:
@@ -106,7 +106,7 @@ func (l *Loop) drain() {
 }
 
 func (l *Loop) wait(ctx context.Context) {
-	var due <-chan time.Time // never, unless there is an interval
+	var due <-chan time.Time // never ready, unless there is an interval
 	if l.Every > 0 {
 		timer := time.NewTimer(l.Every)
 		defer timer.Stop()
@@ -119,8 +119,8 @@ func (l *Loop) wait(ctx context.Context) {
 	}
 }
 
-// attempt turns a panic of the pass into an error, so that one bad item does
-// not end all background work.
+// attempt converts a panic of the pass to an error, so that one bad item does not end all
+// background work.
 func (l *Loop) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -130,7 +130,7 @@ func (l *Loop) attempt(ctx context.Context) (err error) {
 	return l.Pass(ctx)
 }
 
-// report is silent about a pass that was cut short by Stop.
+// report does not log a pass that Stop interrupted.
 func (l *Loop) report(ctx context.Context, err error) {
 	l.passes.Add(1)
 	if err == nil || ctx.Err() != nil {

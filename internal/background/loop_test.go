@@ -17,7 +17,7 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
-// recorder notes when passes run, counted from its making.
+// recorder records the times of passes, counted from its creation.
 type recorder struct {
 	begun time.Time
 	at    []time.Duration
@@ -37,7 +37,8 @@ func (r *recorder) want(t *testing.T, at ...time.Duration) {
 	}
 }
 
-// after lets a time go by inside the bubble, and what falls due in it happen.
+// after lets a duration pass in the synctest bubble, and lets everything run that falls due in
+// it.
 func after(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

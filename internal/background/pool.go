@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// Pool runs work that came from requests and that no request waits
-// for, each in a goroutine of its own. The fields are set before it is used.
-// Methods are safe for concurrent use.
+// Pool runs work that requests have caused and for which no request waits, each in a separate
+// goroutine. The fields are set before it is used. Methods are safe for concurrent use.
 type Pool struct {
-	// Size is how many pieces it does at once.
+	// Size is the number of pieces of work that run at once.
 	Size int
 	// Log receives panics. It is required.
 	Log *slog.Logger
@@ -20,13 +19,13 @@ type Pool struct {
 	mu      sync.Mutex
 	busy    int
 	stopped bool
-	ctx     context.Context //nolint:containedctx // that of all work, from the first piece to Stop
+	ctx     context.Context //nolint:containedctx // the context of all work, from the first piece to Stop
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 }
 
 // Go begins a piece of work, whose context ends when the pool is stopped. It starts nothing and
-// returns false while the pool is full, and after it was stopped.
+// returns false while the pool is full, and after the pool was stopped.
 func (p *Pool) Go(work func(context.Context)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +52,7 @@ func (p *Pool) do(work func(context.Context)) {
 	work(p.ctx)
 }
 
-// Stop cancels the contexts of all running work and returns when it has ended.
+// Stop cancels the contexts of all running work and returns when the work has ended.
 func (p *Pool) Stop() {
 	p.mu.Lock()
 	p.stopped = true

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/background"
 )
 
-// A pool takes work up to its size, takes more when some has ended, survives panics, and
+// A pool accepts work up to its size, accepts more when some has ended, survives panics, and
 // cancels running work when it stops.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,8 @@ import (
 const unfinished = ".part"
 
 // Make copies the database at an address to a file that does not exist. Other processes
-// continue. The copy is of one moment during the call. The meter shows how far it is.
+// continue. The copy shows the database at one moment during the call. The meter shows how far
+// it is.
 func Make(ctx context.Context, address, file string, meter *progress.Meter) error {
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s is there already and stays as it is", file)
@@ -53,7 +54,7 @@ func discard(part string) error {
 	return nil
 }
 
-// keep gives a copy its name once it is on the disk, and the name with it.
+// keep gives a copy its name, once the copy is on the disk, and makes the name durable too.
 func keep(part, file string) error {
 	for _, step := range []func() error{
 		func() error { return os.Chmod(part, 0o600) },
@@ -115,8 +116,8 @@ func Restore(ctx context.Context, file, address string, meter *progress.Meter) e
 	return database.Analyze(ctx, address)
 }
 
-// The first bytes of the two formats of copies: of a file of SQLite (sqlite.org,
-// "Database File Format", 1.3) and of pg_dump's custom format.
+// The first bytes of the two formats of copies: a file of SQLite (sqlite.org, "Database File
+// Format", 1.3) and pg_dump's custom format.
 const (
 	ofSQLite   = "SQLite format 3\x00"
 	ofPostgres = "PGDMP"

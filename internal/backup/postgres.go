@@ -13,24 +13,24 @@ import (
 	"passerelle/internal/progress"
 )
 
-// maxComplaint bounds in bytes what a failed program is quoted with.
+// maxComplaint limits the number of bytes that are quoted from a failed program.
 const maxComplaint = 2000
 
-// postgresProgram is a program of PostgreSQL. said gets each line that it writes about
-// what it does.
+// postgresProgram is a program of PostgreSQL. said receives each line that the program writes
+// about its work.
 type postgresProgram struct {
 	name string
 	said func(line string)
 }
 
-// run runs the program on a database. The password goes into its environment: arguments are
-// for all the machine to see.
+// run runs the program on a database. The password goes into its environment, because other
+// users of the machine can read arguments.
 func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
 	address, err := url.Parse(target)
 	if err != nil {
 		return passerelle.InvalidField("--database", "is not a URL like postgres://user@host/name")
 	}
-	secret := []string{"LC_ALL=C"} // or what it says is in another language
+	secret := []string{"LC_ALL=C"} // otherwise the program writes in another language
 	if password, set := address.User.Password(); set {
 		address.User = url.User(address.User.Username())
 		secret = append(secret, "PGPASSWORD="+password)
@@ -49,17 +49,17 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 	return nil
 }
 
-// programOutput takes what a program writes apart: lines about what it does, and complaints.
+// programOutput separates the lines of a program: lines about its work, and complaints.
 type programOutput struct {
 	said      func(line string)
 	rest      []byte
 	complaint bytes.Buffer
 }
 
-// complains is a line that is not about what the program does.
+// complains matches a line that is not about the program's work.
 var complains = regexp.MustCompile(`^pg_\w+: (error|fatal|warning|detail|hint): |^(pg_$|[^p]|p[^g])`)
 
-// Write takes a part of the text.
+// Write takes a part of the output.
 func (s *programOutput) Write(p []byte) (int, error) {
 	s.rest = append(s.rest, p...)
 	for {
@@ -77,7 +77,7 @@ func (s *programOutput) Write(p []byte) (int, error) {
 	}
 }
 
-// tables follows pg_dump by the sizes of the tables whose content it has begun to read.
+// tables follows the progress of pg_dump by the sizes of the tables that it has begun to read.
 func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
 	var total, done, present int64
 	for _, size := range sizes {
@@ -93,10 +93,11 @@ func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
 	}
 }
 
-// entries follows pg_restore by the entries of the copy that it has begun to restore.
+// entries follows the progress of pg_restore by the entries of the copy that it has begun to
+// restore.
 func entries(ctx context.Context, file string, meter *progress.Meter) func(string) {
 	var total, done int64
-	if list, err := exec.CommandContext(ctx, "pg_restore", "--list", file).Output(); err == nil { // otherwise nobody knows how many there are
+	if list, err := exec.CommandContext(ctx, "pg_restore", "--list", file).Output(); err == nil { // otherwise the number of entries is unknown
 		for line := range strings.Lines(string(list)) {
 			if !strings.HasPrefix(line, ";") {
 				total++

@@ -4,8 +4,8 @@
 // It owns the deadline of a call, and what happens when a connector does not return. It does
 // not own the question, the meaning of the answer, or its size.
 //
-// A call fails with the error of the connector, whose words [connector.Guard] keeps out of
-// logs, with connector.ErrPanicked, with ErrExited or with ErrAbandoned.
+// A call fails with the error of the connector, whose text [connector.Guard] keeps out of logs,
+// with connector.ErrPanicked, with ErrExited or with ErrAbandoned.
 package bankcall
 
 import (
@@ -19,20 +19,20 @@ import (
 )
 
 var (
-	// ErrAbandoned reports a connector that did not come back after the end of its context. It
-	// may still be running, and its late result is dropped.
+	// ErrAbandoned reports a connector that did not return after the end of its context. It may
+	// still be running, and its late result is dropped.
 	ErrAbandoned = errors.New("the connector does not heed its deadline")
-	// ErrExited reports a connector that ended its goroutine. It is an ErrPanicked as well.
+	// ErrExited reports a connector that ended its goroutine. It is also an ErrPanicked.
 	ErrExited = fmt.Errorf("%w: it ended its goroutine", connector.ErrPanicked)
 )
 
-// Limits bound a call.
+// Limits has the limits of a call.
 type Limits struct {
 	// Connector is the name of the connector, for traces.
 	Connector string
 	// Deadline is the deadline in the connector's context.
 	Deadline time.Duration
-	// Grace is how long the connector is waited for after the end of its context.
+	// Grace is how long the call waits for the connector after the end of its context.
 	Grace time.Duration
 	// Meanwhile is called each Interval during the call; nil for none. It can end the call by
 	// cancelling a context from which the call's context is derived.
@@ -47,7 +47,7 @@ type answer[T any] struct {
 }
 
 // Do makes a call in another goroutine and waits for the answer. With an error it also returns
-// the connector's result, and none when the connector was abandoned.
+// the connector's result, except when the connector was abandoned.
 func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
 	defer cancel()
@@ -89,7 +89,7 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits for the answer of a connector whose time is up.
+// awaitLate waits for the answer of a connector after its time has ended.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -50,7 +50,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestMeanwhile: what keeps a lease meanwhile ends the call when the lease is lost.
+// TestMeanwhile: the function that renews a lease during a call ends the call when the lease is
+// lost.
 func TestMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost, renewals := errors.New("lost"), 0

@@ -1,10 +1,10 @@
-// Package catalogue writes what the sandbox and the test banks can be made to do as the page
+// Package catalogue writes the scenarios of the sandbox and of the test banks as the page
 // docs/scenarios.md.
 //
-// It owns the sentences of the page and the orders to test banks that it names. It does not own
+// It owns the sentences of the page and the orders to test banks on the page. It does not own
 // the scenarios, which are in package sandbox.
 //
-// It fails when the writer does.
+// It fails when the writer fails.
 package catalogue
 
 import (
@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// Write writes the catalogue as a page, a row each.
+// Write writes the catalogue as a page, one row for each scenario.
 func Write(w io.Writer) error {
 	var page strings.Builder
 	page.WriteString(scenariosHead)
@@ -49,7 +49,7 @@ func Write(w io.Writer) error {
 // BankScenario is an order that its payer approves at a test bank of another program.
 type BankScenario struct {
 	// Bank is the profile of the bank. Creditor is the beneficiary's name, which makes the bank
-	// do what it Shows. Result is the payment's state, with its code.
+	// do the action in Shows. Result is the payment's state, with its code.
 	Bank, Creditor, Shows, Result string
 }
 
@@ -105,7 +105,7 @@ these rows the payer approves, and time passes at the bank.
 // inRow escapes characters that would end a row.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// usual is the beneficiary when a row has none.
+// usual returns the beneficiary of rows that name none.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
 // steering is what makes the bank behave as a scenario says: amount and label of the first line,
@@ -159,7 +159,7 @@ func course(moves []sandbox.Move) string {
 	return strings.Join(done, ", ")
 }
 
-// step is one move in a few words, which the head of the page explains.
+// step describes one move in a few words, which the head of the page explains.
 func step(m sandbox.Move) string {
 	text := string(m.Do)
 	switch {
@@ -186,7 +186,7 @@ func step(m sandbox.Move) string {
 	return text
 }
 
-// span writes whole minutes and days as the sandbox's clock takes them: 90m, 2d.
+// span writes whole minutes and days in the format of the sandbox's clock: 90m, 2d.
 func span(seconds int64) string {
 	const day = 24 * 60 * 60
 	if seconds%day == 0 {
@@ -195,7 +195,7 @@ func span(seconds int64) string {
 	return fmt.Sprintf("%dm", seconds/60)
 }
 
-// ending is where the payment goes, and why.
+// ending describes the final state of the payment, and the reason.
 func ending(o sandbox.Outcome) string {
 	states := make([]string, len(o.States))
 	for i, state := range o.States {

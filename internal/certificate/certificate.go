@@ -1,7 +1,7 @@
 // Package certificate writes certificates of account ownership as PDF.
 //
-// It owns the form of such a page: equal certificates give equal files, byte for byte. It does
-// not decide who may have a certificate, and stores none. It fails only when the writer does.
+// It owns the form of the page: equal certificates give equal files, byte for byte. It does not
+// decide who may have a certificate, and stores none. It fails only when the writer does.
 package certificate
 
 import (
@@ -17,10 +17,10 @@ import (
 
 // Certificate is the certified data.
 type Certificate struct {
-	// Institution is where the accounts are.
+	// Institution is the institution that holds the accounts.
 	Institution string
 	Accounts    []CertifiedAccount
-	// Made is the present instant. It is shown as that of its zone.
+	// Made is the present instant. It is shown in its time zone.
 	Made time.Time
 }
 
@@ -28,10 +28,10 @@ type Certificate struct {
 type CertifiedAccount struct {
 	Name     string
 	Currency string
-	// IBAN is empty where the institution has another kind of Number.
+	// IBAN is empty when the institution has another kind of Number.
 	IBAN, BIC, Number string
 	Holders           []Holder
-	// Consent is when the person agreed to share it.
+	// Consent is the instant at which the user agreed to share the account.
 	Consent time.Time
 }
 
@@ -53,7 +53,7 @@ const (
 	smallSize = 8.5
 )
 
-// Write writes the certificate as a PDF of as many pages as it takes.
+// Write writes the certificate as a PDF, on as many pages as necessary.
 func (c Certificate) Write(w io.Writer) error {
 	p := &page{fpdf.New("P", "mm", "A4", "")}
 	p.AddUTF8FontFromBytes("go", "", goregular.TTF)
@@ -103,7 +103,7 @@ func (p *page) account(a CertifiedAccount) {
 	p.fact("Consent given on", stamp(a.Consent))
 }
 
-// role is a word of the API in the form that pages show.
+// role returns a word of the API in the form shown on pages.
 func role(word string) string {
 	if word == "" || word == "unknown" {
 		return "Named"
@@ -112,7 +112,7 @@ func role(word string) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// grouped is an IBAN in groups of four, as it is printed (ISO 13616).
+// grouped returns an IBAN in groups of four characters, the printed form (ISO 13616).
 func grouped(iban string) string {
 	var groups []string
 	for ; len(iban) > 4; iban = iban[4:] {

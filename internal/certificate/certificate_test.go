@@ -35,14 +35,15 @@ func written(t *testing.T, c certificate.Certificate) []byte {
 	return out.Bytes()
 }
 
-// shown has the text of a file's pages as the writer encodes it: UTF-16 in compressed streams.
+// shown returns the text of a file's pages in the encoding of the writer: UTF-16 in compressed
+// streams.
 func shown(t *testing.T, pdf []byte) string {
 	t.Helper()
 	var all []byte
 	for _, piece := range bytes.Split(pdf, []byte("stream\n"))[1:] {
 		stream, err := zlib.NewReader(bytes.NewReader(piece))
 		if err != nil {
-			continue // the end of the previous object, or a font
+			continue // the end of the previous object, or the data of a font
 		}
 		text, err := io.ReadAll(stream)
 		if err != nil {

@@ -1,8 +1,7 @@
 // Package completion writes scripts that complete the commands of a program in shells.
 //
 // It owns the form of the scripts for bash, zsh and fish. It does not know any command, and
-// never starts the program: the scripts have all words in them. It fails only when it cannot
-// write.
+// never starts the program: the scripts contain all words. It fails only when it cannot write.
 package completion
 
 import (
@@ -19,8 +18,8 @@ type Junction struct {
 	Words []string
 }
 
-// scripts follow the words before the cursor while they are commands, and offer what may
-// follow, or files.
+// scripts follow the words before the cursor as long as they are commands, and offer the words
+// that may follow, or files.
 var scripts = map[string]string{
 	"bash": `_passerelle() {
 	local path= word words=
@@ -73,7 +72,7 @@ func Write(out io.Writer, shell string, steps []Junction) error {
 	return script.Execute(out, steps)
 }
 
-// pathsBelow are the paths of all steps but the first, quoted, as a pattern of a shell.
+// pathsBelow returns the paths of all steps except the first, quoted, as a pattern of a shell.
 func pathsBelow(steps []Junction, separator, quote string) string {
 	var paths []string
 	for _, step := range steps[1:] {

@@ -1,7 +1,7 @@
-// Package domains creates and moves the domains of a deployment.
+// Package domains creates domains and changes their base URLs.
 //
-// It owns which names and base URLs a domain may have, and the host that its requests are
-// recognised by. It does not own the content of a domain, or how a request finds its domain
+// It owns the rules for names and base URLs, and the host by which the requests of a domain are
+// recognised. It does not own the content of a domain, or how a request finds its domain
 // (package service).
 //
 // It fails with Invalid, naming the field, for an unusable name or base URL, and with Conflict
@@ -20,10 +20,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxName is how many characters the name of a domain may have.
+// maxName is the largest number of characters in the name of a domain.
 const maxName = 255
 
-// Create makes a domain and gives it its id. Acts of an operator go on record
+// Create makes a domain and gives it its id. An operator's action is stored in the audit log
 // with it.
 func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...store.Audit) error {
 	if strings.TrimSpace(d.Name) == "" {
@@ -54,8 +54,8 @@ func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...sto
 	return taken("base_url", "another domain has the host %s", host)
 }
 
-// Move gives a domain another base URL. Requests for the old host then find nothing. Acts of an
-// operator go on record with it.
+// Move gives a domain another base URL. Requests for the old host then find no domain. An
+// operator's action is stored in the audit log with it.
 func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL string, acts ...store.Audit) error {
 	host, err := HostOf(d.Kind, baseURL)
 	if err != nil {
@@ -75,7 +75,7 @@ func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL strin
 	return nil
 }
 
-// taken is the answer to what another domain has.
+// taken returns the error for a value that belongs to another domain.
 func taken(field, format string, args ...any) error {
 	conflict := passerelle.Conflicting("%s: %s", field, fmt.Sprintf(format, args...))
 	conflict.Field = field
@@ -102,11 +102,11 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	return strings.ToLower(u.Host), nil
 }
 
-// DefaultPorts are left out by clients, who then name the host alone.
+// DefaultPorts are the ports that clients leave out, so that they name only the host.
 var DefaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // Loopback reports whether a host, with or without a port, is this machine by name or address.
-// Names are not resolved.
+// Names are not resolved by DNS.
 func Loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package envfile reads files of environment variables, as systemd and Docker do.
+// Package envfile reads files of environment variables, in the format of systemd and Docker.
 //
-// It owns the format: a line NAME=VALUE each. It does not know which variables there are,
-// and sets none. It fails with the line that is wrong.
+// It owns the format: one NAME=VALUE on each line. It does not know which variables exist, and
+// sets none. It fails with the line that is wrong.
 package envfile
 
 import (

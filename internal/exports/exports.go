@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	// maxEntries is how many transactions a statement has at most. One in CFONB 120 is held in
-	// memory.
+	// maxEntries is the largest number of transactions in a statement. A statement in CFONB 120
+	// is held in memory.
 	maxEntries = 100_000
-	// pageSize is how many transactions one query reads.
+	// pageSize is the number of transactions that one query reads.
 	pageSize = 1000
 )
 
@@ -40,7 +40,7 @@ const (
 type Wish struct {
 	Format      string
 	First, Last passerelle.Date
-	// Now is when the file is made.
+	// Now is the instant at which the file is made.
 	Now time.Time
 }
 
@@ -84,14 +84,14 @@ func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, ac
 	return StatementExport{to.mediaType, name, func(w io.Writer) error { return statementfile.Write(w, to.format, written) }}, err
 }
 
-// export is a statement of an account for a period, which filter has.
+// export is a statement of an account for the period in filter.
 type export struct {
 	db      bankstore.Reader
 	account bankstore.StoredAccount
 	filter  bankstore.TransactionFilter
 }
 
-// bound completes the period, and refuses one with too many transactions.
+// bound completes the period, and refuses a period with too many transactions.
 func (e *export) bound(ctx context.Context) error {
 	f := &e.filter
 	if f.From.IsZero() {
@@ -114,7 +114,7 @@ func (e *export) bound(ctx context.Context) error {
 	return nil
 }
 
-// statement has the balances of the period. The closing one is the present balance without
+// statement has the balances of the period. The closing balance is the present balance without
 // later bookings.
 func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	a, f := e.account, e.filter
@@ -148,7 +148,8 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	return w, nil
 }
 
-// without subtracts an amount; nil when one is nil or when there are too many digits.
+// without subtracts an amount; it returns nil when one amount is nil or when the result has too
+// many digits.
 func without(amount, less *decimal.Decimal) *decimal.Decimal {
 	if less == nil {
 		return nil
@@ -159,8 +160,8 @@ func without(amount, less *decimal.Decimal) *decimal.Decimal {
 
 var errMoved = errors.New("the transactions changed while the statement was written")
 
-// entries reads the booked transactions page by page, the oldest first. They must lead from one
-// balance to the other.
+// entries reads the booked transactions page by page, the oldest first. The transactions must
+// lead from the opening balance to the closing balance.
 func (e *export) entries(ctx context.Context, opening, closing decimal.Decimal, yield func(statementfile.StatementEntry, error) bool) {
 	balance := &opening
 	w := store.Window{Limit: pageSize, Descending: true}

@@ -1,4 +1,4 @@
-// Package failpoint marks the places before and after which a crash makes a difference: each
+// Package failpoint marks the places before and after which a crash has different effects: each
 // commit, each bank call, each webhook request.
 //
 // It owns the marks and, in a program built with the tag torture whose environment names a

@@ -21,7 +21,7 @@ var (
 	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
 )
 
-// Before marks the place before something happens, and After the one after it.
+// Before marks the place before an action, and After the place after the action.
 func Before(what string) { pass("before ", what) }
 
 // After is described with Before.
@@ -45,7 +45,7 @@ func pass(side, what string) {
 	chosen, pass, _ := strings.Cut(dieAt, "#")
 	if wanted, _ := strconv.Atoi(pass); name == chosen && passes[name] >= wanted {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // nothing happens any more, on any thread that still runs
+		select {} // waits here, because the kill may take effect only after this thread would have continued
 	}
 }
 
@@ -63,8 +63,8 @@ func note(name string) {
 	}
 }
 
-// shared matches functions that many others call in the same way, so that the caller says more
-// about the place. The first package of the expression is in every stack.
+// shared matches functions that many other functions call in the same way, so that the caller
+// describes the place better. The first package of the expression is in every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
 // reservation is the function that reserves ids. Whichever write has used up the last ones calls
@@ -74,7 +74,7 @@ const reservation = "database.(*Handle).reserve"
 // literal is the compiler's name of a function literal.
 var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 
-// inlined is a literal of a function that the compiler has inlined.
+// inlined matches a function literal in a function that the compiler has inlined.
 var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
 
 // place returns the innermost function on the stack that is not shared, or the reservation.

@@ -2,8 +2,8 @@
 
 package failpoint
 
-// Before marks the place before something happens, and After the one after it. In a
-// program that is not built for tests they are nothing.
+// Before marks the place before an action, and After the place after the action. In a program
+// that is not built for tests they do nothing.
 func Before(string) {}
 
 // After is described with Before.

@@ -22,19 +22,19 @@ type comparison struct {
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	format     statementfile.Format
-	// brought is what files before this one would have brought.
+	// brought has the transactions that the files before this one would have added.
 	brought brought
 
 	stored   map[string]bankstore.StoredAccount
 	accounts map[string]*AccountReport
 }
 
-// brought are hashes of the keys of transactions, by the keys of their accounts.
+// brought has hashes of the keys of transactions, by the keys of their accounts.
 type brought map[string]map[uint64]bool
 
 var seed = maphash.MakeSeed()
 
-// first reports whether a transaction comes for the first time.
+// first reports whether a transaction appears for the first time.
 func (b brought) first(account, key string) bool {
 	if b[account] == nil {
 		b[account] = map[uint64]bool{}
@@ -45,8 +45,8 @@ func (b brought) first(account, key string) bool {
 	return !again
 }
 
-// Accounts loads the stored accounts, and refuses those that came in another format: banks
-// write other texts there, so every transaction would come a second time.
+// Accounts loads the stored accounts, and refuses accounts that were stored from another format:
+// banks write other texts in that format, so every transaction would be stored a second time.
 func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	var err error
 	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
@@ -77,7 +77,7 @@ func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	return nil
 }
 
-// Wanted wants the transactions that an import would store, from the first one on.
+// Wanted asks for the transactions that an import would store, from the first one on.
 func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	one := c.accounts[account]
 	return passerelle.Date{}, one != nil && !one.Disabled
@@ -116,7 +116,7 @@ func (c *comparison) Transactions(account string, page []passerelle.TransactionD
 	return nil
 }
 
-// Gone counts what is taken away.
+// Gone counts the transactions that the file removes.
 func (c *comparison) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
 	report, into := c.accounts[account], c.stored[account]
 	if report.ID == 0 {
@@ -133,7 +133,7 @@ func (c *comparison) Gone(account string, from passerelle.Date, matches func(key
 	return nil
 }
 
-// pageSize is how many keys one query has.
+// pageSize is the number of keys in one query.
 const pageSize = 500
 
 // AccountRead ends an account.

@@ -5,9 +5,9 @@
 // consent that a file implies. It does not own the formats (package statementfile), the
 // identity of entries (connector/statements) or the storing (package aggregation).
 //
-// It fails with a *passerelle.Error on the field file, with the line, for a wrong file. Then it
-// writes nothing. A crash while a file is stored leaves a part of it, which the same file
-// completes.
+// It fails with a *passerelle.Error on the field file, with the line, for a wrong file. On this
+// error it has written nothing. After a crash while a file is stored, a part of the file is
+// stored, and importing the same file again completes it.
 package imports
 
 import (
@@ -35,17 +35,17 @@ type Imports struct {
 type File struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
-	// Name is for people, and may be empty.
+	// Name is for display, and may be empty.
 	Name    string
 	Content io.ReadSeeker
 	// Mapping says how to read CSV files, see [statementfile.ParseMapping]. The connection
-	// keeps it. Empty means the stored one.
+	// stores it. Empty means the stored mapping.
 	Mapping string
-	// Unbalanced files are taken even when entries do not fit their balances.
+	// Unbalanced files are accepted even if entries do not fit their balances.
 	Unbalanced bool
 }
 
-// FileReport is the content of a file, and what was new in it.
+// FileReport has the content of a file, and the new part of it.
 type FileReport struct {
 	Summary statementfile.Summary
 	// Accounts are in the order of the summary.
@@ -57,12 +57,12 @@ type FileReport struct {
 type AccountReport struct {
 	ID       passerelle.AccountID
 	Disabled bool
-	// New counts transactions that are not stored, and Changed those that are stored with other
-	// texts.
+	// New counts transactions that are not stored, and Changed transactions that are stored with
+	// other texts.
 	New, Changed int
-	// Removed counts those that the file takes away, because it corrects them.
+	// Removed counts the transactions that the file removes because it corrects them.
 	Removed int
-	// Gaps are what is missing between the balances of this file and all earlier ones.
+	// Gaps are the missing parts between the balances of this file and all earlier files.
 	Gaps []statementfile.Gap
 }
 
@@ -79,15 +79,15 @@ func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Fil
 	return report, errors.Join(err, s.addGaps(&report))
 }
 
-// previewing compares files that come one after the other with what is stored.
+// previewing compares files, one after the other, with the stored data.
 type previewing struct {
 	*Imports
 	ctx        context.Context
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	values     map[string]string
-	// memory is that of the connection as it would be after the files so far, and brought what
-	// they would have brought.
+	// memory is the memory that the connection would have after the files so far, and brought
+	// has the transactions that they would have added.
 	memory  []byte
 	brought brought
 	formats map[string]statementfile.Format
@@ -101,7 +101,7 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
 }
 
-// preview compares a file. One that is refused brings nothing.
+// preview compares a file. A refused file adds nothing.
 func (s *previewing) preview(f File) (FileReport, error) {
 	if _, err := mapping(f.Mapping); err != nil {
 		return FileReport{}, err
@@ -130,7 +130,7 @@ func (s *previewing) preview(f File) (FileReport, error) {
 	return report, nil
 }
 
-// oneFormat refuses a file about an account that a file before it brought in another format.
+// oneFormat refuses a file about an account for which an earlier file had another format.
 func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	for _, a := range summary.Accounts {
 		key := statements.KeyOf(a.Account)
@@ -142,7 +142,7 @@ func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	return nil
 }
 
-// addGaps adds what is missing after all files so far.
+// addGaps adds the gaps after all files so far.
 func (s *previewing) addGaps(report *FileReport) error {
 	covered := statements.Covered(s.memory)
 	for n, a := range report.Summary.Accounts {
@@ -155,14 +155,15 @@ func (s *previewing) addGaps(report *FileReport) error {
 	return nil
 }
 
-// CheckedFile is what a file would bring after those before it, or why it is refused.
+// CheckedFile has the data that a file would add after the files before it, or the reason why
+// the file is refused.
 type CheckedFile struct {
 	FileReport
 	Refused *passerelle.Error
 }
 
 // CheckAll checks the files of a connection as if they were imported one after the other, and
-// writes nothing. Gaps are those after all files, at the last file with the account.
+// writes nothing. Gaps are the gaps after all files, in the last file with the account.
 func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...File) ([]CheckedFile, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -183,7 +184,7 @@ func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...Fi
 	return all, s.addLastGaps(all)
 }
 
-// check compares a file, and refuses what Import refuses.
+// check compares a file, and refuses the files that Import refuses.
 func (s *previewing) check(f File) (CheckedFile, error) {
 	report, err := s.preview(f)
 	if err == nil && !f.Unbalanced {
@@ -193,7 +194,7 @@ func (s *previewing) check(f File) (CheckedFile, error) {
 	return CheckedFile{report, why}, err
 }
 
-// addLastGaps adds what is missing after all files to the last file with each account.
+// addLastGaps adds the gaps after all files to the last file with each account.
 func (s *previewing) addLastGaps(all []CheckedFile) error {
 	seen := map[string]bool{}
 	for n := len(all) - 1; n >= 0; n-- {
@@ -239,7 +240,7 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	return m, nil
 }
 
-// Check is Preview, and refuses what Import refuses.
+// Check is like Preview, and refuses the files that Import refuses.
 func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Preview(ctx, d, f)
 	if err == nil && !f.Unbalanced {
@@ -249,7 +250,7 @@ func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileR
 }
 
 // Import stores a file, completely or, when it is wrong, not at all. New accounts are shared,
-// because the person hands their statements over. Accounts that the person has disabled stay
+// because the user hands over their statements. Accounts that the person has disabled stay
 // disabled.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Check(ctx, d, f)
@@ -305,12 +306,11 @@ func refusedFor(wrong *statementfile.FileError) error {
 	return why
 }
 
-// The reasons of this package, besides those of statementfile.
+// The reasons of this package, in addition to the reasons of package statementfile.
 const (
 	// Unbalanced statements are incomplete, or their entries do not fit their balances.
 	Unbalanced statementfile.RefusalReason = "unbalanced"
-	// OtherFormat is the reason against a file about an account with transactions from another
-	// format.
+	// OtherFormat refuses a file about an account with transactions from another format.
 	OtherFormat statementfile.RefusalReason = "format"
 )
 

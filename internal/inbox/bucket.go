@@ -14,7 +14,7 @@ import (
 type bucket struct{ place blob.ObjectStore }
 
 // NewBucket makes the inbox of an address such as s3://KEY:SECRET@HOST/BUCKET/PREFIX, see
-// [blob.ParseAddress]. It does not speak to the server yet.
+// [blob.ParseAddress]. It does not contact the server yet.
 func NewBucket(address string) (Inbox, error) {
 	place, err := blob.ParseAddress(address)
 	return &bucket{place}, err
@@ -22,7 +22,7 @@ func NewBucket(address string) (Inbox, error) {
 
 func (*bucket) Pause() time.Duration { return 10 * time.Second }
 
-// maxWaiting is how many files one call of Files returns at most.
+// maxWaiting is the largest number of files that one call of Files returns.
 const maxWaiting = 10_000
 
 func (b *bucket) Files(ctx context.Context) ([]WaitingFile, error) {

@@ -13,8 +13,7 @@ import (
 	"passerelle"
 )
 
-// Named returns the files that are named, and those in the folders that are, in the order of
-// their names.
+// Named returns the named files, and the files in named folders, in the order of their names.
 func Named(names []string) ([]WaitingFile, error) {
 	var files []WaitingFile
 	for _, name := range names {
@@ -85,7 +84,7 @@ func (f *folder) Files(context.Context) ([]WaitingFile, error) {
 	for _, file := range all {
 		stat, err := os.Stat(file.Name)
 		if err != nil {
-			continue // it went away
+			continue // the file has disappeared
 		}
 		f.seen[file.Name] = stat
 		if before := seen[file.Name]; before != nil && before.Size() == stat.Size() && before.ModTime().Equal(stat.ModTime()) {

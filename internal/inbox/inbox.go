@@ -1,8 +1,8 @@
-// Package inbox is a place into which others put files for the service: a folder, or a prefix of
-// a bucket of an S3 server.
+// Package inbox reads a place into which other programs put files for the service: a folder, or
+// a prefix of a bucket of an S3 server.
 //
-// It owns when a file is complete, and where files go that are done with. It does not own what
-// becomes of them.
+// It owns when a file is complete, and where processed files are moved. It does not own the
+// result of processing them.
 //
 // It fails with Unavailable when the server of a bucket cannot be reached or refuses the request,
 // and otherwise with the error of the disk.
@@ -18,35 +18,35 @@ import (
 	"passerelle"
 )
 
-// Inbox is such a place.
+// Inbox is a folder, or a prefix of a bucket.
 type Inbox interface {
 	// Files returns the files that are complete, in the order of their names. A file in a
 	// folder is complete once it stays the same from one call to the next.
 	Files(ctx context.Context) ([]WaitingFile, error)
 	// Done moves a file into a folder of the inbox: imported or, with the reason beside it,
-	// refused. A file of the same name there stays.
+	// refused. A file of the same name in that folder stays.
 	Done(ctx context.Context, f WaitingFile, refused string) error
 	// Pause is how long to wait between two calls of Files.
 	Pause() time.Duration
 }
 
-// The folders for files that are done with.
+// The folders for processed files.
 const (
 	importedFolder = "imported"
 	refusedFolder  = "refused"
 	reasonEnding   = ".txt"
 )
 
-// WaitingFile is a file by its name.
+// WaitingFile is a file that waits to be processed, with its name.
 type WaitingFile struct {
 	Name string
 	open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// MaxSize is how many bytes of a file are read at most.
+// MaxSize is the largest number of bytes that are read of a file.
 const MaxSize = 32 << 20
 
-// ErrSize says that a file is larger.
+// ErrSize reports a file that is larger.
 var ErrSize = fmt.Errorf("the file has more than %d MiB", MaxSize>>20)
 
 // Read returns the content of the file.
@@ -73,5 +73,5 @@ func freeName(name string, taken func(string) (bool, error)) (string, error) {
 	}
 }
 
-// Away reports whether an error is one of a server that cannot be reached now.
+// Away reports whether an error means that a server cannot be reached now.
 func Away(err error) bool { return errors.Is(err, passerelle.Unavailable) }

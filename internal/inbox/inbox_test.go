@@ -20,7 +20,8 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox, how to put a file there, and all that is there by name.
+// place is an inbox, a function that puts a file into it, and a function that lists its files by
+// name.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)
@@ -95,8 +96,8 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// Files come in the order of their names, once they are complete, and move when they are done
-// with. A name that is taken stays.
+// Files are returned in the order of their names, once they are complete, and are moved when
+// they are processed. An existing file with the name is not replaced.
 func TestInbox(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestInbox(t *testing.T) {
 			read := func() []string {
 				t.Helper()
 				var texts []string
-				for range 2 { // a file in a folder has to stay the same once
+				for range 2 { // a file in a folder must stay unchanged from one call to the next
 					texts = nil
 					files, err := p.Files(t.Context())
 					if err != nil {
@@ -146,8 +147,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// A file that is too large is not read to its end, and a server that is away is told from a file
-// that cannot be read.
+// A file that is too large is not read to its end, and an unreachable server is distinguished
+// from a file that cannot be read.
 func TestInboxRefuses(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		p := open(t)

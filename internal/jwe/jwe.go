@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Open gives values with the encrypted ones in plain text. Prefix is the text before the name
-// of a value in the request: "fields.", or nothing.
+// Open returns values with the encrypted values replaced by plain text. Prefix is the text
+// before the name of a value in the request: "fields.", or nothing.
 func Open(ctx context.Context, r *store.Reader, d passerelle.Domain, prefix string, values map[string]string) (map[string]string, error) {
 	plain := make(map[string]string, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -1,7 +1,7 @@
-// Package leftout leaves out the tests that need a program which this machine lacks.
+// Package leftout skips tests that need a program which this machine lacks.
 //
-// It owns the decision: on the machine of a developer they are skipped, in CI they fail, where
-// everything has to run. It does not install anything; scripts/install-tools does.
+// It owns the decision: on a developer's machine the tests are skipped, and in CI they fail,
+// because CI must run all tests. It does not install anything; scripts/install-tools does that.
 package leftout
 
 import (
@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Without ends a test that needs something the machine lacks.
+// Without skips or fails a test that needs a program which the machine lacks.
 func Without(t testing.TB, lacks string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -21,7 +21,7 @@ func Without(t testing.TB, lacks string) {
 	t.Skipf("left out: %s is missing; make test installs it where it can", lacks)
 }
 
-// Needs ends a test unless the machine has a program of one of the names.
+// Needs skips or fails a test unless the machine has a program with one of the names.
 func Needs(t testing.TB, names ...string) {
 	t.Helper()
 	if !Has(names...) {
@@ -29,7 +29,7 @@ func Needs(t testing.TB, names ...string) {
 	}
 }
 
-// Has reports whether the machine has a program of one of the names.
+// Has reports whether the machine has a program with one of the names.
 func Has(names ...string) bool {
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err == nil {
@@ -39,10 +39,10 @@ func Has(names ...string) bool {
 	return false
 }
 
-// Browsers are the names of what drives a browser.
+// Browsers are the names of programs that can be automated as browsers.
 var Browsers = []string{"chromium", "chromium-browser", "google-chrome", "headless-shell", "headless_shell"}
 
-// Summary says in one sentence which tests are left out here, empty for none.
+// Summary describes in one sentence which tests are skipped here, empty for none.
 func Summary() string {
 	var lacks []string
 	if os.Getenv("PASSERELLE_TEST_POSTGRES") == "" {

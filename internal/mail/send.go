@@ -16,10 +16,11 @@ import (
 
 // Message is one mail to one address, in plain text.
 type Message struct {
-	// ID is the same each time the mail is sent, and no other mail has it. So the reader's mail
-	// program recognises a mail that came twice. It has letters, digits and dots.
+	// ID is the same each time the mail is sent, and different for every other mail. So the
+	// reader's mail program recognises a mail that was sent twice. It has only letters, digits
+	// and dots.
 	ID string
-	// To is an address that passerelle.IsEmail takes.
+	// To is an address that passerelle.IsEmail accepts.
 	To string
 	// Subject is cut off after 255 characters.
 	Subject, Text string
@@ -27,8 +28,8 @@ type Message struct {
 	Date time.Time
 }
 
-// Send hands a mail to the server and returns once the server has taken it over. A later error,
-// such as a connection lost at the end, does not count.
+// Send passes a mail to the server and returns when the server has accepted it. A later error,
+// such as a connection lost at the end, is ignored.
 func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -49,22 +50,22 @@ func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	return errors.New(reason(ctx, err))
 }
 
-// message writes a mail. The subject is encoded where it is not ASCII or would end its line.
+// message writes a mail. The subject is encoded if it is not ASCII or would end its line.
 func (s *SMTPServer) message(m Message) (*smtp.Msg, error) {
 	message := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.from), message.To(m.To)); err != nil {
-		return nil, errors.New("an address cannot be written") // the library's error repeats it
+		return nil, errors.New("an address cannot be written") // the error of the library contains the address
 	}
 	message.Subject(shortened(m.Subject))
 	message.SetDateWithValue(m.Date)
 	message.SetMessageIDWithValue(m.ID + s.from[strings.LastIndexByte(s.from, '@'):])
-	// So that no program answers (RFC 3834).
+	// This header prevents automatic answers (RFC 3834).
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(smtp.TypeTextPlain, m.Text)
 	return message, nil
 }
 
-// maxSubject keeps the line of a subject within what servers take.
+// maxSubject keeps the line of a subject within the limits of servers.
 const maxSubject = 255
 
 func shortened(subject string) string {
@@ -104,8 +105,8 @@ type line struct {
 
 var errTalkative = errors.New("the server said too much")
 
-// dialer opens the line for an SMTP session, whose end closes it. The context
-// that the library gives ends already when the session begins.
+// dialer opens the line for an SMTP session, whose end closes it. The context that the library
+// passes has already ended when the session begins.
 func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(l.server.host, l.server.port))
@@ -113,7 +114,7 @@ func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 			return nil, err
 		}
 		l.Conn, l.left = connection, maxReply
-		l.free = context.AfterFunc(session, func() { connection.Close() }) //nolint:errcheck // whoever uses it is told
+		l.free = context.AfterFunc(session, func() { connection.Close() }) //nolint:errcheck // the user of the connection gets an error
 		if l.server.security != implicit {
 			return l, nil
 		}
@@ -132,16 +133,17 @@ func (l *line) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the connection, if there was one, and whatever the library keeps of it.
+// end closes the connection, if there is one, and discards the data that the library keeps of
+// it.
 func (l *line) end() {
 	if l.Conn != nil {
 		l.free()
-		l.Close() //nolint:errcheck // nothing is said on it any more
+		l.Close() //nolint:errcheck // no more commands are sent on it
 	}
 }
 
-// reason says in a few words why a server did not accept a mail. The words of a server may hold
-// addresses and are not repeated.
+// reason returns in a few words why a server did not accept a mail. The server's text may
+// contain addresses and is not repeated.
 func reason(ctx context.Context, err error) string {
 	if ctx.Err() != nil || isTimeout(err) {
 		return "the mail server did not answer in time"
@@ -171,7 +173,7 @@ var reasons = []struct {
 	{"the mail server refused the connection", func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
 	{"the mail server said more than is read", func(err error) bool { return errors.Is(err, errTalkative) }},
 	{"the mail server offers no way to sign in that keeps the password", func(err error) bool { return errors.Is(err, smtp.ErrNoSupportedAuthDiscovered) }},
-	// The library has no error of its own for it.
+	// The library has no error value for this case.
 	{"the mail server does not offer STARTTLS", func(err error) bool { return strings.Contains(err.Error(), "does not support STARTTLS") }},
 }
 

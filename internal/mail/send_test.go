@@ -24,7 +24,7 @@ var message = mail.Message{
 	Date: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC),
 }
 
-// at makes the server of an address; roots may be nil.
+// at returns the server with an address; roots may be nil.
 func at(t *testing.T, url string, roots *x509.CertPool) *mail.SMTPServer {
 	t.Helper()
 	s, err := mail.NewServer(url, sender)
@@ -113,8 +113,7 @@ func reads(t *testing.T, raw string, want mail.Message) {
 	}
 }
 
-// With any subject and text, the headers stay those of the program and the mail ends where it
-// should.
+// With any subject and text, the mail has only the program's headers and ends where it should.
 func TestWordsStayInTheirPlace(t *testing.T) {
 	for _, words := range []string{
 		"a\r\nBcc: x@evil.example", "a\nBcc: x@evil.example\n\nbody", "a\rb", "é — 例え", strings.Repeat("long ", 100), "=?utf-8?q?x?=", "\x01\x7f",
@@ -223,7 +222,7 @@ func TestAfterATemporaryFailureTheMailIsTheSame(t *testing.T) {
 }
 
 func TestServersThatHang(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts, nobody answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts the connection, but no program answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 
 // The limits of a session with a server.
 const (
-	// Timeout is from dialling to the server's last word.
+	// Timeout is the time from dialling to the last answer of the server.
 	Timeout = 30 * time.Second
-	// maxReply is how many bytes of a server's text are read.
+	// maxReply is the number of bytes of a server's text that are read.
 	maxReply = 1 << 20
 )
 
@@ -23,7 +23,7 @@ const (
 type SMTPServer struct {
 	host, port string
 	security   security
-	user       *url.Userinfo // nil to send without signing in
+	user       *url.Userinfo // nil to send without authentication
 	from       string
 	// Roots are the certificate authorities for the server; nil means those of the system.
 	Roots *x509.CertPool
@@ -40,7 +40,8 @@ const (
 	// startTLS switches to TLS after the first commands. When the server refuses that, the session
 	// ends.
 	startTLS security = "starttls"
-	// none is for a server on the same machine, and where the operator asks for it.
+	// none is for a server on the same machine, and for servers for which the operator requests
+	// it.
 	none security = "none"
 )
 
@@ -78,7 +79,7 @@ func NewServer(address, from string) (*SMTPServer, error) {
 	return s, s.checkUser()
 }
 
-// secured is the protection that an address asks for.
+// secured returns the protection that an address asks for.
 func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	asked := query.Get("tls")

@@ -27,10 +27,10 @@ type mailServer struct {
 	tls *tls.Config
 	// user and password for AUTH PLAIN; none are needed when empty.
 	user, password string
-	// answers replaces the answer to a command, such as RCPT, or "." for the end
-	// of a mail, as often as it has texts.
+	// answers replaces the answer to a command, such as RCPT, or "." for the end of a mail, for
+	// as many times as it has texts.
 	answers map[string][]string
-	// stuck is a command that is never answered.
+	// stuck is a command that the server never answers.
 	stuck string
 
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ type mailServer struct {
 	ends sync.WaitGroup
 }
 
-// receivedMail is a mail as it arrived.
+// receivedMail is a mail as the server received it.
 type receivedMail struct {
 	from, to, text string
 	secured        bool
@@ -176,7 +176,7 @@ func (c *smtpSession) take() {
 }
 
 func (c *smtpSession) say(text string) {
-	fmt.Fprintf(c.connection, "%s\r\n", text) // whether the client still listens is its affair
+	fmt.Fprintf(c.connection, "%s\r\n", text) // an error would only mean that the client has gone
 }
 
 func (p *mailServer) answer(verb, usual string) string {
@@ -195,22 +195,21 @@ func (p *mailServer) note(line string) {
 	p.said = append(p.said, line)
 }
 
-// mails are the mails received so far.
+// mails returns the mails received so far.
 func (p *mailServer) mails() []receivedMail {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]receivedMail(nil), p.got...)
 }
 
-// receivedLines are the commands so far.
+// receivedLines returns the commands received so far.
 func (p *mailServer) receivedLines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.said...)
 }
 
-// certified makes a certificate for 127.0.0.1 and the authority that vouches
-// for it.
+// certified makes a certificate for 127.0.0.1 and the authority that issued it.
 func certified(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,4 +1,5 @@
-// Package notification receives what banks report unasked: that an order or a consent has changed.
+// Package notification receives reports that banks send by themselves: that an order or a
+// consent has changed.
 //
 // It owns the addresses for reports, and wakes the check of the order or the connection. It does
 // not own the content of reports. That content is ignored, because anybody who knows the address
@@ -22,7 +23,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Path is where banks report, below the address of a domain.
+// Path is the path for reports of banks, below the address of a domain.
 const Path = "/webauth/notification"
 
 // Notifications issues the addresses to which banks report, and receives the reports. Every field
@@ -48,13 +49,14 @@ const (
 	purpose = "notification of a bank"
 )
 
-// OfPayment is where a bank reports about an order. Without Notifications there is none.
+// OfPayment returns the address for a bank's report about an order. It returns no address when
+// Notifications is nil.
 func (n *Notifications) OfPayment(d passerelle.Domain, id passerelle.PaymentID) string {
 	return n.address(d, ofPayment, int64(id))
 }
 
-// OfConsent is where a bank reports about the consent of a connection. Without Notifications
-// there is none.
+// OfConsent returns the address for a bank's report about the consent of a connection. It
+// returns no address when Notifications is nil.
 func (n *Notifications) OfConsent(d passerelle.Domain, id passerelle.ConnectionID) string {
 	return n.address(d, ofConsent, int64(id))
 }
@@ -83,8 +85,8 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 	return kind, id, hmac.Equal([]byte(state), []byte(n.state(d, kind, id)))
 }
 
-// returnTime is how long a person who has agreed at the bank may take to return before the
-// consent is checked without them. It keeps the check from interfering with them.
+// returnTime is how long a user who has agreed at the bank may take to return before the consent
+// is checked without the user. It keeps the check from interfering with the user's return.
 const returnTime = time.Minute
 
 // Receive handles a notification that came to the address with that state. The order is

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// Bounds of the operator's own logos: what a file may have, and what is kept of it.
+// Limits of the operator's own logos: the limits for a file, and the size in which it is stored.
 const (
 	maxLogoFile  = 1 << 20
 	maxLogoSide  = 2048

@@ -32,15 +32,16 @@ const firstNumber = 1_000_000
 // the transaction of its change.
 type Programs struct {
 	DB *store.DB
-	// Own reports whether a connector that is no program has the UUID.
+	// Own reports whether a connector that is not an external program has the UUID.
 	Own func(uuid string) bool
 	Now func() time.Time
 }
 
-// Program is a connector that is another program.
+// Program is a connector that runs as another program.
 type Program struct {
 	store.ConnectorProgram
-	// Described is the program's description. Err is why that cannot be read.
+	// Described is the program's description. Err is the reason why the description cannot be
+	// read.
 	Described remote.Profile
 	Err       error
 }
@@ -108,8 +109,8 @@ func (p *Programs) Add(ctx context.Context, address, secret string, acts ...stor
 	return Program{ConnectorProgram: row, Described: described}, nil
 }
 
-// Check reads a program's description again, and stores it. A program that has another UUID is
-// refused.
+// Check reads a program's description again, and stores it. A program that now has another UUID
+// is refused.
 func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) error {
 	secret, err := p.DB.ConnectorSecret(ctx, one.ID)
 	if err != nil {
@@ -128,7 +129,7 @@ func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) 
 	})
 }
 
-// Remove forgets a program. Its connections and payments do not change.
+// Remove removes a program. Its connections and payments do not change.
 func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit) error {
 	return p.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.RemoveConnectorProgram(one.ID)

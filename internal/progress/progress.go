@@ -1,4 +1,4 @@
-// Package progress shows how far long work has got: as a bar on a terminal, and otherwise as a
+// Package progress shows the progress of long work: as a bar on a terminal, and otherwise as a
 // line every ten seconds, in words or as JSON.
 //
 // It owns what is shown, and when. It does not own the work, which reports from any goroutine
@@ -27,8 +27,8 @@ const (
 // Bytes is the unit of sizes, which a bar shows as kB, MB and GB.
 const Bytes = "bytes"
 
-// Meter is a piece of work that is under way. A nil Meter shows nothing. Methods are safe
-// for concurrent use.
+// Meter shows the progress of a piece of work. A nil Meter shows nothing. Methods are safe for
+// concurrent use.
 type Meter struct {
 	out   io.Writer
 	json  bool
@@ -64,7 +64,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && stat.Mode()&os.ModeCharDevice != 0
 }
 
-// Expect says how much there is to do, zero when nobody knows, and in which unit.
+// Expect sets the total amount of work, zero when it is unknown, and its unit.
 func (m *Meter) Expect(total int64, unit string) {
 	if m == nil {
 		return
@@ -74,7 +74,7 @@ func (m *Meter) Expect(total int64, unit string) {
 	m.total, m.unit = total, unit
 }
 
-// At says how much is done.
+// At sets the amount of work that is done.
 func (m *Meter) At(done int64) {
 	if m == nil {
 		return
@@ -111,11 +111,11 @@ func (m *Meter) show(draw func(state), every time.Duration) {
 // clear removes the bar, if there is one.
 func (m *Meter) clear() {
 	if m.bar != nil {
-		_ = m.bar.Clear() // only a picture is left
+		_ = m.bar.Clear() // the error would only affect the display
 	}
 }
 
-// state is how far the work is at a moment. Rate and left are zero while nobody knows.
+// state is how far the work is at a moment. Rate and left are zero while they are unknown.
 type state struct {
 	Work  string `json:"work"`
 	Done  int64  `json:"done"`
@@ -130,7 +130,7 @@ func (m *Meter) state() state {
 	defer m.mu.Unlock()
 	s := state{Work: m.work, Done: m.done, Total: max(m.total, 0), Unit: m.unit}
 	if s.Total > 0 {
-		s.Done = min(s.Done, s.Total) // others may have added since it was counted
+		s.Done = min(s.Done, s.Total) // rows may have been added since the total was counted
 	}
 	if spent := time.Since(m.began).Seconds(); spent > 0 {
 		s.Rate = int64(float64(s.Done) / spent)
@@ -144,7 +144,7 @@ func (m *Meter) state() state {
 // line writes the state as a line.
 func (m *Meter) line(s state) {
 	if m.json {
-		_ = json.NewEncoder(m.out).Encode(s) // nobody reads it
+		_ = json.NewEncoder(m.out).Encode(s) // an error would have no effect on the work
 		return
 	}
 	fmt.Fprintln(m.out, s)
@@ -164,14 +164,14 @@ func (s state) String() string {
 	return strings.ReplaceAll(b.String(), "  ", " ")
 }
 
-// draw draws the bar anew. It begins once something is known of the work.
+// draw draws the bar anew. It begins when the meter has some data about the work.
 func (m *Meter) draw(s state) {
 	if s.Unit == "" {
 		return
 	}
 	total := s.Total
 	if total == 0 {
-		total = -1 // a bar without an end
+		total = -1 // a bar without a known total
 	}
 	if m.bar == nil {
 		m.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(m.out), progressbar.OptionSetDescription(m.work), progressbar.OptionSetWidth(30),
@@ -181,5 +181,5 @@ func (m *Meter) draw(s state) {
 	if m.bar.GetMax64() != total {
 		m.bar.ChangeMax64(total)
 	}
-	_ = m.bar.Set64(s.Done) // only a picture is lost
+	_ = m.bar.Set64(s.Done) // the error would only affect the display
 }

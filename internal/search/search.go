@@ -1,13 +1,12 @@
-// Package search finds payments by any word of a label, and by the e-mail address of somebody
-// whom they name.
+// Package search finds payments by any word of a label, and by the e-mail address of a payer or
+// beneficiary.
 //
 // It owns the table payment_word, which has a row for each word of a payment, with the newest
 // payments of a word side by side. Words of labels are in folded case. Addresses are not
 // there, but a value that is the same for the same address of a domain, and of no use without
 // the key file. It decides about nothing: the payments themselves are in package store.
 //
-// It fails as package store does. AddEarlier adds the words of payments from before the table,
-// which are not found until then. The table payment_word_earlier says how far it got.
+// It fails like package store. Payments that are older than the table are not found.
 package search
 
 import (
@@ -26,17 +25,18 @@ import (
 )
 
 const (
-	// A word has at least so many characters, and the rest of a long one is left out.
+	// The smallest and largest number of characters of a word; the rest of a longer word is left
+	// out.
 	minWord = 2
 	maxWord = 32
-	// A payment has at most so many words: bulks repeat themselves.
+	// The largest number of words of a payment, because bulk payments repeat their words.
 	maxWords = 100
 )
 
-// mailColumn names addresses among the values that stand for others.
+// mailColumn is the column name under which e-mail addresses are indexed.
 const mailColumn = "payment_word.mail"
 
-// Words are the words of a text as they are found by, each once.
+// Words returns the words of a text by which it is found, each once.
 func Words(text string) []string {
 	var words []string
 	for word := range strings.FieldsFuncSeq(database.Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -52,8 +52,8 @@ func cut(word string) string {
 	return string(runes[:min(len(runes), maxWord)])
 }
 
-// mail is the value by which an address is found, empty where there are no keys. It is no
-// word: those have no such sign.
+// mail returns the value by which an address is found, empty when there are no keys. The value
+// is never equal to a word, because it begins with @, which words do not contain.
 func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 	if ring == nil {
 		return ""
@@ -77,7 +77,9 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	return rows
 }
 
-// wordsOf are the words of a payment, each once.
+var wordRows = database.NewRowType("payment_word (domain_id, word, registered, payment_id)")
+
+// wordsOf returns the words of a payment, each once.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 	words := mailOf(ring, p.Domain, p.PayerIdentity)
 	for i := range p.Instructions {
@@ -106,7 +108,7 @@ type source interface {
 	Rows() *database.Querier
 }
 
-// ByWord are the newest payments of a domain with a word in a label.
+// ByWord returns the newest payments of a domain with a word in a label.
 func ByWord(ctx context.Context, from source, domain passerelle.DomainID, word string, limit int) ([]passerelle.PaymentID, error) {
 	words := Words(word)
 	if len(words) != 1 {
@@ -115,7 +117,7 @@ func ByWord(ctx context.Context, from source, domain passerelle.DomainID, word s
 	return find(ctx, from, domain, words[0], limit)
 }
 
-// ByMail are the newest payments of a domain that name somebody with an e-mail address.
+// ByMail returns the newest payments of a domain that have an e-mail address in a party.
 func ByMail(ctx context.Context, from source, domain passerelle.DomainID, address string, limit int) ([]passerelle.PaymentID, error) {
 	return find(ctx, from, domain, mail(from.Keys(), domain, address), limit)
 }

@@ -1,8 +1,8 @@
 // Package secretfile reads values with passwords from private files.
 //
-// It owns the rule that a value is given once, directly or in a file. It does not own what a
-// value means. It refuses a file that others may read, an empty one, and one in addition to its
-// value.
+// It owns the rule that a value is given once, directly or in a file. It does not own the
+// meaning of a value. It refuses a file that others may read, an empty one, and one in addition
+// to its value.
 package secretfile
 
 import (
@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// maxSize is more than any such value has.
+// maxSize is more than any such value needs.
 const maxSize = 1 << 20
 
 // Text returns the content of a file that only its owner may read; empty without a file.
@@ -38,7 +38,7 @@ func Text(flag, name string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Value is a flag whose value may be in a file instead, because it has a password.
+// Value is a flag whose value may be in a file instead, because it contains a password.
 type Value struct {
 	Flag        string
 	File, Value *string
@@ -74,8 +74,8 @@ func (s Value) read() error {
 	return nil
 }
 
-// Flags is the flags for values with a password in them, which other users of the
-// machine could read on the command line.
+// Flags has the flags for values that contain a password, which other users of the machine could
+// read on the command line.
 type Flags struct {
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 	FilesFile    string `placeholder:"FILE" help:"File with the value of --files, readable only by its owner."`

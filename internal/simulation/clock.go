@@ -10,22 +10,22 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAdvance is how far the clock advances at a time.
+// maxAdvance is the longest time by which one change can advance the clock.
 const maxAdvance = 400 * 24 * time.Hour
 
-// ClockChange is a change of a clock: exactly one of the three.
+// ClockChange is a change of a clock: exactly one of its fields is set.
 type ClockChange struct {
-	// Advance is a duration as passerelle.ParseDuration reads it.
+	// Advance is a duration in the format of passerelle.ParseDuration.
 	Advance string
-	// Set is an instant as passerelle.ParseDateTime reads it in Zone.
+	// Set is an instant in the format of passerelle.ParseDateTime, in Zone.
 	Set  string
 	Zone *time.Location
-	// Freeze stops the clock or lets it run; nil leaves it.
+	// Freeze stops the clock or lets it run; nil does not change it.
 	Freeze *bool
 }
 
 // Move changes the clock of a sandbox and does everything that falls due. It returns the domain
-// as it then is.
+// after the change.
 func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange, acts ...store.Audit) (passerelle.Domain, Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.C
 	return frozen(to, real, clock.Frozen != nil), nil
 }
 
-// frozen is a clock that shows now, standing still or running on.
+// frozen returns a clock that shows now, either stopped or running.
 func frozen(now, real time.Time, still bool) passerelle.Clock {
 	if still {
 		return passerelle.Clock{Frozen: &now}
@@ -87,8 +87,8 @@ func frozen(now, real time.Time, still bool) passerelle.Clock {
 	return passerelle.Clock{Offset: now.Sub(real)}
 }
 
-// target returns the instant that advance or set asks for: never in the past, and not so far
-// away that catching up would take for ever.
+// target returns the instant that Advance or Set asks for: never in the past, and not so far in
+// the future that doing the due work would take too long.
 func (c ClockChange) target(now time.Time) (time.Time, error) {
 	field, to := "advance", now
 	if c.Set != "" {

@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop is where payers return to when the application has no address of its own.
+// shop is the address to which payers return when the application has no return address.
 const shop = "/sandbox/shop/"
 
 // play is a running scenario.
@@ -30,7 +30,7 @@ type play struct {
 	settings settings.Values
 	scenario sandbox.Scenario
 	payment  passerelle.PaymentID
-	// back is where the payer returns to.
+	// back is the address to which the payer returns.
 	back string
 }
 
@@ -112,7 +112,7 @@ func (p *play) create(ctx context.Context, by passerelle.ClientID, acts []store.
 	return nil
 }
 
-// make does one move, and what falls due with it.
+// make does one move, and everything that falls due because of it.
 func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if move.Do == sandbox.Advance {
 		return p.advance(ctx, time.Duration(move.Seconds)*time.Second)
@@ -123,7 +123,7 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if err := p.report(ctx, move); err != nil {
 		return err
 	}
-	_, err := p.rest(ctx, p.domain) // a bank may not have answered in time
+	_, err := p.rest(ctx, p.domain) // a bank may have failed to answer in time
 	return err
 }
 

@@ -35,7 +35,7 @@ type Simulation struct {
 	Now func() time.Time
 }
 
-// Open refuses live domains, which have no sandbox.
+// Open fails for live domains, which have no sandbox.
 func Open(d passerelle.Domain) error {
 	if d.Kind != passerelle.Sandbox {
 		return passerelle.Missing()
@@ -43,10 +43,10 @@ func Open(d passerelle.Domain) error {
 	return nil
 }
 
-// maxPasses is the limit of passes until nothing is left to do.
+// maxPasses is the largest number of passes until no work is left.
 const maxPasses = 1000
 
-// Result counts what was done.
+// Result counts the work that was done.
 type Result struct {
 	// Payments were checked at their banks or expired, Syncs are reads of connections, and
 	// Deliveries are webhook requests.
@@ -55,8 +55,9 @@ type Result struct {
 	Truncated bool
 }
 
-// Run does what is due in a sandbox until nothing is left: payments and syncs first, because
-// they emit the events that are then delivered. Entries of the audit log are stored before.
+// Run does the work that is due in a sandbox until none is left: payments and syncs first,
+// because they emit the events that are delivered afterwards. Entries of the audit log are
+// stored before.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -71,7 +72,7 @@ func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store
 	return l.rest(ctx, d)
 }
 
-// enter refuses live domains, and callers that would wait for receivers beside too many others.
+// enter refuses live domains, and callers when too many others already wait for receivers.
 func (l *Simulation) enter(d passerelle.Domain) (func(), error) {
 	if err := Open(d); err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (l *Simulation) rest(ctx context.Context, d passerelle.Domain) (Result, err
 	return ran, nil
 }
 
-// Received lists what the built-in receiver got, oldest first.
+// Received lists the requests that the built-in receiver got, oldest first.
 func (l *Simulation) Received(ctx context.Context, d passerelle.Domain) ([]store.Received, error) {
 	if err := Open(d); err != nil {
 		return nil, err

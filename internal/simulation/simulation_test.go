@@ -23,7 +23,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// client is the only one of the domain.
+// client returns the only client of the domain.
 func client(t *testing.T, s *servicetest.Instance) store.Client {
 	t.Helper()
 	all, err := s.DB.Clients(t.Context(), s.Domain.ID)
@@ -42,7 +42,7 @@ func transitions(t *testing.T, s *servicetest.Instance, id passerelle.PaymentID)
 	return states
 }
 
-// domain is the domain as it is stored: a scenario may have moved its clock.
+// domain returns the stored domain: a scenario may have moved its clock.
 func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	t.Helper()
 	d, err := s.DB.Domain(t.Context(), s.Domain.ID)
@@ -50,7 +50,7 @@ func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	return d
 }
 
-// One scenario for each kind of move, and none that needs another.
+// There is one scenario for each kind of move, and no scenario depends on another.
 func TestScenariosEndAsTheySay(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		must(t, settings.Set(t.Context(), s.DB, s.Domain.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now()))
@@ -130,7 +130,7 @@ func TestLoginsMakeConnections(t *testing.T) {
 	})
 }
 
-// An audited act is recorded once it has happened, and only then.
+// An audited act is recorded after it has happened, and only then.
 func TestActsAreOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		ctx := t.Context()

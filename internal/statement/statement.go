@@ -1,8 +1,8 @@
-// Package statement makes statements in the format CFONB 120 of the payloads of
-// events, for domains whose receivers want them instead of JSON.
+// Package statement makes statements in the format CFONB 120 from the payloads of events, for
+// domains whose receivers request them instead of JSON.
 //
-// It owns which accounts and transactions of a payload a statement carries, and where their
-// values go. It does not own the format, which is in package cfonb, or which events are sent
+// It owns which accounts and transactions of a payload a statement contains, and the place of
+// their values. It does not own the format, which is in package cfonb, or which events are sent
 // so. It is pure.
 //
 // It fails with an Invalid *passerelle.Error that names the member of the payload whose type is
@@ -27,8 +27,8 @@ import (
 // MediaType is the media type of a statement.
 const MediaType = "text/plain; charset=us-ascii"
 
-// payload is what a statement needs of an event: the payload is an account, has a connection
-// with accounts, or several of them.
+// payload has the members of an event that a statement needs: the payload is an account, a
+// connection with accounts, or several connections.
 type payload struct {
 	account
 	Connection  *connection  `json:"connection"`
@@ -106,7 +106,7 @@ func read(body []byte) ([]account, error) {
 		return nil, passerelle.InvalidField("data", "must be the payload of an event: %s", err)
 	}
 	if p.Connection == nil && p.Connections == nil {
-		p.Disabled, p.Transactions = nil, nil // an account alone was just found
+		p.Disabled, p.Transactions = nil, nil // an account without a connection was just found
 		return []account{p.account}, nil
 	}
 	var accounts []account
@@ -127,7 +127,7 @@ func (a *account) carried() bool {
 	return french
 }
 
-// write is the statement of an account that can be carried.
+// write returns the statement of an account that can be written.
 func (a *account) write() ([]byte, error) {
 	booked := a.booked()
 	decimals := a.decimals(booked)
@@ -152,15 +152,15 @@ func (a *account) write() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// booked are the transactions that are part of the balance, oldest first.
+// booked returns the transactions that are part of the balance, oldest first.
 func (a *account) booked() []transaction {
 	kept := slices.DeleteFunc(slices.Clone(a.Transactions), func(t transaction) bool { return t.Coming || t.Deleted != nil })
 	slices.SortStableFunc(kept, func(a, b transaction) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) })
 	return kept
 }
 
-// days are the days of the balances: the day before the first movement, and the day of the last
-// update or of a movement after it.
+// days sets the days of the balances: the day before the first movement, and the day of the last
+// update or of a later movement.
 func (a *account) days(s *cfonb.Statement) error {
 	var err error
 	day, _, _ := strings.Cut(*a.LastUpdate, " ")
@@ -201,7 +201,7 @@ func (t *transaction) movement(entry, decimals int) (cfonb.Movement, error) {
 	return m, nil
 }
 
-// decimals is how many digits behind the point the amounts need.
+// decimals returns the number of decimals that the amounts need.
 func (a *account) decimals(booked []transaction) int {
 	needed := max(a.Currency.ID.Digits(), fraction(*a.Balance))
 	for i := range booked {
@@ -210,7 +210,7 @@ func (a *account) decimals(booked []transaction) int {
 	return needed
 }
 
-// fraction is the length of the fraction of a number, without zeros at its end.
+// fraction returns the length of the fraction of a number, without zeros at its end.
 func fraction(n json.Number) int {
 	_, digits, _ := strings.Cut(string(n), ".")
 	return len(strings.TrimRight(digits, "0"))
@@ -218,7 +218,7 @@ func fraction(n json.Number) int {
 
 var errAmount = errors.New("must be a number without exponent, of at most 14 digits")
 
-// units is a number in units of the last of its decimals.
+// units returns a number in units of its last decimal.
 func units(n json.Number, decimals int) (int64, error) {
 	whole, digits, _ := strings.Cut(string(n), ".")
 	digits = strings.TrimRight(digits, "0")

@@ -20,7 +20,7 @@ const oneConnection = `0130006    00001EUR2 12345678901  171126                 
 0730006    00001EUR2 12345678901  201126                                                  0000000024811G                
 `
 
-// The samples of the three events that can be sent so.
+// The samples of the three events that can be sent as statements.
 func TestSamples(t *testing.T) {
 	for event, want := range map[webhook.Event]struct {
 		text    string
@@ -39,7 +39,7 @@ func TestSamples(t *testing.T) {
 
 const base = `"id":1,"iban":"FR7630006000011234567890189","currency":{"id":"EUR"},"balance":1.50,"last_update":"2026-11-20 09:15:04"`
 
-// of is the one statement of an account with further members.
+// of returns the one statement of an account with further members.
 func of(t *testing.T, members string) (cfonb.Statement, int) {
 	t.Helper()
 	text, omitted, err := statement.Of([]byte(`{"connection":{"accounts":[{` + base + members + `}]}}`))
@@ -82,7 +82,7 @@ func TestWhatAStatementCarries(t *testing.T) {
 	}
 }
 
-// An amount of more digits than its currency has is not rounded.
+// An amount with more digits than its currency has is not rounded.
 func TestDecimals(t *testing.T) {
 	s, _ := of(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)
 	if s.Account.Decimals != 5 || s.Balance != 150000 || s.Movements[0].Amount != -12 {

@@ -1,8 +1,9 @@
-// Package supervision reports the state of the service to systemd, and asks the service for it.
+// Package supervision reports the state of the service to systemd, and asks a running service
+// for its state.
 //
-// It owns when systemd is told that the service is ready, alive or stopping. It does not own
-// what being alive means: the caller defines it. Without systemd it does nothing. A message
-// that cannot be sent is logged and does not fail the service.
+// It owns when systemd gets the reports that the service is ready, alive or stopping. It does
+// not own the definition of being alive: the caller does. Without systemd it does nothing. A
+// message that cannot be sent is logged and does not fail the service.
 package supervision
 
 import (
@@ -37,7 +38,8 @@ func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) er
 	return s
 }
 
-// watch reports three times in the interval of systemd, so that one slow answer ends nothing.
+// watch reports three times in each interval of systemd, so that one slow answer does not end
+// the service.
 func (s *Supervision) watch(ctx context.Context, every time.Duration, alive func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

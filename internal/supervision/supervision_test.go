@@ -33,7 +33,7 @@ func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd.WantLast("STOPPING=1")
 }
 
-// TestWithoutAWatchdogNobodyAsks: only being ready and stopping are reported.
+// TestWithoutAWatchdogNobodyAsks: without a watchdog only being ready and stopping are reported.
 func TestWithoutAWatchdogNobodyAsks(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "")
 	s := supervision.Start(t.Context(), slog.New(slog.DiscardHandler), func(context.Context) error {

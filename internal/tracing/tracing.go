@@ -1,7 +1,7 @@
-// Package tracing records what follows from a request: statements of the database, calls of
+// Package tracing records the work that a request causes: statements of the database, calls of
 // banks, and requests to the receivers of webhooks, in the terms of OpenTelemetry.
 //
-// It owns what a span may hold and the text by which a trace is named in a header
+// It owns the data that a span may hold and the text by which a trace is named in a header
 // ("traceparent", W3C Trace Context) or in the database. It does not own where spans begin and
 // end, nor where they go, which is package otlp's. Spans have no personal data: callers give
 // them only names of the program's own, ids and numbers.
@@ -36,16 +36,16 @@ const (
 // Tracer makes spans. It is safe for concurrent use.
 type Tracer struct{ tracer trace.Tracer }
 
-// Of makes a tracer of what records spans.
+// Of makes a tracer from a provider of spans.
 func Of(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer("passerelle")} }
 
-// tracerKey is where a context has its tracer.
+// tracerKey is the key under which a context has its tracer.
 type tracerKey struct{}
 
 // TraceSpan is a piece of work that is being timed. The zero TraceSpan is not recorded.
 type TraceSpan struct{ span trace.Span }
 
-// Serve begins the span of a request, in the trace that its headers name or in a new one.
+// Serve begins the span of a request, in the trace that its headers name or in a new trace.
 func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context, TraceSpan) {
 	if t == nil {
 		return ctx, TraceSpan{}
@@ -84,7 +84,8 @@ func tracerOf(ctx context.Context) *Tracer {
 	return t
 }
 
-// Start begins a span in the trace of the context. It is not recorded when the trace is not.
+// Start begins a span in the trace of the context. The span is not recorded when the trace is
+// not recorded.
 func Start(ctx context.Context, name string, kind Kind) (context.Context, TraceSpan) {
 	t := tracerOf(ctx)
 	if t == nil || !trace.SpanContextFromContext(ctx).IsSampled() {
@@ -94,8 +95,8 @@ func Start(ctx context.Context, name string, kind Kind) (context.Context, TraceS
 	return ctx, TraceSpan{span}
 }
 
-// Parent names the trace and the span of a context as the header has it: 55 characters, or
-// none when the context belongs to no trace.
+// Parent returns the trace and the span of a context in the form of the header: 55 characters,
+// or empty when the context belongs to no trace.
 func Parent(ctx context.Context) string {
 	at := trace.SpanContextFromContext(ctx)
 	if tracerOf(ctx) == nil || !at.IsValid() {
@@ -104,7 +105,7 @@ func Parent(ctx context.Context) string {
 	return "00-" + at.TraceID().String() + "-" + at.SpanID().String() + "-" + at.TraceFlags().String()
 }
 
-// IDs are those of the trace and the span of a context, for a log; empty without a trace.
+// IDs returns the ids of the trace and the span of a context, for a log; empty without a trace.
 func IDs(ctx context.Context) (string, string) {
 	at := trace.SpanContextFromContext(ctx)
 	if !at.IsValid() {
@@ -113,17 +114,17 @@ func IDs(ctx context.Context) (string, string) {
 	return at.TraceID().String(), at.SpanID().String()
 }
 
-// Recorded reports whether what is added to the span is kept.
+// Recorded reports whether data added to the span is kept.
 func (s TraceSpan) Recorded() bool { return s.span != nil }
 
-// Rename names the span, once it is known what it is about.
+// Rename sets the name of the span, once its subject is known.
 func (s TraceSpan) Rename(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
 	}
 }
 
-// Text adds a word to the span, which must not be a person's.
+// Text adds a word to the span, which must not be personal data.
 func (s TraceSpan) Text(key, value string) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.String(key, value))
@@ -137,11 +138,11 @@ func (s TraceSpan) Number(key string, value int64) {
 	}
 }
 
-// ErrFailed marks a span as failed where there is no other error.
+// ErrFailed marks a span as failed when there is no other error.
 var ErrFailed = errors.New("failed")
 
-// End ends the span, which failed unless the error is nil. The text of the error stays out:
-// it may be a bank's.
+// End ends the span, which failed unless the error is nil. The text of the error is left out,
+// because it may be text of a bank.
 func (s TraceSpan) End(err error) {
 	if s.span == nil {
 		return

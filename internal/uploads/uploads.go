@@ -1,11 +1,11 @@
-// Package uploads sends statement files to a running service, one by one or as they come into a
+// Package uploads sends statement files to a running service, one by one or as they arrive in a
 // folder or a bucket.
 //
-// It owns what becomes of files that are sent. It does not own where they wait (package inbox) or
-// how they are read, which is the service's.
+// It owns what happens to files after they are sent. It does not own where they wait (package
+// inbox) or how they are read, which the service does.
 //
-// It fails when the service cannot be reached or refuses the token. What the service says about
-// a file is a result.
+// It fails when the service cannot be reached or refuses the token. The service's answer about a
+// file is a result.
 package uploads
 
 import (
@@ -31,8 +31,8 @@ import (
 
 var errNoConnection = errors.New("the user has no connection for statement files, so there is nothing to compare with; import once to make one")
 
-// Uploaded is the result of a file as it is printed. Refused is the reason why nothing of it
-// was imported.
+// Uploaded is the result of a file in the form in which it is printed. Refused is the reason why
+// nothing of the file was imported.
 type Uploaded struct {
 	File         string        `json:"file"`
 	Format       string        `json:"format,omitempty"`
@@ -52,12 +52,12 @@ type MissingPart struct {
 	Amount json.Number `json:"amount"`
 }
 
-// String is the gap in words.
+// String describes the gap in words.
 func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer is what the command reads of the answer to a file.
+// fileAnswer has the members of the answer about a file that the command reads.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -67,11 +67,11 @@ type fileAnswer struct {
 }
 
 // Uploader sends files to a connection for statement files. Base is the base URL of the API, and
-// Token that of the user. Connection is zero before FindConnection.
+// Token the token of the user. Connection is zero before FindConnection.
 type Uploader struct {
 	Base, Token string
 	Connection  int64
-	// Mapping is how to read CSV files, empty for the mapping that the connection keeps.
+	// Mapping says how to read CSV files; empty means the mapping that the connection stores.
 	Mapping string
 	// Unbalanced statements are imported nevertheless.
 	Unbalanced bool
@@ -82,11 +82,11 @@ var client = &http.Client{Timeout: importTime}
 const (
 	// importTime is how long a file may take.
 	importTime = 15 * time.Minute
-	// maxAnswered bounds what is read of an answer.
+	// maxAnswered limits the bytes that are read of an answer.
 	maxAnswered = 64 << 20
 )
 
-// FindConnection takes the first connection for files, or a new one where it may make one.
+// FindConnection takes the first connection for files, or makes one if create allows it.
 func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 	var list struct {
 		Connections []struct {
@@ -122,7 +122,7 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 	}
 	if err != nil {
 		view.Refused = err.Error()
-		return view, nil //nolint:nilerr // it is part of the result
+		return view, nil //nolint:nilerr // the error is part of the result
 	}
 	query := url.Values{"name": {cut(path.Base(filepath.ToSlash(file.Name)))}, "preview": {strconv.FormatBool(preview)}, "unbalanced": {strconv.FormatBool(c.Unbalanced)}}
 	if c.Mapping != "" {
@@ -143,14 +143,14 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 	return view, err
 }
 
-// cut is a name of the length that the API takes.
+// cut returns a name shortened to the length that the API accepts.
 func cut(name string) string {
 	const most = 200
 	runes := []rune(name)
 	return string(runes[max(0, len(runes)-most):])
 }
 
-// refusedError is an error that the API answered.
+// refusedError is an error that the API returned.
 type refusedError struct {
 	status            int
 	Code, Description string
@@ -190,7 +190,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	}
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{status: response.StatusCode}
-		_ = json.Unmarshal(answer, refused) // what is no error of the API has its status
+		_ = json.Unmarshal(answer, refused) // a body that is no error of the API leaves only the status
 		return refused
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
@@ -220,10 +220,10 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway marks that something cannot be reached now.
+// errAway marks that the service or the inbox cannot be reached now.
 var errAway = errors.New("something is away")
 
-// takeFiles imports the files that are there.
+// takeFiles imports the waiting files.
 func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Uploaded) error) error {
 	files, err := in.Files(ctx)
 	if err != nil {

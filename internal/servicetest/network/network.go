@@ -1,7 +1,7 @@
 // Package network is a TCP proxy between two programs for tests. It forwards what both sides
 // send, counts how often one waits for the other, and delays or fails as configured.
 //
-// It owns the connections through it. It does not know the content.
+// It owns the connections through it. It does not interpret the content.
 //
 // It fails to start when it cannot listen. A connection to a target that does not answer is
 // reset.
@@ -26,21 +26,22 @@ type Network struct {
 
 	mu     sync.Mutex
 	manner Manner
-	// changed is closed when the manner is another one.
+	// changed is closed when the manner changes.
 	changed chan struct{}
 	open    map[net.Conn]bool
 }
 
-// Manner is how a network treats what passes through it. The zero value forwards everything.
+// Manner is how a network treats the data that passes through it. The zero value forwards
+// everything.
 type Manner struct {
-	// Refuse resets connections when they come.
+	// Refuse resets new connections.
 	Refuse bool
-	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards
-	// what the client sends, and holds back the answers.
-	Silent, HoldsAnswers bool
-	// Delay is how long each piece travels.
+	// Silent forwards nothing in either direction, as after a cut cable. DropsRequests forwards
+	// the client's data, and holds back the answers.
+	Silent, DropsRequests bool
+	// Delay is the travel time of each piece of data.
 	Delay time.Duration
-	// Trickle passes on answers a byte a second.
+	// Trickle passes on answers at one byte a second.
 	Trickle bool
 	// Reset cuts both sides off once the server begins to answer, and Truncate after a number
 	// of bytes of an answer.
@@ -69,11 +70,11 @@ func (n *Network) Through(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Trips counts how often a client has sent something and waited for the answer. Everything that it
-// sends before an answer arrives counts as one.
+// Trips returns how often a client has sent data and waited for the answer. All data that it
+// sends before an answer arrives counts as one trip.
 func (n *Network) Trips() int64 { return n.trips.Load() }
 
-// Behave changes the manner, for connections that are open as well.
+// Behave changes the manner, for open connections too.
 func (n *Network) Behave(m Manner) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -190,7 +191,7 @@ func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to ne
 	}
 }
 
-// forth forwards what the client sends.
+// forth forwards the client's data.
 func (n *Network) forth(p piece, _, to net.Conn) error {
 	n.hold(func(m Manner) bool { return m.Silent })
 	m, _ := n.now()

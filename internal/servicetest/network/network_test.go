@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo answers each byte with the same, through a network, and reports it.
+// echo answers each byte with the same byte, through a network, and reports the byte.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -66,8 +66,8 @@ func receive(t *testing.T, c net.Conn, bytes int) {
 	}
 }
 
-// TestTrips counts separately what is sent after an answer, and together what is sent before
-// it.
+// TestTrips: data that is sent after an answer is counted as another trip, and data that is sent
+// before the answer is not.
 func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {
@@ -87,7 +87,7 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestDelay has many pieces travel at once: together they take as long as one.
+// TestDelay: many pieces travel at the same time, so that together they take as long as one.
 func TestDelay(t *testing.T) {
 	const pieces, delay = 20, 20 * time.Millisecond
 	n, c, _ := echo(t)

@@ -1,7 +1,7 @@
 // Package otlp exports traces with OTLP over HTTP, the protocol of OpenTelemetry.
 //
 // It owns the flags, the library, and the decision which traces are recorded. It does not own
-// what is in them. A receiver that fails costs the spans and a line in the log, never a
+// the content of traces. A receiver that fails costs the spans and a line in the log, never a
 // request: what is not sent in time is dropped.
 package otlp
 
@@ -23,21 +23,21 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Config says where traces go, and how many.
+// Config says where traces are sent, and which part of them.
 type Config struct {
-	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318; empty for no
+	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318; empty means no
 	// traces.
 	Endpoint string
 	// Headers go with each request to the receiver.
 	Headers map[string]string
 	// Ratio is the part of the traces that is recorded, from 0 to 1.
 	Ratio float64
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 	Log     *slog.Logger
 }
 
-// Exporter sends what its tracer records. A nil Exporter has a nil tracer.
+// Exporter sends the spans that its tracer records. A nil Exporter has a nil tracer.
 type Exporter struct{ provider *sdk.TracerProvider }
 
 // New makes an exporter, which is nil without an endpoint.
@@ -74,7 +74,7 @@ func (e *Exporter) Tracer() *tracing.Tracer {
 	return tracing.Of(e.provider)
 }
 
-// Close exports what is recorded, as long as the context lets it.
+// Close exports the recorded spans, until the context ends.
 func (e *Exporter) Close(ctx context.Context) error {
 	if e == nil {
 		return nil
@@ -85,7 +85,7 @@ func (e *Exporter) Close(ctx context.Context) error {
 	return nil
 }
 
-// failures logs what the library cannot return, at most once a minute.
+// failures logs errors that the library cannot return, at most once a minute.
 type failures struct {
 	log  *slog.Logger
 	last atomic.Int64

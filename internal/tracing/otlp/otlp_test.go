@@ -39,7 +39,8 @@ func newExporter(t *testing.T, endpoint string, ratio float64) (*otlp.Exporter, 
 
 func header(parent string) http.Header { return http.Header{"Traceparent": {parent}} }
 
-// TestParents: what a client names is gone on with, and its wish to be recorded does not count.
+// TestParents: a trace that a client names is continued, and the client's flag for recording is
+// ignored.
 func TestParents(t *testing.T) {
 	all := newTracer(t, 1)
 	none := newTracer(t, 0)
@@ -70,7 +71,7 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestContinue: what was stored goes on as it began, whatever the ratio is now.
+// TestContinue: a stored trace continues as it began, whatever the ratio is now.
 func TestContinue(t *testing.T) {
 	none := newTracer(t, 0)
 	for _, stored := range []string{parent, parent[:53] + "00"} {
@@ -96,7 +97,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestReceiverFails: nothing but the log knows.
+// TestReceiverFails: a failing receiver only causes a line in the log.
 func TestReceiverFails(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer 1" {
