@@ -6,7 +6,8 @@
 // there, but a value that is the same for the same address of a domain, and of no use without
 // the key file. It decides about nothing: the payments themselves are in package store.
 //
-// It fails like package store. Payments that are older than the table are not found.
+// It fails like package store. AddEarlier adds the words of payments that are older than the
+// table, which are not found until then. The table payment_word_earlier says how far it got.
 package search
 
 import (
@@ -76,8 +77,6 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	}
 	return rows
 }
-
-var wordRows = database.NewRowType("payment_word (domain_id, word, registered, payment_id)")
 
 // wordsOf returns the words of a payment, each once.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {

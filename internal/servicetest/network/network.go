@@ -36,9 +36,9 @@ type Network struct {
 type Manner struct {
 	// Refuse resets new connections.
 	Refuse bool
-	// Silent forwards nothing in either direction, as after a cut cable. DropsRequests forwards
+	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards
 	// the client's data, and holds back the answers.
-	Silent, DropsRequests bool
+	Silent, HoldsAnswers bool
 	// Delay is the travel time of each piece of data.
 	Delay time.Duration
 	// Trickle passes on answers at one byte a second.
