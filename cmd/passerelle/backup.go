@@ -1,16 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"passerelle"
 	"passerelle/internal/backup"
+	"passerelle/internal/store"
 )
 
 type backupCommand struct {
 	databaseFlag
-	To string `required:"" placeholder:"FILE" type:"path" help:"File to write. An existing file is never replaced."`
+	To       string `placeholder:"FILE" type:"path" help:"File to write. An existing file is never replaced. Required without --note-only."`
+	NoteOnly bool   `help:"Make no copy. Note for the console that a copy was made now by other means, such as on a standby."`
 }
 
 // copyView is the output of backup and restore.
@@ -27,13 +31,54 @@ func (b *backupCommand) Run(c *console) error {
 		return err
 	}
 	began := time.Now()
+	switch {
+	case b.NoteOnly && b.To != "":
+		return passerelle.InvalidField("--note-only", "makes no copy, so that --to has no use beside it")
+	case b.NoteOnly:
+		return b.do(c, nil, func(db *store.DB) (any, error) {
+			return noteView{passerelle.FormatDateTime(began, time.UTC)}, noteBackup(c, db, began)
+		})
+	case b.To == "":
+		return passerelle.MissingField("--to", "it names the file of the copy")
+	}
 	meter := c.meter("backup")
 	err := backup.Make(c.ctx, b.Database, b.To, meter)
 	meter.End()
 	if err != nil {
 		return err
 	}
-	return showCopy(c, b.To, began, "keep the key file as well, apart from the copy: without it nothing secret in it opens; and the files, copied after the database")
+	note := "keep the key file as well, apart from the copy: without it nothing secret in it opens; and the files, copied after the database"
+	if err := b.note(c, began); err != nil {
+		note += fmt.Sprintf("; the console does not know of this copy (%s): run passerelle backup --note-only on the database that is served from", err)
+	}
+	return showCopy(c, b.To, began, note)
+}
+
+// noteView is what --note-only prints. LastBackup is in UTC, because it concerns all domains.
+type noteView struct {
+	LastBackup string `json:"last_backup"`
+}
+
+// note stores when the copy was begun. A standby, or a schema of an earlier version, cannot
+// store it, and is copied nevertheless.
+func (b *backupCommand) note(c *console, began time.Time) error {
+	db, err := store.Open(c.ctx, b.Database, store.Options{Log: c.log})
+	if err != nil {
+		return err
+	}
+	_, err = current(c, db, nil, func(db *store.DB) (any, error) { return nil, noteBackup(c, db, began) })
+	return errors.Join(err, db.Close())
+}
+
+func noteBackup(c *console, db *store.DB, began time.Time) error {
+	err := db.Write(c.ctx, func(tx *store.Tx) error {
+		tx.NoteBackup(began)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note the backup: %w", err)
+	}
+	return nil
 }
 
 type restoreCommand struct {

@@ -45,7 +45,7 @@ var apart = map[string]string{
 	"terms": "of payments", "terms_text": "of payments", "client": "of applications", "client_logo": "of applications", "auth_provider": "of applications",
 	"domain": "of the operator", "setting": "of the operator", "setting_change": "of the operator", "mail": "to the operator",
 	"operator": "of the operator", "operator_identity": "of the operator", "console_session": "of the operator", "sign_in_failure": "of the operator", "audit": "what operators did, which names no person", "audit_end": "hashes of that", "audit_turn": "of the program",
-	"maintenance": "of the operator", "schema_migration": "of the program", "sealing": "of the program", "key_check": "of the program", "purge_place": "of the program",
+	"maintenance": "of the operator", "last_backup": "of the operator", "schema_migration": "of the program", "sealing": "of the program", "key_check": "of the program", "purge_place": "of the program",
 	"field_key": "keys of the domain", "sign_key": "keys of the domain",
 	"document_type":     "what the domain says of types",
 	"connector_program": "of the deployment",

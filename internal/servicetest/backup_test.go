@@ -52,3 +52,23 @@ func copies(t *testing.T, p *servicetest.Process, times int, empty func(n int) s
 	close(over)
 	<-paying
 }
+
+// TestCopyOfWhatOnlyReads copies a server that takes no writes, as a standby does. Only the note
+// of when the last copy was made needs one.
+func TestCopyOfWhatOnlyReads(t *testing.T) {
+	c := servicetest.StartCluster(t)
+	p := servicetest.StartProcess(t, c.URL())
+	stored := func() int64 { return storetest.Inspect(t, c.URL()).Count("SELECT count(*) FROM last_backup") }
+	folder := t.TempDir()
+	c.Set("default_transaction_read_only", "on")
+	p.Backup(filepath.Join(folder, "first"))
+	if stored() != 0 {
+		t.Error("a server that only reads has a note")
+	}
+	c.Set("default_transaction_read_only", "off")
+	p.Restore(filepath.Join(folder, "first"), c.Empty("restored"))
+	p.Backup(filepath.Join(folder, "second"))
+	if stored() != 1 {
+		t.Error("a copy is not noted")
+	}
+}

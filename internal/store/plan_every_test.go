@@ -20,7 +20,7 @@ func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // run
 // small. All other tables grow.
 var bounded = map[string]string{
 	"domain": "made by hand", "setting": "the keys that are known", "connector_name": "one for each connector", "counter": "16 for each total of a domain",
-	"payment_edge": "the table of states", "maintenance": "one row", "sealing": "one row", "key_check": "one row", "sequence": "one for each table",
+	"payment_edge": "the table of states", "maintenance": "one row", "last_backup": "one row", "sealing": "one row", "key_check": "one row", "sequence": "one for each table",
 	"schema_migration": "one for each migration", "audit_turn": "one row", "audit_end": "one for each domain", "unit_mark": "one for each process and transaction under way",
 	"purge_place": "a few for each domain", "webhook": "registered by hand, and bounded", "auth_provider": "registered by hand", "client": "registered by hand",
 	"client_logo": "one for each client", "terms": "published by hand", "terms_text": "published by hand", "document_type": "published by hand", "operator": "made by hand",

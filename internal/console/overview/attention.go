@@ -25,13 +25,14 @@ const (
 	fewWaiting   = 10_000
 	longOpen     = 48 * time.Hour
 	consentsSoon = 7 * 24 * time.Hour
+	backupOld    = 48 * time.Hour
 )
 
 // concerns returns the problems in the domain, the gravest kinds first.
 func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	var grave, other []concern
 	for _, find := range []func(*page.Context) ([]concern, error){
-		h.unknownConcerns, h.webhookConcerns, h.bankConcerns, h.openConcerns, h.connectionConcerns, h.consentConcerns, h.operatorConcerns,
+		h.unknownConcerns, h.webhookConcerns, h.bankConcerns, h.openConcerns, h.connectionConcerns, h.consentConcerns, h.backupConcerns, h.operatorConcerns,
 	} {
 		found, err := find(pc)
 		if err != nil {
@@ -214,7 +215,35 @@ func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
 	}}, nil
 }
 
-// operatorConcerns are missing settings of the operator's own account.
+// backupGuide says how to copy a database.
+const backupGuide = "/docs/guides/operating#9-back-up-and-restore"
+
+// backupConcerns is an old copy of the database, or none. A sandbox can be made again.
+func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
+	if pc.Domain.Kind != passerelle.Live {
+		return nil, nil
+	}
+	begun, err := h.DB.LastBackup(pc)
+	if err != nil {
+		return nil, err
+	}
+	one := concern{
+		What: "No backup was made yet", Detail: "What happened since the service began would be lost with the database.",
+		Remedy: "Read how to back up", Address: backupGuide,
+	}
+	if begun == nil {
+		return []concern{one}, nil
+	}
+	age := h.Now().Sub(*begun)
+	if age <= backupOld {
+		return nil, nil
+	}
+	one.What = fmt.Sprintf("The last backup is %d days old", age/(24*time.Hour))
+	one.Detail = "What happened since then would be lost with the database."
+	return []concern{one}, nil
+}
+
+// operatorConcerns is what the operator's own account lacks.
 func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil

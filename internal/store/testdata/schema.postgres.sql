@@ -665,6 +665,11 @@ column key_check.sealed bytea NOT NULL
 constraint key_check.key_check_only_row_check CHECK ((only_row = 1))
 constraint key_check.key_check_pkey PRIMARY KEY (only_row)
 CREATE UNIQUE INDEX key_check_pkey ON key_check USING btree (only_row)
+column last_backup.only_row bigint NOT NULL
+column last_backup.begun bigint NOT NULL
+constraint last_backup.last_backup_only_row_check CHECK ((only_row = 1))
+constraint last_backup.last_backup_pkey PRIMARY KEY (only_row)
+CREATE UNIQUE INDEX last_backup_pkey ON last_backup USING btree (only_row)
 column mail.id bigint NOT NULL IDENTITY
 column mail.domain_id bigint NOT NULL {n_distinct=100}
 column mail.webhook_id bigint

@@ -575,6 +575,10 @@ CREATE TABLE key_check (
   only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
   sealed   BLOB NOT NULL
 );
+CREATE TABLE last_backup (
+  only_row BIGINT NOT NULL PRIMARY KEY CHECK (only_row = 1),
+  begun    BIGINT NOT NULL
+);
 CREATE TABLE mail (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id   BIGINT NOT NULL REFERENCES domain (id),

@@ -1,0 +1,28 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"passerelle/internal/database"
+)
+
+// LastBackup returns when the newest known copy of the database was begun, nil when none is
+// known. The time is by the real clock.
+func (r *Reader) LastBackup(ctx context.Context) (*time.Time, error) {
+	begun, err := database.One(ctx, r.rows, database.ScanInt, `SELECT begun FROM last_backup`)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return database.OptionalInstant(&begun), nil
+}
+
+// NoteBackup stores when a complete copy was begun, unless a newer one is known.
+func (tx *Tx) NoteBackup(begun time.Time) {
+	tx.unit.Exec(`INSERT INTO last_backup (only_row, begun) VALUES (1, $1)
+		ON CONFLICT (only_row) DO UPDATE SET begun = excluded.begun WHERE last_backup.begun < excluded.begun`, database.Micros(begun))
+}
