@@ -19,6 +19,7 @@ func (c *Console) connectionRoutes() []page.Route {
 	return []page.Route{
 		page.Get("domains/#/connections", c.connections),
 		page.Get("domains/#/users/#/connections/#", c.connection),
+		page.Post("domains/#/users/#/connections/#", c.revealConnection),
 		page.Post("domains/#/users/#/connections/#/sync", c.syncConnection),
 		page.Post("domains/#/users/#/connections/#/delete", c.deleteConnection),
 	}
@@ -138,6 +139,9 @@ type connectionData struct {
 	Pager   page.Pager
 	// Reading means that it is being read.
 	Reading, MayAct bool
+	// Revealable is set when there is something hidden that the operator may see,
+	// and Revealed when it is shown.
+	Revealable, Revealed bool
 }
 
 // sourceRow is a source of a connection.
@@ -159,7 +163,12 @@ func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID
 	return passerelle.UserID(pc.Numbers[1]), passerelle.ConnectionID(pc.Numbers[2])
 }
 
-func (c *Console) connection(pc *page.Context) error {
+func (c *Console) connection(pc *page.Context) error { return c.showConnection(pc, false) }
+
+// revealConnection shows what the institution says without masks, and records that.
+func (c *Console) revealConnection(pc *page.Context) error { return c.revealUser(pc, c.showConnection) }
+
+func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	user, id := connectionIDs(pc)
 	if _, err := c.about(pc, ""); err != nil {
 		return err
@@ -168,7 +177,7 @@ func (c *Console) connection(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	data := connectionData{connectionRow: c.connectionRow(pc, one), Facts: connectionFacts(pc, one), Reading: one.Locked, MayAct: mayAct(pc)}
+	data := connectionData{connectionRow: c.connectionRow(pc, one), Facts: connectionFacts(pc, one, revealed), Reading: one.Locked, MayAct: mayAct(pc), Revealed: revealed}
 	sources, err := bankstore.From(c.DB).SourcesOf(pc, pc.Domain.ID, id)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
@@ -182,19 +191,22 @@ func (c *Console) connection(pc *page.Context) error {
 		return fmt.Errorf("list the syncs of connection %d: %w", id, err)
 	}
 	syncs, data.Pager = page.Paged(pc, w, syncs, bankstore.ConnectionLog.Place)
+	hidden := one.Message != ""
 	for _, l := range syncs {
-		data.Syncs = append(data.Syncs, newSyncRow(pc, l))
+		data.Syncs = append(data.Syncs, newSyncRow(pc, l, revealed))
+		hidden = hidden || l.Message != ""
 	}
+	data.Revealable = hidden && !revealed && pc.Domain.Kind != passerelle.Sandbox && pc.MayReveal()
 	if one.Locked && pc.Request.Method == http.MethodGet {
 		pc.Reload = readingPause
 	}
 	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-func connectionFacts(pc *page.Context, one bankstore.Connection) []page.DetailRow {
+func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"What resolves it", resolutions[one.State],
-		"The institution says", one.Message,
+		"The institution says", nameText(pc, one.Message, revealed),
 		"Created", pc.Moment(&one.Created),
 		"First read whole", pc.Moment(one.Established),
 		"Last read", pc.Moment(one.LastUpdate),
@@ -211,9 +223,9 @@ func connectionFacts(pc *page.Context, one bankstore.Connection) []page.DetailRo
 	return facts
 }
 
-func newSyncRow(pc *page.Context, l bankstore.ConnectionLog) syncRow {
+func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) syncRow {
 	return syncRow{
-		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: l.Message,
+		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: nameText(pc, l.Message, revealed),
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }

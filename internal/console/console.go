@@ -63,7 +63,12 @@ type Console struct{ Config }
 
 // New makes the handler of all addresses below page.Root.
 func New(config Config) http.Handler {
-	c := &Console{config}
+	return page.New(config.Config, (&Console{config}).routes())
+}
+
+// routes are the addresses of all pages, and who answers there.
+func (c *Console) routes() []page.Route {
+	config := c.Config
 	routes := slices.Concat(
 		webhooks.Routes(webhooks.Config{DB: config.DB, Delivery: config.Delivery, Wake: config.Initiation.Wake, Now: config.Now}),
 		sandbox.Routes(sandbox.Config{DB: config.DB, Simulation: config.Simulation, Scenarios: config.Scenarios, Logins: config.Logins}),
@@ -72,8 +77,8 @@ func New(config Config) http.Handler {
 	if config.Design {
 		routes = append(routes, page.Get("design", c.design))
 	}
-	return page.New(config.Config, slices.Concat(
+	return slices.Concat(
 		c.signInRoutes(), c.accountRoutes(), c.domainRoutes(), c.paymentRoutes(), c.userRoutes(), c.connectionRoutes(),
 		c.connectorRoutes(), c.programRoutes(), c.configurationRoutes(), c.clientRoutes(), c.tokenRoutes(), c.auditRoutes(), c.searchRoutes(), routes,
-	))
+	)
 }
