@@ -33,8 +33,8 @@ type paymentData struct {
 	Objections   []objection
 	// Refundable is set when a payment in the other direction can be created.
 	Refundable bool
-	// Curl is a request that would create the same payment.
-	Curl string
+	// Curl is the request that would make the same payment, and CurlRead the one that reads it.
+	Curl, CurlRead string
 	// Revealable is set when the page hides data that the operator may see, and Revealed when
 	// the data is shown.
 	Revealable, Revealed bool
@@ -113,7 +113,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	}
 	data := paymentData{
 		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
-		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p), Refundable: refundable(pc, p),
+		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p), Refundable: refundable(pc, p), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {

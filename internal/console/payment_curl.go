@@ -70,6 +70,11 @@ func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (str
 		quoted(pc.Domain.BaseURL+"/payments"), quoted(strings.TrimSpace(text.String()))), nil
 }
 
+// curlRead is the request that reads a payment, for a shell, with a variable for the token.
+func curlRead(pc *page.Context, p *payment.Payment) string {
+	return fmt.Sprintf("curl %s \\\n  --header \"Authorization: Bearer $TOKEN\"", quoted(fmt.Sprintf("%s/payments/%d", pc.Domain.BaseURL, p.ID)))
+}
+
 func party(pc *page.Context, a passerelle.Account, revealed bool) createdParty {
 	return createdParty{Scheme: a.Scheme, Number: accountText(a, revealed), Label: nameText(pc, a.Label, revealed), Issuer: a.Issuer}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -168,6 +169,44 @@ func TestPaymentAsARequest(t *testing.T) {
 		}
 		if fmt.Sprint(one) != fmt.Sprint(other) {
 			t.Errorf("it makes\n%v, want\n%v", other, one)
+		}
+	})
+}
+
+// run runs the request with an id on a page as its reader would: in a shell, with a token.
+func (d *fixture) run(a answer, id, token string, into any) {
+	d.t.Helper()
+	found := regexp.MustCompile(`(?s)<pre id="` + id + `"[^>]*>(.*?)</pre>`).FindStringSubmatch(a.body)
+	if found == nil {
+		d.t.Fatalf("there is no request %s in %s", id, a.body)
+	}
+	shell := exec.CommandContext(d.t.Context(), "sh", "-c", html.UnescapeString(found[1]))
+	shell.Env = []string{"TOKEN=" + token, "PATH=" + os.Getenv("PATH")}
+	out, err := shell.Output()
+	must(d.t, err)
+	d.JSON(servicetest.Answer{Body: out}, into)
+}
+
+// TestRequestsRun: the shown requests read the payment and make it again.
+func TestRequestsRun(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		token := d.Token("payments:admin")
+		draft := secretDraft()
+		line(draft)["label"] = `it's "$HOME" #` + "`id`"
+		id := d.Create(token, draft)
+		var read, made struct {
+			ID           int64
+			State        string
+			Instructions []struct{ Label string }
+		}
+		d.run(d.get(d.paymentPath(id)), "curl-read", token, &read)
+		if read.ID != id || read.State != "created" || len(read.Instructions) != 1 || read.Instructions[0].Label != line(draft)["label"] {
+			t.Errorf("the request reads %+v", read)
+		}
+		d.run(d.submit(d.paymentPath(id), d.paymentPath(id)+"/reveal"), "curl", token, &made)
+		if made.ID <= id || made.State != "created" || len(made.Instructions) != 1 || made.Instructions[0].Label != line(draft)["label"] {
+			t.Errorf("the request makes %+v", made)
 		}
 	})
 }
