@@ -32,8 +32,9 @@ type timelineRow struct {
 	Because string `json:"because,omitempty"`
 	Who     string `json:"who,omitempty"`
 	Bank    string `json:"bank_status,omitempty"`
-	// Text may contain texts of a bank.
-	Text string `json:"-"`
+	Text    string `json:"-"`
+	// Said is what the bank answered, in its own words.
+	Said []page.DetailRow `json:"-"`
 	// Requests are the requests of a delivery, oldest first.
 	Requests []string `json:"requests,omitempty"`
 	// Effect marks a row that was caused by the state in the row above.
@@ -95,7 +96,14 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		return timelineRow{At: pc.Time(at), Kind: timelineNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, Text: nameText(pc, n.Text, revealed), at: n.At}
+		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, at: n.At}
+		text := nameText(pc, n.Text, revealed)
+		if n.Kind == payment.NoteBankStatus {
+			shown.Said = said(n.Bank, text)
+		} else {
+			shown.Text, shown.Said = text, said(n.Bank, "")
+		}
+		return shown
 	}
 	t := row.Transition
 	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
@@ -104,7 +112,29 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		return shown
 	}
 	shown.What = string(t.From) + " → " + string(t.To)
+	if t.Cause.Bank != "" {
+		shown.Said = saidAtEnd(pc, t, p, revealed)
+	}
 	return shown
+}
+
+// said is an answer of the bank: its status with the codes that say why, and its text.
+func said(status, text string) []page.DetailRow {
+	word, reasons, _ := strings.Cut(status, " ")
+	return page.Details("Status", word, "Reason codes", reasons, "Message", text)
+}
+
+// saidAtEnd is the answer of the bank that changed a state, with what it said of the payment and
+// of its instructions when that was the end.
+func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, revealed bool) []page.DetailRow {
+	if t.To != p.State || !t.To.Final() {
+		return said(t.Cause.Bank, "")
+	}
+	rows := said(t.Cause.Bank, nameText(pc, p.ErrorDescription, revealed))
+	for _, in := range p.Instructions {
+		rows = append(rows, page.Details("Instruction "+in.ReferenceID, nameText(pc, in.ErrorDescription, revealed))...)
+	}
+	return rows
 }
 
 // outcomes describe the states of a call to a bank.

@@ -16,6 +16,8 @@ import (
 	"passerelle/internal/initiation"
 	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/payment"
 )
 
 var tag = regexp.MustCompile(`<[^>]*>`)
@@ -207,6 +209,37 @@ func TestRequestsRun(t *testing.T) {
 		d.run(d.submit(d.paymentPath(id), d.paymentPath(id)+"/reveal"), "curl", token, &made)
 		if made.ID <= id || made.State != "created" || len(made.Instructions) != 1 || made.Instructions[0].Label != line(draft)["label"] {
 			t.Errorf("the request makes %+v", made)
+		}
+	})
+}
+
+// TestWhatTheBankAnswered is folded on the timeline, at the change that it led to.
+func TestWhatTheBankAnswered(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		if body := d.get(d.paymentPath(id)).body; strings.Contains(body, "The bank's answer") {
+			t.Errorf("no bank was asked: %s", body)
+		}
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{
+			Connector: sandbox.TestConnector, Fields: map[string]string{"use_case_pay": "decoupled"}, Validated: true, WebviewURL: d.Origin + "/before",
+		})
+		must(t, err)
+		_, err = d.Initiation.Answer(t.Context(), d.Domain, passerelle.PaymentID(id), payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
+		must(t, err)
+		p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(id), true)
+		must(t, err)
+		p.ErrorDescription, p.Instructions[0].ErrorDescription = "said of all", "said of one"
+		p.Notes = []payment.Note{{At: p.Created, Kind: payment.NoteBankStatus, Actor: payment.ByBank, Bank: "RJCT AC04 AM04", Text: "closed <b>account</b>"}}
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
+		body := d.get(d.paymentPath(id)).body
+		for _, want := range []string{
+			"<details><summary>The bank's answer</summary>", "<dt>Status</dt><dd>RJCT</dd>", "<dt>Reason codes</dt><dd>AC04 AM04</dd>", "<dt>Message</dt><dd>closed &lt;b&gt;account&lt;/b&gt;</dd>",
+			"<dt>Status</dt><dd>executed</dd>", "<dt>Message</dt><dd>said of all</dd>", "</dt><dd>said of one</dd>",
+		} {
+			if !strings.Contains(body, want) {
+				t.Errorf("the page lacks %s: %s", want, body)
+			}
 		}
 	})
 }
