@@ -12,6 +12,7 @@ import (
 	"passerelle/internal/documents"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/initiation"
+	"passerelle/internal/picture"
 	"passerelle/internal/programs"
 	"passerelle/internal/simulation"
 	"passerelle/internal/store"
@@ -35,6 +36,8 @@ type Service struct {
 	Scenarios []wire.Scenario
 	// Logins are the logins that decide how a connection to the test connector behaves.
 	Logins []wire.Login
+	// Logos are the operator's own; nil for none.
+	Logos *picture.Logos
 	// Now is real time.
 	Now func() time.Time
 }

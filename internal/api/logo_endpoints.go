@@ -23,7 +23,7 @@ func (s *Service) logoRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Aliases: alls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes...)),
-			Summary: "List the logos of a connector", Doc: "Lists generated pictures: the initials of the name on the connector's colour, not the institution's logo.",
+			Summary: "List the logos of a connector", Doc: "Lists pictures: the operator's own logo of the institution, or else the initials of the name on the connector's colour.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[0])),
@@ -100,11 +100,16 @@ func (s *Service) logoFile(ctx context.Context, c *httpapi.Caller, in fileInput)
 	if err != nil {
 		return httpapi.Content{}, err
 	}
-	return logoOf(b, logoSizes[i]), nil
+	return s.logoOf(b, logoSizes[i]), nil
 }
 
-func logoOf(b wire.Bank, size logoSize) httpapi.Content {
-	logo := httpapi.Made(picture.MediaType, fmt.Sprintf("%s %s.png", b.Name, size.name), picture.Logo(b.Name, b.Color, size.side))
+// logoOf is the operator's logo, or a generated one.
+func (s *Service) logoOf(b wire.Bank, size logoSize) httpapi.Content {
+	content := s.Logos.Sized(b.UUID, size.side)
+	if content == nil {
+		content = picture.Logo(b.Name, b.Color, size.side)
+	}
+	logo := httpapi.Made(picture.MediaType, fmt.Sprintf("%s %s.png", b.Name, size.name), content)
 	logo.Public = true
 	return logo
 }

@@ -21,7 +21,8 @@ import (
 const (
 	maxLogoFile  = 1 << 20
 	maxLogoSide  = 2048
-	keptLogoSide = 128
+	pageLogoSide = 128
+	keptLogoSide = 256
 )
 
 // Logos are the operator's own logos of institutions. Its zero value, and nil, has none. It is
@@ -30,10 +31,11 @@ type Logos struct {
 	set atomic.Pointer[map[string]ownLogo]
 }
 
-// ownLogo is one of them, as PNG, with a name that changes with it.
+// ownLogo is one of them: large, and as PNG for pages, with a name that changes with it.
 type ownLogo struct {
 	version string
 	content []byte
+	large   *image.RGBA
 }
 
 // Load reads the logos of a folder: UUID.png, UUID.jpg or UUID.jpeg, of at most 1 MiB and 2048
@@ -64,11 +66,24 @@ func (l *Logos) Load(folder string) error {
 // Find returns the logo of an institution as PNG, and its version, which changes with it.
 // Without a logo both are empty.
 func (l *Logos) Find(uuid string) ([]byte, string) {
-	if l == nil || l.set.Load() == nil {
-		return nil, ""
-	}
-	logo := (*l.set.Load())[uuid]
+	logo := l.find(uuid)
 	return logo.content, logo.version
+}
+
+// Sized returns the logo of an institution as PNG with the given width and height in pixels, nil
+// without one.
+func (l *Logos) Sized(uuid string, side int) []byte {
+	if logo := l.find(uuid); logo.large != nil {
+		return encoded(fitted(logo.large, side))
+	}
+	return nil
+}
+
+func (l *Logos) find(uuid string) ownLogo {
+	if l == nil || l.set.Load() == nil {
+		return ownLogo{}
+	}
+	return (*l.set.Load())[uuid]
 }
 
 func readLogo(path string) (ownLogo, error) {
@@ -91,17 +106,17 @@ func readLogo(path string) (ownLogo, error) {
 	if err != nil {
 		return ownLogo{}, fmt.Errorf("must be a whole picture: %w", err)
 	}
-	content := encoded(fitted(picture))
+	content := encoded(fitted(picture, pageLogoSide))
 	sum := sha256.Sum256(content)
-	return ownLogo{hex.EncodeToString(sum[:6]), content}, nil
+	return ownLogo{hex.EncodeToString(sum[:6]), content, fitted(picture, keptLogoSide)}, nil
 }
 
 // fitted is a picture in the middle of a transparent square.
-func fitted(picture image.Image) image.Image {
-	square, from := image.NewRGBA(image.Rect(0, 0, keptLogoSide, keptLogoSide)), picture.Bounds()
+func fitted(picture image.Image, side int) *image.RGBA {
+	square, from := image.NewRGBA(image.Rect(0, 0, side, side)), picture.Bounds()
 	longest := max(from.Dx(), from.Dy())
-	width, height := max(1, from.Dx()*keptLogoSide/longest), max(1, from.Dy()*keptLogoSide/longest)
-	left, top := (keptLogoSide-width)/2, (keptLogoSide-height)/2
+	width, height := max(1, from.Dx()*side/longest), max(1, from.Dy()*side/longest)
+	left, top := (side-width)/2, (side-height)/2
 	draw.CatmullRom.Scale(square, image.Rect(left, top, left+width, top+height), picture, from, draw.Src, nil)
 	return square
 }
