@@ -1,6 +1,7 @@
 package servicetest_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -56,6 +57,8 @@ type load struct {
 	// nil means the addresses of the processes.
 	receiver *receiver
 	bases    []string
+	// timeout is how many seconds the service waits for receivers, or empty for one.
+	timeout string
 }
 
 // run acts on the processes under the load, and then checks that nothing is lost or done twice.
@@ -63,7 +66,7 @@ type load struct {
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]
-	p.Configure("webhooks.timeout_seconds", "1")
+	p.Configure("webhooks.timeout_seconds", cmp.Or(o.timeout, "1"))
 	p.Configure("webhooks.flush_interval_seconds", "1")
 	p.Configure("auth.user_token_expire", "1440")
 	d, r := newDriver(o.t, o.processes...), o.receiver

@@ -176,10 +176,25 @@ func (p *Process) Other(binary string) *Process {
 	return p.beside(binary)
 }
 
-func (p *Process) beside(binary string) *Process {
+// On starts the program on another database, with the same keys, credentials and files.
+func (p *Process) On(database string) *Process {
 	p.t.Helper()
+	other := p.copied(p.binary)
+	other.args[databaseArgument] = database
+	other.Start()
+	p.t.Cleanup(other.Kill)
+	return other
+}
+
+func (p *Process) copied(binary string) *Process {
 	other := &Process{t: p.t, binary: binary, Environment: p.Environment, args: slices.Clone(p.args)}
 	other.args[listenArgument] = FreeAddress(p.t)
+	return other
+}
+
+func (p *Process) beside(binary string) *Process {
+	p.t.Helper()
+	other := p.copied(binary)
 	other.Start()
 	p.t.Cleanup(other.Kill)
 	return other
