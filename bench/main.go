@@ -30,6 +30,7 @@ func main() {
 	flag.StringVar(&o.results, "results", "", "folder that gets the table, as a file named after the day")
 	flag.StringVar(&o.profiles, "profiles", "", "folder that gets profiles of the service's side of each row: its processors, and what was allocated before and after")
 	flag.BoolVar(&o.onlySizes, "sizes", false, "measure instead how large databases are, and how long copies take")
+	flag.BoolVar(&o.onlyCosts, "costs", false, "measure instead what a payment costs on PostgreSQL, in processor time, log and transactions")
 	flag.Parse()
 	service.Ballast() // as the program does at its start
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -47,15 +48,18 @@ type options struct {
 	scale                                     float64
 	only, postgres, folder, results, profiles string
 	run                                       *run
-	onlySizes                                 bool
+	onlySizes, onlyCosts                      bool
 }
 
 // errMissed ends a run in which a row missed its goal.
 var errMissed = errors.New("not every goal was reached")
 
 func (o options) work(ctx context.Context) error {
-	if o.onlySizes {
+	switch {
+	case o.onlySizes:
 		return o.sizes(ctx, os.Stdout)
+	case o.onlyCosts:
+		return o.costs(ctx, os.Stdout)
 	}
 	return o.measureAll(ctx)
 }

@@ -12,12 +12,10 @@ import (
 	"passerelle/internal/backup"
 )
 
-// sized is the size of one kind of rows in a database.
+// sized is what a database with a number of rows takes.
 type sized struct {
-	what, kind string
-	rows       int
-	// bytes is the size that the rows have added, and copied the same size in a copy of the
-	// database.
+	rows int
+	// bytes are those of the database, copied those of a copy of it.
 	bytes, copied   int64
 	backup, restore time.Duration
 }
@@ -28,12 +26,12 @@ var contents = []struct {
 	what string
 	fill func(ctx context.Context, p *place, kind string, rows int) (string, error)
 }{
-	{"payments with their timelines and attempts", func(ctx context.Context, p *place, kind string, rows int) (string, error) {
+	{"payments with their timelines, attempts and words", func(ctx context.Context, p *place, kind string, rows int) (string, error) {
 		w, err := p.filled(ctx, kind, rows)
 		if err != nil {
 			return "", err
 		}
-		return w.database, nil
+		return w.database, w.addWords(ctx, p)
 	}},
 	{"transactions", func(ctx context.Context, p *place, kind string, rows int) (string, error) {
 		w, err := p.freshService(ctx, kind)
@@ -59,61 +57,103 @@ var contents = []struct {
 	}},
 }
 
-// million is the number of rows that a figure refers to.
+// addWords makes the copies of payments findable by the two words of their labels, one of which is
+// in all of them.
+func (w *instance) addWords(ctx context.Context, p *place) error {
+	writer, err := p.writerTo(ctx, w.kind, w.database)
+	if err != nil {
+		return err
+	}
+	var all []statement
+	for _, word := range []string{`'invoice'`, `CAST(id AS TEXT)`} {
+		all = append(all, statement{text: `INSERT INTO payment_word (domain_id, word, registered, payment_id)
+			SELECT domain_id, ` + word + `, registered, id FROM payment WHERE id > ` + number(copiesAfter)})
+	}
+	return writer.write(ctx, all)
+}
+
+// million is how many rows a figure is of.
 const million = 1_000_000
 
-// sizes fills databases and prints how large they are, and how long copies take.
+// sizes fills databases and prints how large they are, and how long copies take, beyond what an
+// empty database takes.
 func (o options) sizes(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "| A million | on | GB | a row | copy in GB | backup | restore |\n|---|---|---:|---:|---:|---:|---:|")
 	for _, kind := range []string{sqlite, postgres} {
-		for i := range contents {
-			s, err := o.size(ctx, kind, i)
+		empty, err := o.size(ctx, kind, 0, func(ctx context.Context, p *place, kind string, _ int) (string, error) {
+			w, err := p.freshService(ctx, kind)
 			if err != nil {
-				return fmt.Errorf("%s on %s: %w", contents[i].what, kind, err)
+				return "", err
 			}
+			return w.database, nil
+		})
+		if err != nil {
+			return fmt.Errorf("an empty database on %s: %w", kind, err)
+		}
+		fmt.Fprintf(out, "| (empty, as it is) | %s | %.3f | | %.3f | %.1f s | %.1f s |\n", kind,
+			float64(empty.bytes)/1e9, float64(empty.copied)/1e9, empty.backup.Seconds(), empty.restore.Seconds())
+		for _, c := range contents {
+			s, err := o.size(ctx, kind, million, c.fill)
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", c.what, kind, err)
+			}
+			s = s.beyond(empty)
 			each := float64(million) / float64(s.rows)
-			fmt.Fprintf(out, "| %s | %s | %.2f | %d bytes | %.2f | %.0f s | %.0f s |\n", s.what, s.kind,
+			fmt.Fprintf(out, "| %s | %s | %.2f | %d bytes | %.2f | %.0f s | %.0f s |\n", c.what, kind,
 				float64(s.bytes)*each/1e9, s.bytes/int64(s.rows), float64(s.copied)*each/1e9, s.backup.Seconds()*each, s.restore.Seconds()*each)
 		}
 	}
 	return nil
 }
 
-func (o options) size(ctx context.Context, kind string, content int) (s sized, err error) {
+// beyond is what the rows take beside an empty database.
+func (s sized) beyond(empty sized) sized {
+	s.bytes, s.copied = s.bytes-empty.bytes, s.copied-empty.copied
+	s.backup, s.restore = s.backup-empty.backup, s.restore-empty.restore
+	return s
+}
+
+func (o options) size(ctx context.Context, kind string, rows int, fill func(ctx context.Context, p *place, kind string, rows int) (string, error)) (s sized, err error) {
 	p := &place{options: o}
 	defer func() { err = errors.Join(err, p.close()) }()
-	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
-	if err != nil {
-		return s, fmt.Errorf("make a folder: %w", err)
-	}
-	p.later(func() error { return os.RemoveAll(folder) })
-	s = sized{what: contents[content].what, kind: kind, rows: p.amount(million)}
-	database, err := contents[content].fill(ctx, p, kind, million)
+	s.rows = p.amount(rows)
+	database, err := fill(ctx, p, kind, rows)
 	if err != nil {
 		return s, err
 	}
 	if s.bytes, err = p.bytesOf(ctx, kind, database); err != nil {
 		return s, err
 	}
+	return s, p.copyOf(ctx, kind, database, &s)
+}
+
+// copyOf measures a copy of a database.
+func (p *place) copyOf(ctx context.Context, kind, database string, s *sized) error {
+	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	p.later(func() error { return os.RemoveAll(folder) })
 	file, begun := filepath.Join(folder, "copy"), time.Now()
 	if err := backup.Make(ctx, database, file, nil); err != nil {
-		return s, err
+		return err
 	}
+	s.backup = time.Since(begun)
 	about, err := os.Stat(file)
 	if err != nil {
-		return s, err
+		return fmt.Errorf("look at the copy: %w", err)
 	}
-	s.copied, s.backup = about.Size(), time.Since(begun)
+	s.copied = about.Size()
 	to := "sqlite:" + filepath.Join(folder, "restored")
 	if kind == postgres {
 		if to, err = p.database(ctx, kind); err != nil {
-			return s, err
+			return err
 		}
 	}
 	begun = time.Now()
 	err = backup.Restore(ctx, file, to, nil)
 	s.restore = time.Since(begun)
-	return s, err
+	return err
 }
 
 // bytesOf returns the size of the pages of a database, without its log.
