@@ -1,0 +1,91 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// scalingPage says which keys begin with the domain.
+const scalingPage = "../../docs/scaling.md"
+
+// The lines of the recorded schema that have columns and keys.
+var (
+	columnLine  = regexp.MustCompile(`(?m)^column (\w+)\.(\w+) `)
+	primaryLine = regexp.MustCompile(`(?m)^constraint \w+\.(\w+) PRIMARY KEY`)
+	uniqueLine  = regexp.MustCompile(`(?m)^CREATE UNIQUE INDEX (\w+) ON (\w+) USING btree \((\w+)`)
+	foreignLine = regexp.MustCompile(`(?m)^constraint (\w+)\.\w+ FOREIGN KEY \((\w+)`)
+	keyTable    = regexp.MustCompile(`(?m)^\| Keys \|.*\n(?:\|.*\n)+`)
+)
+
+// keyCounts are numbers of keys, by where they have the domain.
+type keyCounts struct{ first, without, elsewhere int }
+
+// add counts a key by its first column and whether its table has the domain.
+func (c *keyCounts) add(first string, hasDomain bool) {
+	switch {
+	case !hasDomain:
+		c.elsewhere++
+	case first == "domain_id":
+		c.first++
+	default:
+		c.without++
+	}
+}
+
+func (c keyCounts) row(name string) string {
+	return fmt.Sprintf("| %s | %d | %d | %d | %d |\n", name, c.first+c.without+c.elsewhere, c.first, c.without, c.elsewhere)
+}
+
+// countedKeys is the table of keys of a schema.
+func countedKeys(schema string) string {
+	hasDomain, isPrimary := map[string]bool{}, map[string]bool{}
+	for _, match := range columnLine.FindAllStringSubmatch(schema, -1) {
+		hasDomain[match[1]] = hasDomain[match[1]] || match[2] == "domain_id"
+	}
+	for _, match := range primaryLine.FindAllStringSubmatch(schema, -1) {
+		isPrimary[match[1]] = true
+	}
+	var primary, unique, foreign keyCounts
+	for _, match := range uniqueLine.FindAllStringSubmatch(schema, -1) {
+		counts := &unique
+		if isPrimary[match[1]] {
+			counts = &primary
+		}
+		counts.add(match[3], hasDomain[match[2]])
+	}
+	for _, match := range foreignLine.FindAllStringSubmatch(schema, -1) {
+		foreign.add(match[2], hasDomain[match[1]])
+	}
+	return "| Keys | All | Begin with the domain | Lack it | Of tables without a domain |\n|---|---:|---:|---:|---:|\n" +
+		primary.row("primary keys") + unique.row("other unique keys") + foreign.row("foreign keys")
+}
+
+// TestScalingPageCountsTheKeys: a table can be distributed by the domain only when its keys contain
+// the domain, so the page about engines that distribute says how many do.
+func TestScalingPageCountsTheKeys(t *testing.T) {
+	schema, err := os.ReadFile(filepath.Join("testdata", "schema.postgres.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(scalingPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := countedKeys(string(schema)), keyTable.FindString(string(page))
+	if *update && got != "" {
+		written := strings.Replace(string(page), got, want, 1)
+		if err := os.WriteFile(scalingPage, []byte(written), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got = want
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/scaling.md does not count the keys of the schema; run make generate: (-want +got)\n%s", diff)
+	}
+}
