@@ -77,7 +77,7 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	return banks, nil
 }
 
-// wait waits until the test banks have ended. When they end early, that is logged and the
+// wait waits until the test banks have ended. When they end early, their end is logged and the
 // service continues without them.
 func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) {
 	defer close(b.ended)

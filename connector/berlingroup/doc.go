@@ -2,9 +2,9 @@
 // 1.3): one type for all banks, and a file for each bank.
 //
 // It owns the bank file, the transport with its certificates and signatures, and the vocabulary
-// of the standard: bodies, statuses, error codes and the steps of an authorisation. It does not
-// own the states of a payment, and stores nothing between calls: the order's memory carries the
-// data for the next call.
+// of the standard: bodies, statuses, error codes and the steps of an authorisation. It does
+// not own the states of a payment, and stores nothing between calls: the order's memory carries
+// the data for the next call.
 //
 // It fails like every connector: with a refusal of the bank, with connector.ErrNotSent when no
 // byte of an order was sent, with connector.ErrUnknownOrder when nothing identifies the order at

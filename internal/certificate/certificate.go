@@ -1,7 +1,7 @@
 // Package certificate writes certificates of account ownership as PDF.
 //
-// It owns the form of the page: equal certificates give equal files, byte for byte. It does not
-// decide who may have a certificate, and stores none. It fails only when the writer does.
+// It owns the form of the page: equal certificates give equal files, byte for byte. It does
+// not decide who may have a certificate, and stores none. It fails only when the writer does.
 package certificate
 
 import (

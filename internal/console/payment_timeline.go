@@ -89,7 +89,7 @@ var causes = map[payment.Trigger]string{
 	payment.Lapsed:    "no final word in time",
 }
 
-// happened is a change of state or a note.
+// happened returns the row of a change of state or of a note.
 func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.Payment, revealed bool) timelineRow {
 	if n := row.Note; n != nil {
 		at := n.At

@@ -60,7 +60,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the acts on connectors of no domain, newest first.
+// wantProgramActs checks the acts on connectors without a domain, newest first.
 func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), operator, 20)

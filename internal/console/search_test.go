@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch finds each kind of object by values that people have, and no others.
+// TestSearch: each kind of object is found by values that operators have, and other objects are not found.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -630,7 +630,7 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
 			}
 			if role == operators.Administrator {
-				continue // it would do all acts of the others
+				continue // with a second factor, this role would do all acts that the other roles do
 			}
 			twice := newFixture(t, s)
 			twice.enterTwice(role, now)

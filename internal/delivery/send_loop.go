@@ -310,8 +310,8 @@ func (q *sendQueue) take() queued {
 	return next
 }
 
-// dropRecorded allows pages to queue the recorded deliveries again: the next page cannot contain
-// stale ones.
+// dropRecorded allows pages to queue the recorded deliveries again, because the next page cannot
+// contain outdated copies of them.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)

@@ -10,8 +10,8 @@ import (
 // Limiter limits the concurrent requests, so that memory and time stay limited for any number of
 // clients. Further requests are refused at once, because a client that would wait longer for a
 // place than for its answer should know. A request that waits for its own client, to send the
-// rest of its body or take the answer, does not count. What it holds of its body has a limit of
-// its own.
+// rest of its body or take the answer, does not count. The bytes that it holds of its body have
+// a separate limit.
 type Limiter struct {
 	// Limit is the number of requests that may run at once.
 	Limit int64

@@ -332,8 +332,8 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read makes the connection read the file. When the connection has a state afterwards, it is one
-// that a file cannot change, and read fails.
+// read makes the connection read the file. It fails when the connection has a state afterwards,
+// because a file cannot change that state.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {

@@ -102,7 +102,7 @@ const maxIdentity = 1000
 // Unlink removes an operator's identities, and ends their sessions.
 func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
-		operatorstore.In(tx).UnlinkOperator(o.ID) // first, because it waits for concurrent sign-ins, whose sessions then exist and are ended
+		operatorstore.In(tx).UnlinkOperator(o.ID) // first, because it waits for concurrent sign-ins, so that their sessions exist and can be ended
 		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
 		return nil
 	})

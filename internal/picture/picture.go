@@ -134,7 +134,7 @@ func Sheet(mediaType string) []byte {
 	}
 	for y := range fold {
 		left := sheetWidth - fold + y
-		fill(sheet, image.Rect(left, y, sheetWidth, y+1), color.RGBA{}) // what is folded away
+		fill(sheet, image.Rect(left, y, sheetWidth, y+1), color.RGBA{}) // the folded part
 		fill(sheet, image.Rect(left-edge, y, left, y+1), border)
 	}
 	kind, known := kinds[mediaType]

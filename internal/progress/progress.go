@@ -164,7 +164,7 @@ func (s state) String() string {
 	return strings.ReplaceAll(b.String(), "  ", " ")
 }
 
-// draw draws the bar anew. It begins when the meter has some data about the work.
+// draw draws the bar anew. The bar appears when the meter has some data about the work.
 func (m *Meter) draw(s state) {
 	if s.Unit == "" {
 		return

@@ -118,7 +118,7 @@ func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	refused(t, s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)), http.StatusInternalServerError, "bug")
 }
 
-// Some targets have no path, so no place matches them.
+// Some request targets have no path, so no route matches them.
 func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for _, line := range []string{"OPTIONS *", "GET *", "GET " + s.Origin, "CONNECT bank.example:443", "CONNECT " + s.Addr(), "GET /nothing"} {

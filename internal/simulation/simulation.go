@@ -57,7 +57,7 @@ type Result struct {
 
 // Run does the work that is due in a sandbox until none is left: payments and syncs first,
 // because they emit the events that are delivered afterwards. Entries of the audit log are
-// stored before.
+// stored before the work begins.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {

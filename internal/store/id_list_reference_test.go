@@ -362,7 +362,7 @@ type filedDocument struct {
 	transaction  passerelle.TransactionID
 }
 
-// documentSet is documents of subscriptions in each condition.
+// documentSet has documents of subscriptions, at least one in each condition.
 type documentSet struct {
 	*connectionSet
 	documents []*filedDocument

@@ -7,8 +7,8 @@ import (
 
 // A page is read from one range of an index where possible. Otherwise it is merged from the
 // beginnings of several ranges: rows with and without a key, rows that share the last page's key
-// and rows beyond it, and each connector's rows. A database that plans such a query as a whole
-// reads and sorts everything.
+// and rows beyond it, and each connector's rows. A database that runs them as one query reads
+// and sorts all rows.
 
 // stretch is a range of the list that an index can return in order: by key and id, or by id
 // alone when all keys in it are equal.

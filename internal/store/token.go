@@ -76,7 +76,7 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 		s = s.And("id = $%d", f.Only)
 	}
 	if !f.All {
-		s = s.And("kind IN ('config', 'users')") // written as in the index
+		s = s.And("kind IN ('config', 'users')") // written like the condition of the index, so that the query can use it
 	}
 	p := w.ByID()
 	s = s.And("id "+p.Sign+" $%d", p.From)

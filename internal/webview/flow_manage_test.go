@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The list of connections, what is shared of one, and its deletion.
+// The list of connections, the shared accounts of a connection, and its deletion.
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")

@@ -181,7 +181,7 @@ func (p *Payload) add(piece string) {
 	}
 }
 
-// pieces returns the output of the encoder, one resource with a line break at a time.
+// pieces writes the output of the encoder, one resource with a line break at a time.
 type pieces struct{ *Payload }
 
 func (p pieces) Write(piece []byte) (int, error) {

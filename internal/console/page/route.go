@@ -19,7 +19,7 @@ type Route struct {
 	Room int64
 }
 
-// Get is a page for operators.
+// Get returns the route of a page for operators.
 func Get(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
 }
