@@ -8,9 +8,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"passerelle"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/initiation"
 	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
+	"passerelle/payment"
 )
 
 // arrive opens the console of a new service for a new operator with a role.
@@ -113,6 +117,49 @@ func TestSimulationInABrowser(t *testing.T) {
 			p.checked(window.name + "-receiver")
 			p.do(chromedp.Click(`details:has(form[action$="/empty"]) > summary`), servicetest.Follow(`form[action$="/empty"] button`), servicetest.Shown(`[data-live] p.card`))
 			p.says.Silent(t)
+		})
+	}
+}
+
+// Acts that move money: the pages that ask before a refund and before a confirmation.
+func TestActsOnMoneyInABrowser(t *testing.T) {
+	for _, window := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+		t.Run(window.name, func(t *testing.T) {
+			p := arrive(t, operators.Acting, window.width, window.height)
+			p.OK(p.Call("POST", "/config", p.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
+			token := p.Token("payments:admin")
+			id := p.Create(token, servicetest.Draft())
+			_, err := p.Initiation.Validate(t.Context(), p.Domain, passerelle.PaymentID(id), initiation.Choice{
+				Connector: sandbox.TestConnector, Fields: map[string]string{"use_case_pay": "decoupled"}, Validated: true, WebviewURL: p.Origin + "/before",
+			})
+			must(t, err)
+			_, err = p.Initiation.Answer(t.Context(), p.Domain, passerelle.PaymentID(id), payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
+			must(t, err)
+			p.open(p.paymentPath(id))
+			p.do(servicetest.Follow(`a[href*="act=confirm"]`), servicetest.Shown(`.amount`))
+			p.checked(window.name + "-payment-send")
+			p.do(servicetest.Follow(`main form button`), servicetest.Shown(`.state[data-state="done"]`), chromedp.Click(`.timeline details summary`))
+			p.checked(window.name + "-payment-sent")
+
+			paid := servicetest.Draft()
+			paid["payer"] = map[string]any{"scheme_name": "iban", "identification": "DE89370400440532013000", "label": hostile}
+			id = p.Create(token, paid)
+			for _, state := range []string{"validating", "pending", "done"} {
+				p.OK(p.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), p.ConfigToken, map[string]any{"state": state}))
+			}
+			p.open(p.paymentPath(id))
+			p.do(servicetest.Follow(`a[href$="/refund"]`), servicetest.Shown(`#amount`))
+			p.checked(window.name + "-refund")
+			p.says.Silent(t) // of the refusal the browser speaks
+			p.value(`document.getElementById("amount").value = "12.51"`)
+			p.do(servicetest.Follow(`main form button`), servicetest.Shown(`.problem`))
+			p.checked(window.name + "-refund-wrong")
+			p.value(`document.getElementById("amount").value = "2.50"`)
+			p.do(servicetest.Follow(`main form button`), servicetest.Shown(`.state[data-state="created"]`))
+			p.checked(window.name + "-refund-made")
 		})
 	}
 }

@@ -174,7 +174,7 @@ func TestReferenceInABrowser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := servicetest.Browser(t, width, 900)
 			says := servicetest.Listen(ctx, t)
-			for _, page := range []string{"", "/payments", "/objects/Payment", "/guides/quick-start", "/guides/commands"} {
+			for _, page := range []string{"", "/payments", "/objects/Payment", "/objects/ErrorBody", "/guides/quick-start", "/guides/commands", "/guides/console"} {
 				if err := chromedp.Do(ctx, servicetest.Navigate(s.Origin+"/docs"+page)); err != nil {
 					t.Fatal(err)
 				}
