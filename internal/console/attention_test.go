@@ -25,8 +25,8 @@ func TestAgeOfTheBackup(t *testing.T) {
 		ofLive.Instance = &servicetest.Instance{}
 		*ofLive.Instance = *s
 		ofLive.Domain = live
-		home := ofLive.domainPath("")
-		d.shows(home, []string{"No backup was made yet", `href="/docs/guides/operating#9-back-up-and-restore"`})
+		first := ofLive.domainPath("")
+		d.shows(first, []string{"No backup was made yet", `href="/docs/guides/operating#9-back-up-and-restore"`})
 		if guide := d.get("/docs/guides/operating"); !strings.Contains(guide.body, `id="9-back-up-and-restore"`) {
 			t.Error("the remedy leads nowhere")
 		}
@@ -43,10 +43,10 @@ func TestAgeOfTheBackup(t *testing.T) {
 		} {
 			note(clock.now().Add(-step.age))
 			if step.shown == "" {
-				d.shows(home, []string{"Needs attention"}, "backup")
+				d.shows(first, []string{"Needs attention"}, "backup")
 				continue
 			}
-			d.shows(home, []string{step.shown, "Read how to back up"}, "No backup")
+			d.shows(first, []string{step.shown, "Read how to back up"}, "No backup")
 		}
 		d.shows(d.domainPath(""), []string{"Needs attention"}, "backup")
 	})
