@@ -42,7 +42,7 @@ func (c Color) CheckSeen(field string, needed float64) error {
 		return nil
 	}
 	// The ratio is cut and not rounded, so that a refused ratio does not look sufficient.
-	return InvalidField(field, "%s has a contrast of %.2f:1 with the ground of the pages, %s, and needs %.1f:1 to be seen (WCAG 2.2): choose a darker colour",
+	return InvalidField(field, "%s has a contrast of %.2f:1 with the background of the pages, %s, and needs %.1f:1 to be visible (WCAG 2.2): choose a darker colour",
 		c, math.Floor(has*100)/100, Ground, needed)
 }
 

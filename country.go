@@ -6,7 +6,7 @@ import "strings"
 // field for any other text.
 func ParseCountry(field, s string) (string, error) {
 	if !isCountry(s) {
-		return "", InvalidField(field, "must be an ISO 3166-1 country code of two capitals, such as FR")
+		return "", InvalidField(field, "must be an ISO 3166-1 country code in capitals, such as FR")
 	}
 	return s, nil
 }

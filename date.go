@@ -18,7 +18,7 @@ type Date struct {
 func ParseDate(field, s string) (Date, error) {
 	d, ok := readDate(s)
 	if !ok {
-		return Date{}, InvalidField(field, "must be an existing day in the form YYYY-MM-DD, such as 2024-03-01")
+		return Date{}, InvalidField(field, "must be a valid date in the form YYYY-MM-DD, such as 2024-03-01")
 	}
 	return d, nil
 }

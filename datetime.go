@@ -24,7 +24,7 @@ func ParseDateTime(field, s string, loc *time.Location) (time.Time, error) {
 	// detects these and skipped times.
 	t, err := time.ParseInLocation(time.DateTime, s, loc)
 	if err != nil || FormatDateTime(t, loc) != s || t.Year() < 1 {
-		return time.Time{}, InvalidField(field, "must be an existing date and time in the form YYYY-MM-DD HH:MM:SS, such as 2024-03-01 09:30:00, in %s", loc)
+		return time.Time{}, InvalidField(field, "must be a valid date and time in the form YYYY-MM-DD HH:MM:SS, such as 2024-03-01 09:30:00, in %s", loc)
 	}
 	return t, nil
 }

@@ -11,7 +11,7 @@ import (
 // "2d12h". A duration that is too long for a time.Duration becomes the longest time.Duration. It
 // fails with Invalid for the field for any other text.
 func ParseDuration(field, text string) (time.Duration, error) {
-	fault := InvalidField(field, "must be a duration like 15m, 36h or 2d")
+	fault := InvalidField(field, "must be a duration such as 15m, 36h or 2d")
 	days, rest, hasDays := strings.Cut(text, "d")
 	if !hasDays {
 		days, rest = "0", text

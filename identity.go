@@ -183,7 +183,7 @@ func (c identityCheck) applicability() error {
 }
 
 func (c identityCheck) inapplicable(name string) error {
-	return InvalidField(nested(c.path, name), "does not apply to kind %s; leave it out", c.identity.Kind)
+	return InvalidField(nested(c.path, name), "does not apply to kind %s; omit it", c.identity.Kind)
 }
 
 func (c identityCheck) presence() error {
@@ -233,7 +233,7 @@ func (c identityCheck) scheme() error {
 	if c.sensitive.SchemeName == "" || slices.Contains(schemes, c.sensitive.SchemeName) {
 		return nil
 	}
-	return InvalidField(nested(c.path, "scheme_name"), "must be, for kind %s, one of %s", c.identity.Kind, list(schemes))
+	return InvalidField(nested(c.path, "scheme_name"), "must be one of %[2]s for kind %[1]s", c.identity.Kind, list(schemes))
 }
 
 func list[S ~string](words []S) string {

@@ -115,11 +115,11 @@ func fromHundredths(n int64, precision int) int64 {
 // Invalid errors for the field, which names the summed amounts.
 func (m Money) Add(field string, other Money) (Money, error) {
 	if m.Currency != other.Currency {
-		return Money{}, InvalidField(field, "must all be in one currency, not in %s and %s", m.Currency, other.Currency)
+		return Money{}, InvalidField(field, "must all be in the same currency, not in %s and %s", m.Currency, other.Currency)
 	}
 	sum := m.Minor + other.Minor
 	if (other.Minor > 0) != (sum > m.Minor) && other.Minor != 0 {
-		return Money{}, InvalidField(field, "the sum is too large")
+		return Money{}, InvalidField(field, "the total is too large")
 	}
 	return Money{Minor: sum, Currency: m.Currency}, nil
 }

@@ -93,7 +93,7 @@ func (a *Account) checkIssuer(path string) error {
 		return nil
 	}
 	if a.Scheme != IBAN {
-		return InvalidField(nested(path, "issuer"), "is the BIC of an IBAN's bank; leave it out with scheme %s", a.Scheme)
+		return InvalidField(nested(path, "issuer"), "is only for IBANs, where it is the bank's BIC; omit it with scheme %s", a.Scheme)
 	}
 	bic := capitals(a.Issuer)
 	if !isBIC(bic) {

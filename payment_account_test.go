@@ -120,7 +120,7 @@ func TestCheckRefusesAccounts(t *testing.T) {
 		{"dotless i", "identification", iban("ıT60X0542811101000000123456"), "country code"},
 		{"short sort code", "identification", passerelle.Account{Scheme: "sort_code_account_number", Identification: "1234565577991", Label: "Bill"}, "20-00-00 55779911"},
 		{"letters in a sort code", "identification", passerelle.Account{Scheme: "sort_code_account_number", Identification: "2000005577991A", Label: "Bill"}, "6 digits"},
-		{"bic with a sort code", "issuer", passerelle.Account{Scheme: "sort_code_account_number", Identification: "20000055779911", Label: "Bill", Issuer: "BARCGB22"}, "leave it out"},
+		{"bic with a sort code", "issuer", passerelle.Account{Scheme: "sort_code_account_number", Identification: "20000055779911", Label: "Bill", Issuer: "BARCGB22"}, "omit it"},
 		{"short bic", "issuer", passerelle.Account{Scheme: "iban", Identification: good, Label: "Bill", Issuer: "BNPAFR"}, "BNPAFRPP"},
 		{"bic of nowhere", "issuer", passerelle.Account{Scheme: "iban", Identification: good, Label: "Bill", Issuer: "BNPAZZPP"}, "BIC"},
 		{"bic with a sign", "issuer", passerelle.Account{Scheme: "iban", Identification: good, Label: "Bill", Issuer: "BNPAFRP-"}, "BIC"},

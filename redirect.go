@@ -14,7 +14,7 @@ const MaxURL = 2048
 // unchanged with the registered ones. Any other text is an Invalid error for the field.
 func ParseRedirectURI(field, s string) (string, error) {
 	if strings.Contains(s, "?") {
-		return "", InvalidField(field, "must have no query, not even a bare question mark; pass what should come back in the state")
+		return "", InvalidField(field, "must have no query, not even a bare question mark; use the state for values that should come back")
 	}
 	return ParseReturnURL(field, s)
 }

@@ -22,9 +22,9 @@ func CheckReference(field, s string) error {
 	}
 	switch {
 	case s == "":
-		return InvalidField(field, "must have 1 to %d characters; leave it out to have one generated", MaxReference)
+		return InvalidField(field, "must have 1 to %d characters; omit it to have one generated", MaxReference)
 	case strings.Trim(s, "/ ") != s || strings.Contains(s, "//"):
-		return InvalidField(field, "must not begin or end with a slash or a space, nor contain two slashes in succession")
+		return InvalidField(field, "must not begin or end with a slash or a space, or contain two slashes in a row")
 	}
 	return nil
 }

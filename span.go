@@ -18,7 +18,7 @@ var spanUnits = map[string]Span{"day": {Days: 1}, "week": {Days: 7}, "month": {M
 // ParseSpan reads numbers with units, without spaces: 1month, 15days, 1year6months. Any other
 // text, and a span of no time, is an Invalid error for the field.
 func ParseSpan(field, text string) (Span, error) {
-	fault := InvalidField(field, "must be numbers of days, weeks, months or years, such as 15days, 1month or 1year6months")
+	fault := InvalidField(field, "must be a number of days, weeks, months or years, such as 15days, 1month or 1year6months")
 	var total Span
 	for rest := text; rest != ""; {
 		word := strings.TrimLeft(rest, "0123456789")

@@ -28,7 +28,7 @@ func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, p
 		names = append(names, s.Name)
 	}
 	if len(names) == 0 {
-		return Source{}, "", passerelle.InvalidField("connector_uuid", "%s has no source in use with the mechanism %s", p.Name, cmp.Or(string(wanted), "wanted"))
+		return Source{}, "", passerelle.InvalidField("connector_uuid", "%s has no enabled source with the mechanism %s", p.Name, cmp.Or(string(wanted), "wanted"))
 	}
 	return Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
 }
@@ -76,7 +76,7 @@ func checkValue(f Field, value string) error {
 	}
 	// Patterns of our own connectors. Patterns of institutions are for clients.
 	if pattern, err := regexp.Compile("^(?:" + f.Regex + ")$"); f.Regex != "" && err == nil && !pattern.MatchString(value) {
-		return passerelle.InvalidField(f.Name, "is not of the form of %s", f.Label)
+		return passerelle.InvalidField(f.Name, "does not have the form required for %s", f.Label)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
 	case p.State.Final():
-		return passerelle.Conflicting("The payment is %s and cannot be cancelled any more.", p.State)
+		return passerelle.Conflicting("The payment is %s and can no longer be cancelled.", p.State)
 	case p.State == Created:
 		return nil
 	case by == ByPayer && p.Unapproved():
@@ -25,9 +25,9 @@ func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	case !cancellable:
 		return &passerelle.Error{Kind: passerelle.Invalid, Code: "notSupported", Message: "This bank does not cancel payments."}
 	case slices.ContainsFunc(p.Instructions, instant):
-		return passerelle.Conflicting("An instant payment cannot be cancelled once it was validated.")
+		return passerelle.Conflicting("An instant payment cannot be cancelled after it was validated.")
 	case p.Detail == Cancelling:
-		return passerelle.Conflicting("A cancellation of the payment is under way.")
+		return passerelle.Conflicting("A cancellation of the payment is already in progress.")
 	}
 	return nil
 }

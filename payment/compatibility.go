@@ -119,9 +119,9 @@ func bulkRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	n := len(p.Instructions)
 	single := s.BulkDateTypes != nil && !slices.Contains(s.BulkDateTypes, p.DateType())
 	if n > 1 && (single || s.MaxInstructions == 1) {
-		return Reason{"nspBulk", Incompatible, "This bank takes one instruction at a time.", 1, n}, true
+		return Reason{"nspBulk", Incompatible, "This bank accepts only one instruction per payment.", 1, n}, true
 	}
-	return Reason{"maxBulk", Incompatible, "This bank takes fewer instructions at a time.", s.MaxInstructions, n},
+	return Reason{"maxBulk", Incompatible, "This bank accepts fewer instructions per payment.", s.MaxInstructions, n},
 		s.MaxInstructions > 0 && n > s.MaxInstructions
 }
 
@@ -151,7 +151,7 @@ func currencyRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 }
 
 func payerRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
-	return Reason{"nspPayer", Incompatible, "This bank does not let the payer account be given.", s.PayerAccount, true},
+	return Reason{"nspPayer", Incompatible, "This bank does not accept the payer's account.", s.PayerAccount, true},
 		p.Payer != nil && s.PayerAccount == PayerNotUsed
 }
 
@@ -170,13 +170,13 @@ func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 
 func minDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 	days, dated := p.daysAhead(now)
-	return Reason{"minDateDelta", Incompatible, "The execution day is too near for this bank.", s.MinDays, days},
+	return Reason{"minDateDelta", Incompatible, "The execution date is too soon for this bank.", s.MinDays, days},
 		dated && s.MinDays > 0 && days < s.MinDays
 }
 
 func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 	days, dated := p.daysAhead(now)
-	return Reason{"maxDateDelta", Incompatible, "The execution day is too far away for this bank.", s.MaxDays, days},
+	return Reason{"maxDateDelta", Incompatible, "The execution date is too far away for this bank.", s.MaxDays, days},
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
@@ -190,11 +190,11 @@ func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		return Reason{}, false
 	}
 	open := openDayFrom(day, p.Instructions[i].Beneficiary.Scheme)
-	return Reason{"nspExecDate", Incompatible, "This bank executes on open days only.", open.String(), day.String()}, true
+	return Reason{"nspExecDate", Incompatible, "This bank executes payments only on open days.", open.String(), day.String()}, true
 }
 
 func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
-	return Reason{"trustBenef", Warning, "The beneficiary must be a trusted one of the payer's account.", s.TrustedBeneficiary, p.DateType()},
+	return Reason{"trustBenef", Warning, "The beneficiary must be trusted by the payer's account.", s.TrustedBeneficiary, p.DateType()},
 		slices.Contains(s.TrustedBeneficiary, p.DateType())
 }
 

@@ -111,7 +111,7 @@ func checkShape(d *Draft, policy Policy, _ time.Time) error {
 	case n == 0:
 		return passerelle.MissingField("instructions", "at least one instruction is required")
 	case n > MaxInstructions:
-		return passerelle.InvalidField("instructions", "at most %d instructions are possible, not %d", MaxInstructions, n)
+		return passerelle.InvalidField("instructions", "at most %d instructions are allowed, not %d", MaxInstructions, n)
 	}
 	first := d.Instructions[0]
 	if first.DateType == Periodic && n > 1 {
@@ -129,11 +129,11 @@ func checkUniform(lines []Instruction) error {
 	for i, in := range lines[1:] {
 		switch {
 		case in.Amount.Currency != first.Amount.Currency:
-			return passerelle.InvalidField(path(i+1, "currency"), "all instructions of a payment share one currency, here %s", first.Amount.Currency)
+			return passerelle.InvalidField(path(i+1, "currency"), "all instructions of a payment must have the same currency, here %s", first.Amount.Currency)
 		case in.DateType != first.DateType:
-			return passerelle.InvalidField(path(i+1, "execution_date_type"), "all instructions of a payment share one type, here %s", first.DateType)
+			return passerelle.InvalidField(path(i+1, "execution_date_type"), "all instructions of a payment must have the same type, here %s", first.DateType)
 		case in.ExecutionDate != first.ExecutionDate:
-			return passerelle.InvalidField(path(i+1, "execution_date"), "all instructions of a payment share one day")
+			return passerelle.InvalidField(path(i+1, "execution_date"), "all instructions of a payment must have the same date")
 		}
 	}
 	return nil
@@ -195,7 +195,7 @@ func checkLineDates(in *Instruction, i int, today passerelle.Date) error {
 	none := passerelle.Date{}
 	switch {
 	case in.DateType == Deferred && in.ExecutionDate == none:
-		return passerelle.MissingField(path(i, "execution_date"), "a deferred payment needs the day of its execution")
+		return passerelle.MissingField(path(i, "execution_date"), "a deferred payment needs an execution date")
 	case in.DateType == Deferred && in.ExecutionDate.Compare(today) < 0:
 		return passerelle.InvalidField(path(i, "execution_date"), "must be today (%s) or later", today)
 	case in.DateType == Periodic:
@@ -220,7 +220,7 @@ func checkDatesFitType(in *Instruction, i int) error {
 	}
 	for _, s := range stray {
 		if s.set && in.DateType != s.only {
-			return passerelle.InvalidField(path(i, s.field), "only a %s instruction has one", s.only)
+			return passerelle.InvalidField(path(i, s.field), "is only for a %s instruction", s.only)
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func checkSchedule(in *Instruction, i int, today passerelle.Date) error {
 	none := passerelle.Date{}
 	switch {
 	case in.StartDate == none:
-		return passerelle.MissingField(path(i, "start_date"), "a periodic payment needs the day it starts")
+		return passerelle.MissingField(path(i, "start_date"), "a periodic payment needs a start date")
 	case in.Frequency == "":
 		return passerelle.MissingField(path(i, "frequency"), "a periodic payment needs a frequency")
 	case !slices.Contains(Frequencies(), in.Frequency):
@@ -247,13 +247,13 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 	sum := passerelle.Money{Currency: d.Instructions[0].Amount.Currency}
 	for i, in := range d.Instructions {
 		if in.Amount.Minor > math.MaxInt64-sum.Minor {
-			return passerelle.InvalidField(path(i, "amount"), "the sum of the instructions is too large")
+			return passerelle.InvalidField(path(i, "amount"), "the total of the instructions is too large")
 		}
 		sum.Minor += in.Amount.Minor
 	}
 	limit, bounded := policy.limit(sum.Currency)
 	if bounded && sum.Minor > limit.Minor {
-		return passerelle.InvalidField("instructions", "the sum %s %s is above the limit of %s per payment", sum.Decimal(), sum.Currency, limit.Decimal())
+		return passerelle.InvalidField("instructions", "the total %s %s is above the limit of %s per payment", sum.Decimal(), sum.Currency, limit.Decimal())
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ var expectations = map[Action]string{
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():
-		return passerelle.Conflicting("The payment is %s and takes no more answers.", p.State)
+		return passerelle.Conflicting("The payment is %s and can no longer be changed.", p.State)
 	case p.State == Created && action != "":
-		return passerelle.Conflicting("The payment is created and expects to be validated first (the body validated).")
+		return passerelle.Conflicting("The payment is created and must be validated first (send validated).")
 	case p.State != Created && (action == "" || p.Action != action):
 		return passerelle.Conflicting("The payment is %s and expects %s.", p.State, expectations[p.Action])
 	}

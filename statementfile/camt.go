@@ -203,7 +203,7 @@ func (c *camt) start(t xml.StartElement) error {
 	}
 	if m, is := messages[strings.TrimSuffix(name, firstVersion)]; is && c.message == "" {
 		if c.version != "" && !strings.HasPrefix(c.version, m.name+".") {
-			return c.fail("Document", errors.New("the namespace is that of another message"))
+			return c.fail("Document", errors.New("the namespace belongs to another message"))
 		}
 		c.message, c.found = name, true
 	}
@@ -271,7 +271,7 @@ func (c *camt) startInside(name string, attributes []xml.Attr) error {
 // close ends an element.
 func (c *camt) close(name string) error {
 	if len(c.open) == 0 || c.open[len(c.open)-1] != name {
-		return at(c.line(), "", "an element ends that is not open").because(Damaged)
+		return at(c.line(), "", "an element is closed that is not open").because(Damaged)
 	}
 	c.open = c.open[:len(c.open)-1]
 	switch {
@@ -402,7 +402,7 @@ func (c *camt) setCurrency(code string) error {
 		*own = currency
 	}
 	if *own != currency {
-		return errors.New("must be in the currency of the account")
+		return errors.New("must have the currency of the account")
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func (c *csvFile) booked(row []string) (bool, error) {
 	case is(bookedWords):
 		return true, nil
 	}
-	return false, c.fail(statusColumn, errors.New("is no common word; send a mapping with pending, the words for what is not booked"))
+	return false, c.fail(statusColumn, errors.New("is not a known word; send a mapping with pending, which lists the words for entries that are not booked"))
 }
 
 func (c *csvFile) entry(row []string) (*StatementEntry, error) {
@@ -195,7 +195,7 @@ func (c *csvFile) entry(row []string) (*StatementEntry, error) {
 func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
 	d, err := c.dates.read(c.cell(row, meaning))
 	if err != nil {
-		return d, c.fail(meaning, errors.New("must be an existing day "+c.dates.shown+"; send a mapping with date_format for another form"))
+		return d, c.fail(meaning, errors.New("must be a valid date "+c.dates.shown+"; for another form, send a mapping with date_format"))
 	}
 	return d, nil
 }
@@ -264,7 +264,7 @@ func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, er
 	case len(c.Debit) > 0 && text != "", is(creditWords), text == "+":
 		return d.Abs(), nil
 	}
-	return d, c.fail(signColumn, errors.New("is no common word; send a mapping with debit, the words for money that leaves"))
+	return d, c.fail(signColumn, errors.New("is not a known word; send a mapping with debit, which lists the words for outgoing money"))
 }
 
 // statement returns the statement of the account of a row.

@@ -41,7 +41,7 @@ func (r *csvRows) next() ([]string, error) {
 		}
 		r.waiting = r.waiting[used:]
 		if err != nil {
-			return nil, at(r.row, "", "not as CSV files are")
+			return nil, at(r.row, "", "not valid CSV")
 		}
 		if strings.TrimSpace(strings.Join(fields, "")) != "" {
 			return fields, nil

@@ -93,25 +93,25 @@ func TestCSVRefused(t *testing.T) {
 		return csvOf("account,currency,date,amount,balance,status,sign,wording", "1,EUR,2026-11-02,1.50,2.50,booked,C,Tea", row)
 	}
 	for name, c := range map[string]struct{ mapping, text, want string }{
-		"other columns":    {"", csvOf("When,What", "2026-11-02,1.00"), "CSV with others needs a mapping"},
+		"other columns":    {"", csvOf("When,What", "2026-11-02,1.00"), "CSV with other column names needs a mapping"},
 		"mapping of other": {`{"columns":{"date":"Wann","amount":"Was"}}`, csvOf("When,What"), "has the columns of the mapping"},
 		"no transactions":  {"", csvOf("date,amount"), "has no transactions"},
 		"no account":       {"", csvOf("date,amount", "2026-11-02,1.00"), "line 2, account: the file does not name its account; send a mapping"},
-		"no such day":      {"", file("1,EUR,2026-11-31,1.50,2.50,booked,C,Tea"), "line 3, date: must be an existing day YYYY-MM-DD"},
-		"no day":           {"", file("1,EUR,,1.50,2.50,booked,C,Tea"), "line 3, date: must be an existing day"},
-		"other form":       {"", file("1,EUR,11/12/2026,1.50,2.50,booked,C,Tea"), "line 3, date: must be an existing day"},
+		"no such day":      {"", file("1,EUR,2026-11-31,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date YYYY-MM-DD"},
+		"no day":           {"", file("1,EUR,,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date"},
+		"other form":       {"", file("1,EUR,11/12/2026,1.50,2.50,booked,C,Tea"), "line 3, date: must be a valid date"},
 		"no amount":        {"", file("1,EUR,2026-11-02,,2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
 		"words":            {"", file("1,EUR,2026-11-02,much,2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
 		"other mark":       {"", file("1,EUR,2026-11-02,\"1,50\",2.50,booked,C,Tea"), "line 3, amount: must be an amount"},
 		"balance of words": {"", file("1,EUR,2026-11-02,1.50,much,booked,C,Tea"), "line 3, balance: must be an amount"},
-		"status":           {"", file("1,EUR,2026-11-02,1.50,2.50,perhaps,C,Tea"), "line 3, status: is no common word"},
-		"sign":             {"", file("1,EUR,2026-11-02,1.50,2.50,booked,Z,Tea"), "line 3, sign: is no common word"},
-		"currency":         {"", file("1,XXQ,2026-11-02,1.50,2.50,booked,C,Tea"), "line 3, currency: must be a currency"},
+		"status":           {"", file("1,EUR,2026-11-02,1.50,2.50,perhaps,C,Tea"), "line 3, status: is not a known word"},
+		"sign":             {"", file("1,EUR,2026-11-02,1.50,2.50,booked,Z,Tea"), "line 3, sign: is not a known word"},
+		"currency":         {"", file("1,XXQ,2026-11-02,1.50,2.50,booked,C,Tea"), "line 3, currency: must be an ISO 4217 currency"},
 		"which mark":       {"", csvOf("account,currency,date,amount", "1,EUR,2026-11-02,\"1,234\""), "line 2, amount: may have a point or a comma for thousands"},
 		"zero bytes":       {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\x00"), "line 3: the file is not text"},
-		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("a,b,2026-11-03\n", 1<<16)), "line 4, currency: must be a currency"},
+		"endless quote":    {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C,\"" + strings.Repeat("a,b,2026-11-03\n", 1<<16)), "line 4, currency: must be an ISO 4217 currency"},
 		"quoted account":   {"", file(`1","EUR",2026-11-02,1.50,2.50,booked,C,Tea`), "line 3, account: must be an IBAN or a number"},
-		"endless line":     {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C," + strings.Repeat("x", 1<<20)), "line 3: a line has at most"},
+		"endless line":     {"", file("1,EUR,2026-11-02,1.50,2.50,booked,C," + strings.Repeat("x", 1<<20)), "line 3: a line can have at most"},
 	} {
 		_, err := listedWith(c.text, c.mapping)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -35,5 +35,5 @@ func detect(first []byte, m *Mapping) (Format, error) {
 	if _, err := (&Mapping{}).lay(first); err == nil {
 		return CSV, nil
 	}
-	return "", at(0, "", "the file is none of camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX, and CSV with common names of columns; CSV with others needs a mapping").because(NoStatement)
+	return "", at(0, "", "the file is not camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX or CSV with known column names; CSV with other column names needs a mapping").because(NoStatement)
 }

@@ -26,9 +26,9 @@ const peeked = 4 << 10
 
 // foreign are other kinds of files that people take for statements, by their first bytes.
 var foreign = []struct{ magic, what string }{
-	{"PK\x03\x04", "a zip archive or a spreadsheet; send the statement files in it"},
-	{"\x1f\x8b", "a gzip archive; send the file in it"},
-	{"BZh", "a bzip2 archive; send the file in it"},
+	{"PK\x03\x04", "a zip archive or a spreadsheet; send the statement files inside"},
+	{"\x1f\x8b", "a gzip archive; send the file inside"},
+	{"BZh", "a bzip2 archive; send the file inside"},
 	{"7z\xbc\xaf", "a 7z archive; send the files in it"},
 	{"%PDF", "a PDF; send the statement as camt.053, MT940, CFONB 120, OFX or CSV"},
 	{"\xd0\xcf\x11\xe0", "an Excel file; send the statement as camt.053, MT940, CFONB 120, OFX or CSV"},
@@ -76,7 +76,7 @@ type capped struct {
 	left int64
 }
 
-var errSize = at(0, "", "a file has at most %d bytes", MaxSize).because(TooLarge)
+var errSize = at(0, "", "a file can have at most %d bytes", MaxSize).because(TooLarge)
 
 func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
@@ -173,7 +173,7 @@ func (l *lines) next() (string, error) {
 	l.line++
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return "", at(l.line, "", "a line has at most %d bytes", maxToken)
+		return "", at(l.line, "", "a line can have at most %d bytes", maxToken)
 	case errors.Is(err, io.EOF) && len(text) == 0:
 		return "", io.EOF
 	case err != nil && !errors.Is(err, io.EOF):

@@ -180,7 +180,7 @@ func (m *Mapping) checkValues() error {
 	case m.Skip < 0 || m.Skip > maxSkip:
 		return fmt.Errorf("skip must be from 0 to %d", maxSkip)
 	case m.Account.Currency != "" && !m.Account.Currency.Known():
-		return errors.New("account.currency must be a currency of ISO 4217")
+		return errors.New("account.currency must be an ISO 4217 currency")
 	case m.NoHeader && len(m.Columns) == 0:
 		return errors.New("columns is required with no_header")
 	}

@@ -132,7 +132,7 @@ func (m *mt) enter(f *mtLines) error {
 		return m.begin(f)
 	}
 	if m.statement == nil {
-		return f.fail(errors.New("is outside of a message, which begins with the field 20"))
+		return f.fail(errors.New("is outside a message, which begins with field 20"))
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ var mtBalance = regexp.MustCompile(`^(R?[CD])([0-9]{6})([A-Z]{3})?([0-9]+,[0-9]*
 func (m *mt) balance(f *mtLines) (*StatementBalance, error) {
 	parts := mtBalance.FindStringSubmatch(strings.TrimSpace(f.text[0]))
 	if parts == nil {
-		return nil, errors.New("must be C or D, a day of 6 digits, a currency and an amount with a comma")
+		return nil, errors.New("must be C or D, a date of 6 digits, a currency and an amount with a comma")
 	}
 	day, err := shortDate(parts[2])
 	if err != nil {
@@ -250,7 +250,7 @@ func (m *mt) balance(f *mtLines) (*StatementBalance, error) {
 		*own = currency
 	}
 	if *own != currency {
-		return nil, errors.New("must be in the currency of the opening balance")
+		return nil, errors.New("must have the currency of the opening balance")
 	}
 	amount, err := amountOf(parts[4], ',')
 	if parts[1] == "D" || parts[1] == "RC" {
@@ -284,7 +284,7 @@ func (m *mt) line61(f *mtLines) error {
 	}
 	parts := entryLine.FindStringSubmatch(strings.TrimSpace(f.text[0]))
 	if parts == nil {
-		return errors.New("must be a day of 6 digits, a mark such as C or D, an amount with a comma, and a kind")
+		return errors.New("must be a date of 6 digits, a mark such as C or D, an amount with a comma, and a type code")
 	}
 	if err := m.statement.Account.check(f.line, ":25:"); err != nil {
 		return err

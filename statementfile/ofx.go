@@ -253,7 +253,7 @@ func (o *ofx) close(name string) error {
 		o.open = o.open[:len(o.open)-1] // some banks omit its end tag
 	}
 	if o.top() != name {
-		return at(o.line, "", "the element %s ends and is not the one that is open", name).because(Damaged)
+		return at(o.line, "", "the element %s is closed, but another one is open", name).because(Damaged)
 	}
 	end := ofxEnds[name]
 	if o.statement != nil && end != nil {

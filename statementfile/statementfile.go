@@ -190,7 +190,7 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 		emit := func(record Record) error {
 			if record.Entry != nil {
 				if entries++; entries > maxEntries {
-					return at(record.Entry.Line, "", "a file has at most %d entries", maxEntries).because(TooLarge)
+					return at(record.Entry.Line, "", "a file can have at most %d entries", maxEntries).because(TooLarge)
 				}
 			}
 			if !yield(record, nil) {

@@ -86,7 +86,7 @@ func (s *summarizing) add(r Record) error {
 		return a.addEntry(r.Entry)
 	}
 	if s.statements++; s.statements > maxStatements {
-		return at(r.Statement.Line, "", "a file has at most %d statements", maxStatements)
+		return at(r.Statement.Line, "", "a file can have at most %d statements", maxStatements)
 	}
 	return a.addStatement(r.Statement)
 }

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	errAmount    = errors.New("must be an amount of at most 18 digits, 9 of them decimals")
-	errDate      = errors.New("must be an existing day")
-	errCurrency  = errors.New("must be a currency of ISO 4217")
+	errAmount    = errors.New("must be an amount of at most 18 digits, with at most 9 decimals")
+	errDate      = errors.New("must be a valid date")
+	errCurrency  = errors.New("must be an ISO 4217 currency")
 	errDirection = errors.New("must be CRDT or DBIT")
 )
 

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the tables of docs/test-bank.md a
 
 const (
 	guide     = "../docs/test-bank.md"
-	generated = "<!-- Made from the code; make generate writes what follows anew. -->\n"
+	generated = "<!-- Generated from the code; make generate updates what follows. -->\n"
 )
 
 // TestGuideIsFresh compares the tables of the guide with the profiles and the failures in the

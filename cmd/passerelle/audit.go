@@ -18,8 +18,8 @@ type auditCommand struct {
 	databaseFlag
 	Domain   string      `placeholder:"NAME" help:"Use only the acts of this domain (default: all)."`
 	NoDomain bool        `help:"Use only acts without a domain, such as signing in."`
-	List     auditList   `cmd:"" help:"List what operators did, what was refused, and which personal data they looked at, newest first."`
-	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where it was changed, removed or added."`
+	List     auditList   `cmd:"" help:"List what operators did, which acts were refused, and which personal data they looked at, newest first."`
+	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where an entry was changed, removed or added."`
 }
 
 // books contains the data of the audit commands: the domains by id, and the chosen domain, if
@@ -33,7 +33,7 @@ type books struct {
 
 func (g *auditCommand) open(c *console, command func(books) (any, error)) error {
 	if g.NoDomain && g.Domain != "" {
-		return passerelle.InvalidField("--no-domain", "cannot be said beside --domain")
+		return passerelle.InvalidField("--no-domain", "cannot be combined with --domain")
 	}
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		all, err := db.Domains(c.ctx)
@@ -129,7 +129,7 @@ func (n *auditVerify) seen(g *auditCommand) (*audit.Checkpoint, error) {
 		return nil, nil //nolint:nilnil // no checkpoint was given
 	}
 	if g.Domain == "" && !g.NoDomain {
-		return nil, passerelle.InvalidField("--checkpoint", "is of one chain: say which with --domain or --no-domain")
+		return nil, passerelle.InvalidField("--checkpoint", "belongs to one chain: name it with --domain or --no-domain")
 	}
 	seen, err := audit.ParseCheckpoint("--checkpoint", n.Checkpoint)
 	return &seen, err
@@ -161,8 +161,8 @@ func (b books) verify(c *console, chain passerelle.DomainID, seen *audit.Checkpo
 type auditList struct {
 	period
 	Operator string `placeholder:"NAME" help:"List only acts of this operator."`
-	Act      string `help:"List only this act, like 'sign in' or 'cancel payment'."`
-	Subject  string `placeholder:"KIND[:ID]" help:"List only acts on this kind of subject, or on one of them, like payment:12."`
+	Act      string `help:"List only this act, such as 'sign in' or 'cancel payment'."`
+	Subject  string `placeholder:"KIND[:ID]" help:"List only acts on this kind of subject, or on one subject, such as payment:12."`
 	Refused  bool   `help:"List only refused acts."`
 	Before   int64  `placeholder:"ID" help:"List only acts older than this one, for the next page."`
 	Limit    int    `default:"100" placeholder:"N" help:"List at most this many acts, up to 1000."`
@@ -241,7 +241,7 @@ func (l *auditList) filter(b books, g *auditCommand, operators map[store.Operato
 	kind, id, one := strings.Cut(l.Subject, ":")
 	if f.Subject = kind; one {
 		if f.SubjectID, err = strconv.ParseInt(id, 10, 64); err != nil || f.SubjectID < 1 || kind == "" {
-			return f, passerelle.InvalidField("--subject", "must be a kind of thing, or a kind, a colon and an id, like payment:12")
+			return f, passerelle.InvalidField("--subject", "must be a kind of object, or a kind, a colon and an id, such as payment:12")
 		}
 	}
 	if l.Operator == "" {

@@ -47,7 +47,7 @@ func (b *backupCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	note := "keep the key file as well, apart from the copy: without it nothing secret in it opens; and the files, copied after the database"
+	note := "also keep the key file, apart from the copy: without it, the secrets in the copy cannot be decrypted; and copy the files after the database"
 	if err := b.note(c, began); err != nil {
 		note += fmt.Sprintf("; the console does not know of this copy (%s): run passerelle backup --note-only on the database that is served from", err)
 	}
@@ -95,7 +95,7 @@ func (r *restoreCommand) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	return showCopy(c, r.From, began, "look at it with passerelle doctor --invariants before it is served from; then stop what served from the old one, as both would send")
+	return showCopy(c, r.From, began, "check it with passerelle doctor --invariants before you serve from it; first stop the processes on the old database, because both would send")
 }
 
 func showCopy(c *console, file string, began time.Time, note string) error {

@@ -16,7 +16,7 @@ import (
 
 // bankFolder is the flag for the folder of bank files.
 type bankFolder struct {
-	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files, NAME.toml each, of which docs/bank-file.md tells, and logos, UUID.png or .jpg. SIGHUP has a service read it again."`
+	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files (NAME.toml, described in docs/bank-file.md) and logos (UUID.png or .jpg). A running service reads it again on SIGHUP."`
 }
 
 // read reads the files in the folder, or none without a folder.
@@ -36,9 +36,9 @@ func (b bankFolder) required() ([]service.BankFile, error) {
 }
 
 type bankCommand struct {
-	List  bankList  `cmd:"" help:"List the bank files of a folder, and what is wrong with them."`
-	Show  bankShow  `cmd:"" help:"Print what a bank file says, with the values of what it leaves out."`
-	Check bankCheck `cmd:"" help:"Speak to a bank and say what works: our certificates and their roles, the connection, what it answers to a question about nothing, its authorisation server. Moves no money."`
+	List  bankList  `cmd:"" help:"List the bank files in a folder, and the errors in them."`
+	Show  bankShow  `cmd:"" help:"Print the values of a bank file, including defaults."`
+	Check bankCheck `cmd:"" help:"Check the connection to a bank: our certificates and their roles, the TLS connection, the answer to a request without effect, and the authorisation server. Moves no money."`
 }
 
 // bankView is a bank file in a list.
@@ -122,7 +122,7 @@ func (b bankFolder) find(name string) (service.BankFile, error) {
 		return f.Bank != nil && (f.Bank.Profile().UUID == name || strconv.FormatInt(f.Bank.Profile().ID, 10) == name)
 	})
 	if i < 0 {
-		return service.BankFile{}, absent("bank", "there is none with the UUID or the number %q in %s", name, b.Banks)
+		return service.BankFile{}, absent("bank", "there is no bank with the UUID or number %q in %s", name, b.Banks)
 	}
 	return files[i], nil
 }
@@ -168,7 +168,7 @@ func (b bankFolder) findings(now time.Time) []finding {
 	}
 	var all []finding
 	for _, f := range files {
-		all = append(all, seen("bank "+filepath.Base(f.Path), f.Err, "is as it should be"))
+		all = append(all, seen("bank "+filepath.Base(f.Path), f.Err, "is valid"))
 		if f.Bank != nil {
 			all = append(all, bankFindings(f.Bank.CheckCertificates(now), "bank "+filepath.Base(f.Path)+" ")...)
 		}

@@ -16,7 +16,7 @@ type configCommand struct {
 	Show   configShow   `cmd:"" aliases:"get" help:"Print one setting."`
 	Update configUpdate `cmd:"" aliases:"set" help:"Set a setting."`
 	Delete configDelete `cmd:"" aliases:"unset" help:"Reset a setting to its default."`
-	Check  configCheck  `cmd:"" help:"Check the variables and files that serve would read, without a start. Not the database, which doctor checks."`
+	Check  configCheck  `cmd:"" help:"Check the variables and files that serve would read, without starting it. Does not check the database; doctor does."`
 	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 
@@ -85,7 +85,7 @@ func (r *configDelete) Run(c *console, g *configCommand) error {
 func (g *configCommand) changed(c *console, name string, changes map[string]*string) error {
 	key, known := settings.Find(name)
 	if !known {
-		return passerelle.InvalidField(name, "is not a configuration key; passerelle config list has them all")
+		return passerelle.InvalidField(name, "is not a configuration key; passerelle config list shows all keys")
 	}
 	return g.at(c, func(d target) (any, error) {
 		if err := settings.Change(c.ctx, d.db, d.domain.ID, changes, settings.ByCommand, d.domain.Clock.Now(time.Now())); err != nil {

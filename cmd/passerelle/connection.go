@@ -11,7 +11,7 @@ import (
 
 type connectionCommand struct {
 	domainFlags
-	List connectionList `cmd:"" help:"List the connections whose last read failed, newest first."`
+	List connectionList `cmd:"" help:"List the connections whose last synchronisation failed, newest first."`
 }
 
 // connectionView is a connection in printed form.

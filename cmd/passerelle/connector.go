@@ -24,11 +24,11 @@ type connectorCommand struct {
 	Update connectorUpdate `cmd:"" help:"Configure a connector for the domain. An empty value restores the connector's own."`
 	Source connectorSource `cmd:"" help:"Disable or enable a source of a connector, or choose its authentication mechanism."`
 
-	Add    connectorAdd    `cmd:"" help:"Add a connector that is another program, for all domains. docs/connectors-in-any-language.md has the protocol."`
-	New    connectorNew    `cmd:"" help:"Write programs to begin a connector with: a bank that takes payments, and a source that reads a folder."`
-	Test   connectorTest   `cmd:"" help:"Hold a program against every rule for connectors, and print what it breaks and what would be right."`
-	Check  connectorCheck  `cmd:"" help:"Ask a connector that was added what it is, and store the answer."`
-	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, and are followed no more."`
+	Add    connectorAdd    `cmd:"" help:"Add a connector that runs as a separate program, for all domains. docs/connectors-in-any-language.md describes the protocol."`
+	New    connectorNew    `cmd:"" help:"Write sample programs to start a connector from: a bank that accepts payments, and a source that reads a folder."`
+	Test   connectorTest   `cmd:"" help:"Check a program against every rule for connectors, and print each rule it breaks and the correct behaviour."`
+	Check  connectorCheck  `cmd:"" help:"Read the profile of a connector that was added again, and store it."`
+	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, but are no longer updated."`
 }
 
 // connectorView is a connector in printed form.
@@ -121,7 +121,7 @@ func (d target) connector(c *console, banks bankFolder, name string) (any, error
 }
 
 func noConnector(name string) error {
-	return absent("connector", "there is none with the UUID or the number %q in this domain", name)
+	return absent("connector", "there is no connector with the UUID or number %q in this domain", name)
 }
 
 type connectorList struct{}
@@ -154,7 +154,7 @@ type connectorUpdate struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
 	Hidden        *string `enum:"yes,no," placeholder:"yes|no" help:"Hide the connector from end users."`
 	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism for new connections, among those the connector offers."`
-	SyncFrequency *string `placeholder:"DAYS" help:"Days between two syncs, such as 0.5."`
+	SyncFrequency *string `placeholder:"DAYS" help:"Days between two synchronisations, such as 0.5."`
 }
 
 // Run changes the settings of a domain for a connector.
@@ -189,7 +189,7 @@ func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 		}
 		err := a.ConfigureSource(c.ctx, d.domain, change, settings.ByCommand)
 		if errors.Is(err, passerelle.NotFound) {
-			return absent("source", "the connector has none with the number %d", s.Source)
+			return absent("source", "the connector has no source with the number %d", s.Source)
 		}
 		return err
 	})

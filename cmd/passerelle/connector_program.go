@@ -38,8 +38,8 @@ func (k programKeys) do(c *console, g *connectorCommand, command func(*store.DB)
 
 type connectorAdd struct {
 	programKeys
-	Address    string `arg:"" help:"Address of the program: what stands before /v1/profile."`
-	SecretFile string `required:"" type:"path" help:"File with the secret that the program and the service share, of 32 to 256 characters."`
+	Address    string `arg:"" help:"Base address of the program: the part before /v1/profile."`
+	SecretFile string `required:"" type:"path" help:"File with the secret that the program and the service share, 32 to 256 characters."`
 }
 
 // Run adds a connector for all domains. A running service offers it within seconds.
@@ -58,8 +58,8 @@ func (a *connectorAdd) Run(c *console, g *connectorCommand) error {
 }
 
 type connectorTest struct {
-	Address    string `arg:"" help:"Address of the program: what stands before /v1/profile."`
-	SecretFile string `required:"" type:"path" help:"File with the secret that the program has, of 32 to 256 characters."`
+	Address    string `arg:"" help:"Base address of the program: the part before /v1/profile."`
+	SecretFile string `required:"" type:"path" help:"File with the program's secret, 32 to 256 characters."`
 }
 
 // Run checks a program and prints the result of each rule. It fails when the program breaks a
@@ -159,7 +159,7 @@ func (r *connectorRemove) Run(c *console, g *connectorCommand) error {
 func namedProgram(c *console, db *store.DB, name string) (programs.Program, error) {
 	row, err := programs.Find(c.ctx, &db.Reader, name)
 	if errors.Is(err, store.ErrNotFound) {
-		return row, absent("connector", "none with the UUID or the number %q was added", name)
+		return row, absent("connector", "no connector with the UUID or number %q was added", name)
 	}
 	return row, err
 }

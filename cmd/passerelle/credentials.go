@@ -131,7 +131,7 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 		}
 		*of.text = grant.Text
 		if !first {
-			log.Warn("the token of the last start is not valid any more, and there is a new one", "kind", of.kind)
+			log.Warn("the token of the last start is no longer valid; there is a new one", "kind", of.kind)
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func (k *credentials) application(ctx context.Context, s *service.Service, d pas
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		if k.ClientID != "" {
-			log.Warn("the application of the last start is not there any more, and there is a new one", "client_id", k.ClientID)
+			log.Warn("the application of the last start no longer exists; there is a new one", "client_id", k.ClientID)
 		}
 		return k.register(ctx, s, d)
 	}
@@ -153,7 +153,7 @@ func (k *credentials) application(ctx context.Context, s *service.Service, d pas
 		return err
 	}
 	if _, err := s.Access.Application(ctx, d.ID, access.Credentials{ClientID: k.ClientID, Secret: k.ClientSecret}); err != nil {
-		log.Warn("the secret of the application was reset, and the new one is not known here", "client_id", k.ClientID)
+		log.Warn("the secret of the application was reset; the new one is not known here", "client_id", k.ClientID)
 		k.ClientSecret = ""
 	}
 	return nil
@@ -208,7 +208,7 @@ func (k credentials) print(c *console) error {
 		return c.show(k)
 	}
 	_, err := fmt.Fprint(c.out, strings.NewReplacer(
-		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", cmp.Or(k.ClientSecret, "the one it was reset to"), "{given}", cmp.Or(k.ClientSecret, "$CLIENT_SECRET"), "{config}", k.ConfigToken, "{users}", k.UsersToken,
+		"{base}", k.BaseURL, "{id}", k.ClientID, "{secret}", cmp.Or(k.ClientSecret, "the one that it was reset to"), "{given}", cmp.Or(k.ClientSecret, "$CLIENT_SECRET"), "{config}", k.ConfigToken, "{users}", k.UsersToken,
 		"{webview}", k.WebviewURL, "{console}", k.ConsoleURL, "{user}", k.ConsoleUser, "{password}", cmp.Or(k.ConsolePassword, "the one it was changed to"), "{shop}", strings.TrimSuffix(k.BaseURL, "/2.0")+"/sandbox/shop",
 	).Replace(welcome))
 	if err == nil && k.Testbanks != nil {

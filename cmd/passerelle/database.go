@@ -58,7 +58,7 @@ func (d databaseFlag) exists() error {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("there is no database to work on; passerelle migrate makes one: %w", err)
+		return fmt.Errorf("the database does not exist; passerelle migrate creates it: %w", err)
 	}
 	return nil
 }
@@ -127,9 +127,9 @@ func (t domainFlags) choose(all []passerelle.Domain) (passerelle.Domain, error) 
 	}
 	switch {
 	case len(all) == 0:
-		return passerelle.Domain{}, absent("--domain", "there is none yet; make one with passerelle domain create")
+		return passerelle.Domain{}, absent("--domain", "there is no domain yet; create one with passerelle domain create")
 	case t.Domain == "":
-		return passerelle.Domain{}, passerelle.MissingField("--domain", "there are several domains, choose one of "+strings.Join(names, ", "))
+		return passerelle.Domain{}, passerelle.MissingField("--domain", "there are several domains; choose one of "+strings.Join(names, ", "))
 	}
 	return passerelle.Domain{}, absent("--domain", "there is no domain %q; there are %s", t.Domain, strings.Join(names, ", "))
 }
@@ -162,7 +162,7 @@ func absent(field, format string, args ...any) error {
 // missing.
 func known(err error, field string, id any) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
-		return absent(field, "there is none with the id %v", id)
+		return absent(field, "there is none with id %v", id)
 	}
 	return err
 }

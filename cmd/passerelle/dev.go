@@ -183,6 +183,6 @@ A first payment:
     }]
   }'
 
-The README goes on from here. Stop with Ctrl-C; the data is kept.
+The README continues from here. Stop with Ctrl-C; the data is kept.
 
 `

@@ -33,7 +33,7 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 		return nil, func() {}, nil
 	}
 	if d.Banks != "" {
-		return nil, nil, passerelle.InvalidField("--bank", "brings bank files of its own: leave out --banks")
+		return nil, nil, passerelle.InvalidField("--bank", "uses its own bank files: omit --banks")
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	banks, err := startBanks(ctx, d.Data, c.log, c.err)

@@ -21,7 +21,7 @@ import (
 type doctorCommand struct {
 	databaseFlag
 	KeyFile    string `placeholder:"FILE" type:"path" help:"Key file to check against the database."`
-	Invariants bool   `help:"Check all stored data for violated rules. It only reads, and its duration grows with the data."`
+	Invariants bool   `help:"Check all stored data for violated rules. Only reads; takes longer the more data there is."`
 	bankFolder
 	outbound
 }
@@ -41,7 +41,7 @@ const (
 )
 
 // errUnwell is the error of a doctor that found something.
-var errUnwell = errors.New("not everything is as it should be")
+var errUnwell = errors.New("some checks failed")
 
 // Run checks everything, prints all findings, and fails when any check fails.
 func (d *doctorCommand) Run(c *console) error {
@@ -118,9 +118,9 @@ func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) 
 	}
 	behind, err := db.SequencesBehind(c.ctx)
 	if len(behind) > 0 {
-		err = fmt.Errorf("these sequences would hand out ids that are taken: %s", strings.Join(behind, ", "))
+		err = fmt.Errorf("these sequences would assign ids that are already used: %s", strings.Join(behind, ", "))
 	}
-	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.Database.CheckFile(c.ctx), "whole, with every reference leading somewhere"))
+	findings = append(findings, seen("sequences", err, "ahead of every id"), seen("file", db.Database.CheckFile(c.ctx), "intact, with valid references"))
 	return append(append(findings, d.invariants(c, db)...), chains(c, db))
 }
 
@@ -135,18 +135,18 @@ func chains(c *console, db *store.DB) finding {
 		}
 		broken = append(broken, err)
 	}
-	return seen("audit log", errors.Join(append(broken, err)...), "what was put on record, in every chain")
+	return seen("audit log", errors.Join(append(broken, err)...), "unchanged, in every chain")
 }
 
 func (d *doctorCommand) keys(c *console, db *store.DB) finding {
 	if d.KeyFile == "" {
-		return finding{"keys", fine, "not looked at: name the key file with --key-file"}
+		return finding{"keys", fine, "not checked: name the key file with --key-file"}
 	}
 	err := db.CheckKeys(c.ctx)
 	if errors.Is(err, store.ErrNotFound) {
-		return finding{"keys", fine, "the database is tied to none yet"}
+		return finding{"keys", fine, "the database does not depend on a key file yet"}
 	}
-	return seen("keys", err, "those that the database was sealed with")
+	return seen("keys", err, "they match the database")
 }
 
 // maxSkew is the largest allowed difference between the clock of the machine and the clock of
@@ -163,7 +163,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	// The database read its clock at some moment between the query and its answer.
 	skew := max(before.Sub(there), time.Until(there), 0)
 	if skew > maxSkew {
-		err = fmt.Errorf("the database's clock is %v away from this machine's; let both follow a time server", skew.Round(time.Millisecond))
+		err = fmt.Errorf("the database's clock differs from this machine's by %v; synchronise both with a time server", skew.Round(time.Millisecond))
 	}
 	return seen("clock", err, "the database's agrees with this machine's")
 }
@@ -190,7 +190,7 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 			refused = append(refused, dialable(c.ctx, rules, hook))
 		}
 	}
-	return seen("outbound", errors.Join(refused...), "no webhook of a live domain leads where nothing is sent")
+	return seen("outbound", errors.Join(refused...), "every webhook of a live domain has an allowed address")
 }
 
 const lookupTimeout = 5 * time.Second
@@ -206,7 +206,7 @@ func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) 
 	defer cancel()
 	found, err := net.DefaultResolver.LookupHost(ctx, address.Hostname())
 	if err != nil {
-		return fmt.Errorf("webhook %d: nobody knows its host", hook.ID)
+		return fmt.Errorf("webhook %d: its host name cannot be resolved", hook.ID)
 	}
 	port := address.Port()
 	if port == "" {
@@ -214,7 +214,7 @@ func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) 
 	}
 	for _, host := range found {
 		if err := rules.Refuses(net.JoinHostPort(host, port)); err != nil {
-			return fmt.Errorf("webhook %d: its host leads to an address or port that is closed; --allow-networks and --allow-ports open them", hook.ID)
+			return fmt.Errorf("webhook %d: its host has an address or port that is not allowed; see --allow-networks and --allow-ports", hook.ID)
 		}
 	}
 	return nil

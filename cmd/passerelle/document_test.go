@@ -40,7 +40,7 @@ func TestDocumentIsFresh(t *testing.T) {
 
 const introduction = `# Commands
 
-<!-- Made from the program; make generate writes it anew. -->
+<!-- Generated from the program; make generate updates it. -->
 
 This page lists every command of %[1]spasserelle%[1]s, with its flags and environment variables.
 

@@ -10,7 +10,7 @@ import (
 )
 
 type healthcheckCommand struct {
-	OpsListen string        `default:"127.0.0.1:9464" help:"Address of the running service for metrics, as for serve."`
+	OpsListen string        `default:"127.0.0.1:9464" help:"Metrics address of the running service, as for serve."`
 	Ready     bool          `help:"Also fail while the service cannot serve requests: at /readyz instead of /healthz."`
 	Timeout   time.Duration `default:"4s" help:"Time to wait for the answer."`
 }
@@ -31,7 +31,7 @@ func (h *healthcheckCommand) Run(c *console) error {
 	ctx, cancel := context.WithTimeout(c.ctx, h.Timeout)
 	defer cancel()
 	if _, _, err := net.SplitHostPort(h.OpsListen); err != nil {
-		return passerelle.InvalidField("--ops-listen", "must be the address of the service for metrics, like 127.0.0.1:9464")
+		return passerelle.InvalidField("--ops-listen", "must be the address of the metrics endpoint, such as 127.0.0.1:9464")
 	}
 	server, err := supervision.Ask(ctx, h.OpsListen, path)
 	if err != nil {

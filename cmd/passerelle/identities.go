@@ -13,7 +13,7 @@ type identities struct {
 	OIDCIssuer           string   `name:"oidc-issuer" placeholder:"URL" help:"Issuer URL (https) of an OpenID Connect provider with which operators sign in to the console."`
 	OIDCClientID         string   `name:"oidc-client-id" help:"Client id of this service at the provider. Register the redirect address /console/provider/back on the host of each domain."`
 	OIDCClientSecretFile string   `name:"oidc-client-secret-file" type:"path" placeholder:"FILE" help:"File with the client secret, readable only by its owner."`
-	OIDCNameClaim        string   `name:"oidc-name-claim" placeholder:"CLAIM" help:"Claim with an operator name. The first sign-in links the operator of that name. email must be verified. Never name a claim that people can change themselves. Without this flag, use passerelle operator link."`
+	OIDCNameClaim        string   `name:"oidc-name-claim" placeholder:"CLAIM" help:"Claim with the operator's name. The first sign-in links the operator with that name. The claim email counts only when it is verified. Never name a claim that people can change themselves. Without this flag, use passerelle operator link."`
 	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that count as a second factor. Otherwise the console asks for its own."`
 }
 
@@ -21,7 +21,7 @@ type identities struct {
 func (i identities) config() (*oidc.Config, error) {
 	if i.OIDCIssuer == "" {
 		if i.OIDCClientID+i.OIDCClientSecretFile+i.OIDCNameClaim+strings.Join(i.OIDCSecondFactor, "") != "" {
-			return nil, passerelle.MissingField("--oidc-issuer", "the other flags of the provider go with it")
+			return nil, passerelle.MissingField("--oidc-issuer", "is required with the other flags of the provider")
 		}
 		return nil, nil //nolint:nilnil // without a provider, operators have passwords
 	}

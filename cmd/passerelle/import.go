@@ -15,13 +15,13 @@ type importCommand struct {
 	BaseURL    string `required:"" placeholder:"URL" help:"Base URL of the API with its version, such as http://127.0.0.1:8080/2.0."`
 	TokenFile  string `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
 	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default the first one of the user, or a new one."`
-	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection keeps it."`
-	Unbalanced bool   `help:"Import statements whose entries do not lead from their opening to their closing balance."`
-	DryRun     bool   `help:"Only report what the files would bring."`
-	Watch      bool   `help:"Keep importing the files that come into the folder or the bucket, and move them to imported or refused in it."`
+	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection remembers it."`
+	Unbalanced bool   `help:"Import statements whose transactions do not add up from the opening to the closing balance."`
+	DryRun     bool   `help:"Only report what an import would change."`
+	Watch      bool   `help:"Keep importing files that arrive in the folder or bucket, and move them to its subfolder imported or refused."`
 	BucketFile string `placeholder:"FILE" help:"File with the address of a bucket, s3://KEY:SECRET@HOST/BUCKET/PREFIX, whose objects are imported. Readable only by its owner."`
 
-	Files []string `arg:"" optional:"" name:"file" help:"Statement files, and folders of them."`
+	Files []string `arg:"" optional:"" name:"file" help:"Statement files, or folders of statement files."`
 }
 
 // errRefused is the error after refused files were printed.
@@ -110,9 +110,9 @@ func (i *importCommand) files(ctx context.Context) ([]inbox.WaitingFile, error) 
 func (i *importCommand) inbox() (inbox.Inbox, error) {
 	switch {
 	case i.BucketFile != "" && len(i.Files) > 0:
-		return nil, passerelle.InvalidField("bucket-file", "takes no other files")
+		return nil, passerelle.InvalidField("bucket-file", "cannot be combined with files")
 	case i.BucketFile == "" && len(i.Files) != 1:
-		return nil, passerelle.InvalidField("watch", "takes one folder, or --bucket-file")
+		return nil, passerelle.InvalidField("watch", "needs one folder, or --bucket-file")
 	case i.BucketFile == "":
 		return inbox.NewFolder(i.Files[0])
 	}

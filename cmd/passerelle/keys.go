@@ -31,7 +31,7 @@ type keyFileView struct {
 
 type keysCreate struct {
 	ownKeys
-	IfMissing bool `help:"Succeed and change nothing when there is such a file."`
+	IfMissing bool `help:"Succeed without changing anything when the file exists."`
 }
 
 // Run makes a key file.
@@ -41,7 +41,7 @@ func (n *keysCreate) Run(c *console) error {
 		return n.show(c)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("--key-file: %s is there already and stays as it is: without it nothing opens that was sealed with it", n.KeyFile)
+		return fmt.Errorf("--key-file: %s already exists and was left unchanged: without it, values encrypted with it cannot be decrypted", n.KeyFile)
 	}
 	if err != nil {
 		return fmt.Errorf("--key-file: %w", err)
@@ -124,7 +124,7 @@ func (r *keysRewrap) Run(c *console) error {
 			return view, err
 		}
 		if left, err := rewrap(c, db); err != nil || left.Rewrapped > 0 {
-			return view, errors.Join(err, fmt.Errorf("%d values were sealed with an older key meanwhile: start every process anew with this key file, then repeat this", left.Rewrapped))
+			return view, errors.Join(err, fmt.Errorf("%d values were encrypted with an older key in the meantime: restart every process with this key file, then repeat the command", left.Rewrapped))
 		}
 		view.Retired = len(ring.MasterKeys()) - 1
 		return view, ring.Retired().Save(r.KeyFile)
@@ -174,7 +174,7 @@ func (s *keysSeal) Run(c *console) error {
 func openKeys(file string) (*keys.Ring, error) {
 	ring, err := keys.Load(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--key-file: there is no %s; for a new database make it with passerelle keys create --key-file %s, for one in use restore the file it was made with", file, file)
+		return nil, fmt.Errorf("--key-file: %s does not exist; for a new database, create it with passerelle keys create --key-file %s; for a database in use, restore its key file", file, file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--key-file: %w", err)

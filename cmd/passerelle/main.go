@@ -78,7 +78,7 @@ type program struct {
 	Backup      backupCommand      `cmd:"" help:"Copy a database to a file while it is in use."`
 	Restore     restoreCommand     `cmd:"" help:"Restore a database from a copy."`
 	Doctor      doctorCommand      `cmd:"" help:"Check the database, its schema and keys, the clocks, and the addresses of webhooks."`
-	Healthcheck healthcheckCommand `cmd:"" help:"Ask the service that runs on this machine whether it is alive."`
+	Healthcheck healthcheckCommand `cmd:"" help:"Check whether the service on this machine is alive."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that completes commands in a shell."`
 	Version     versionCommand     `cmd:"" help:"Print the version and build of this program."`
 }
@@ -137,7 +137,7 @@ func execute(command *kong.Context, c *console) int {
 		return succeeded
 	}
 	if c.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		complain(c.err, "interrupted; what is done stays done, and the same command does the rest")
+		complain(c.err, "interrupted; finished work is kept, and running the same command again does the rest")
 		return failed
 	}
 	complain(c.err, explain(command, err))
@@ -244,7 +244,7 @@ func unknownVariables(app *kong.Application, environment []string) error {
 	for _, pair := range environment {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
-			return fmt.Errorf("the environment variable %s is not one of this program", name)
+			return fmt.Errorf("the environment variable %s is not known to this program", name)
 		}
 	}
 	return nil

@@ -32,10 +32,10 @@ type serveCommand struct {
 	Database string `help:"Database: postgres://… or, for one process, sqlite:PATH. This flag or --database-file is required."`
 	secretfile.Flags
 	Listen  string `required:"" help:"Address to listen on."`
-	BaseURL string `required:"" help:"Base URL of the first domain, like https://bank.example/2.0."`
+	BaseURL string `required:"" help:"Base URL of the first domain, such as https://bank.example/2.0."`
 	KeyFile string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
 	Files   string `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
-	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy has to provide TLS." type:"path"`
+	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy must provide TLS." type:"path"`
 	TLSKey  string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
 	bankFolder
 	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded headers are trusted, as CIDR."`
@@ -46,7 +46,7 @@ type serveCommand struct {
 	OpsListen       string             `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
 	Profiles        bool               `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
 	ConsoleListen   string             `help:"Serve the console only at this address instead of --listen. none switches it off."`
-	ShutdownTimeout time.Duration      `default:"30s" help:"Time that running requests have to finish after SIGTERM."`
+	ShutdownTimeout time.Duration      `default:"30s" help:"Time for running requests to finish after SIGTERM."`
 	SMTPURL         string             `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
 	MailFrom        string             `help:"Sender address of mails; required with --smtp-url."`
 	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
@@ -59,7 +59,7 @@ func (s *serveCommand) Run(c *console) error {
 		return err
 	}
 	if strings.HasPrefix(s.Database, "sqlite:") {
-		c.log.Warn("SQLite serves one process; run no second replica on this database")
+		c.log.Warn("SQLite supports one process; do not run a second replica on this database")
 	}
 	running, err := service.Open(c.ctx, config)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 		return service.Config{}, err
 	}
 	if s.Database == "" {
-		return service.Config{}, passerelle.MissingField("--database", "name a database, or with --database-file a file that does")
+		return service.Config{}, passerelle.MissingField("--database", "name a database, or use --database-file to name a file that contains its address")
 	}
 	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // the database contains the real kind of the domain
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
@@ -156,7 +156,7 @@ func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 		return err
 	}
 	if first.BaseURL != s.BaseURL {
-		c.log.Warn("the first domain has moved: requests for its former base URL find nothing any more", "domain", first.Name, "from", first.BaseURL, "to", s.BaseURL)
+		c.log.Warn("the first domain has moved: requests for its former base URL no longer work", "domain", first.Name, "from", first.BaseURL, "to", s.BaseURL)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func networks(flag string, texts []string) ([]netip.Prefix, error) {
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, passerelle.InvalidField(flag, "%q is not a network like 10.0.0.0/8", text)
+			return nil, passerelle.InvalidField(flag, "%q is not a network such as 10.0.0.0/8", text)
 		}
 		prefixes = append(prefixes, prefix)
 	}

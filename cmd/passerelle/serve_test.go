@@ -265,7 +265,7 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 		"no address of a database":       {"--database", "postgres://u@127.0.0.1:port/bank", misused, "--database: read the PostgreSQL address"},
 		"a key file others can read":     {"--key-file", open, failed, "has mode 0644"},
 		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "make it with passerelle keys create --key-file "},
-		"a base URL without the version": {"--base-url", "https://bank.example", misused, "--base-url: must be like"},
+		"a base URL without the version": {"--base-url", "https://bank.example", misused, "--base-url: must be an address such as"},
 		"a proxy that is not a network":  {"--trusted-proxies", "proxy", misused, `--trusted-proxies: "proxy" is not a network`},
 		"a mail server and no sender":    {"--smtp-url", "smtp://mail.example", misused, "--mail-from: must be the e-mail address"},
 		"a sender and no mail server":    {"--mail-from", "ops@bank.example", misused, "--smtp-url: must be like"},

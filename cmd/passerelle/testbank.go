@@ -12,20 +12,20 @@ import (
 )
 
 type testbankCommand struct {
-	Run   testbankRun   `cmd:"" default:"withargs" help:"Run test banks as a program of their own: their API over mutual TLS, their pages, and an API that steers them. The word run is optional."`
+	Run   testbankRun   `cmd:"" default:"withargs" help:"Run the test banks as a separate program: their API over mutual TLS, their pages, and an API to control them. The word run is optional."`
 	Certs testbankCerts `cmd:"" help:"Create a test authority and certificates with PSD2 roles, valid and invalid ones."`
 }
 
 type testbankRun struct {
 	Listen     string        `default:"127.0.0.1:9443" help:"Address for third parties; port 0 picks a free one."`
-	Address    string        `placeholder:"HOST:PORT" help:"Address at which third parties find the banks when a proxy is in between. Bank files and links name it."`
+	Address    string        `placeholder:"HOST:PORT" help:"Address where third parties reach the banks through a proxy. Bank files and links use it."`
 	Pages      string        `default:"127.0.0.1:9444" help:"Address of the pages for customers."`
-	Control    string        `default:"127.0.0.1:9445" help:"Address of the API that steers the banks. It asks for no credentials, so keep it on loopback."`
-	Data       string        `default:"testbank-data" help:"Folder for certificates, books and bank files, created when it is missing." type:"path"`
-	Profile    []string      `placeholder:"NAME,…" help:"Banks to open, by their profiles; all when none is named."`
-	Settlement time.Duration `default:"2s" help:"How long a transfer is pending; instant ones never are."`
-	UntilInput bool          `help:"End when standard input ends, as it does with the program at its other side."`
-	SlowAnswer time.Duration `default:"3s" help:"Duration of an answer that is slow on demand."`
+	Control    string        `default:"127.0.0.1:9445" help:"Address of the API that controls the banks. It requires no credentials, so keep it on loopback."`
+	Data       string        `default:"testbank-data" help:"Folder for certificates, account books and bank files; created when missing." type:"path"`
+	Profile    []string      `placeholder:"NAME,…" help:"Profiles of the banks to run; all by default."`
+	Settlement time.Duration `default:"2s" help:"How long a transfer stays pending; instant transfers are never pending."`
+	UntilInput bool          `help:"Exit when standard input ends, such as when the parent program exits."`
+	SlowAnswer time.Duration `default:"3s" help:"Delay of an answer that a test asked to be slow."`
 }
 
 // banksView is the output of testbank when it is ready.
@@ -68,12 +68,12 @@ func (v banksView) print(c *console) {
 	for _, b := range v.Banks {
 		fmt.Fprintf(c.out, "%-48s %s\n", b.Title, b.API)
 	}
-	fmt.Fprintf(c.out, "\nBank files:  %s   (passerelle serve --banks, or dev --banks)\nPages:       %s\nSteering:    %s/banks\n", v.Folder, v.Banks[0].Pages+"/", v.Control)
+	fmt.Fprintf(c.out, "\nBank files:  %s   (passerelle serve --banks, or dev --banks)\nPages:       %s\nControl:     %s/banks\n", v.Folder, v.Banks[0].Pages+"/", v.Control)
 }
 
 type testbankCerts struct {
 	Folder string   `arg:"" name:"dir" type:"path" help:"Folder to write to. An existing authority stays unchanged."`
-	Host   []string `placeholder:"HOST,…" help:"Further names and addresses in the server's certificate, besides this machine."`
+	Host   []string `placeholder:"HOST,…" help:"Additional names and addresses in the server's certificate, besides this machine."`
 }
 
 // certsView is the output of testbank certs.

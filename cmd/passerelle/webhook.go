@@ -21,7 +21,7 @@ type webhookCommand struct {
 	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
 	Show    webhookShow    `cmd:"" help:"Print one webhook."`
 	Update  webhookUpdate  `cmd:"" help:"Change a webhook. Undelivered payloads go to the new URL."`
-	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives payloads that were undelivered before, but no events from the meantime."`
+	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives payloads that were undelivered before, but not the events of the meantime."`
 	Disable webhookDisable `cmd:"" help:"Disable a webhook. It receives no events meanwhile, and undelivered payloads wait."`
 	Delete  webhookDelete  `cmd:"" help:"Delete a webhook. Its undelivered payloads are given up after a while."`
 

@@ -187,7 +187,7 @@ func (s sending) advice(made attemptView, w store.Webhook) string {
 	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !domains.Loopback(u.Host) {
 		return ""
 	}
-	return " This command reaches the machine itself with --loopback, as passerelle dev does."
+	return " With --loopback, this command can reach the machine itself, as passerelle dev does."
 }
 
 func (d target) lastAttempt(c *console, id passerelle.DeliveryID) (attemptView, error) {

@@ -107,7 +107,7 @@ func (r *rules) blocks(field, name string) []*pem.Block {
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
 		all = append(all, block)
 	}
-	r.hold(len(all) > 0, field, "%s has nothing in PEM", path)
+	r.hold(len(all) > 0, field, "%s contains no PEM block", path)
 	return all
 }
 
@@ -119,7 +119,7 @@ func (r *rules) certificates(field, name string) []*x509.Certificate {
 		}
 		one, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			r.hold(false, field, "%s has a certificate that cannot be read: %v", name, err)
+			r.hold(false, field, "%s contains a certificate that cannot be read: %v", name, err)
 			return nil
 		}
 		all = append(all, one)
@@ -138,11 +138,11 @@ func (r *rules) key(field, name string) crypto.Signer {
 				path = name
 			}
 			info, err := os.Stat(path)
-			r.hold(err == nil && info.Mode().Perm()&othersRead == 0, field, "%s can be read by everybody: chmod o-r", path)
+			r.hold(err == nil && info.Mode().Perm()&othersRead == 0, field, "%s is readable by everybody: run chmod o-r", path)
 			return key
 		}
 	}
-	r.hold(len(r.wrong) > 0, field, "%s has no private key that can be read", name)
+	r.hold(len(r.wrong) > 0, field, "%s contains no private key that can be read", name)
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (b *Bank) Check(ctx context.Context) []Finding {
 	findings = append(findings, b.checkInterface(ctx)...)
 	if b.file.OAuth != nil {
 		_, err := b.metadata(ctx)
-		findings = append(findings, found("authorisation server", err, "its metadata has the addresses that are needed"))
+		findings = append(findings, found("authorisation server", err, "its metadata contains the required addresses"))
 	}
 	return findings
 }
@@ -50,7 +50,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 		}
 		findings = append(findings, f)
 		if missing := b.missing(c); len(missing) > 0 {
-			findings = append(findings, Finding{c.Field, "has not the roles that the profile needs: " + strings.Join(missing, ", "), true})
+			findings = append(findings, Finding{c.Field, "lacks the roles that the profile needs: " + strings.Join(missing, ", "), true})
 		}
 	}
 	return findings
@@ -93,7 +93,7 @@ func (b *Bank) checkInterface(ctx context.Context) []Finding {
 // checkClock compares the clocks.
 func (b *Bank) checkClock(a answer) []Finding {
 	if wrong := b.skew(a); wrong != "" {
-		return []Finding{{"clock", strings.TrimPrefix(wrong, "; ") + ": look whether it is right", true}}
+		return []Finding{{"clock", strings.TrimPrefix(wrong, "; ") + ": check the clocks", true}}
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	all := b.messages(r, a)
 	unknown := slices.ContainsFunc(all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
 	if unknown {
-		return Finding{Check: "interface", Detail: "it answers, and takes our certificate and our signature"}
+		return Finding{Check: "interface", Detail: "it answers, and accepts our certificate and signature"}
 	}
 	what, _ := codes.Judge(a.status, all)
 	said := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))
@@ -129,7 +129,7 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 		return m, err
 	}
 	if !a.good() {
-		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it answers %d: look at oauth.metadata", a.status))
+		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it answers %d: check oauth.metadata", a.status))
 	}
 	if err := b.decode(r, a, &m); err != nil {
 		return m, err

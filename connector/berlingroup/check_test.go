@@ -79,7 +79,7 @@ func TestCheckFails(t *testing.T) {
 		}, "it refuses our transport certificate"},
 		{"ours has another role", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.PSD2(w.t, berlingroup.RoleInformation)})
-		}, "has not the roles that the profile needs: PSP_PI"},
+		}, "lacks the roles that the profile needs: PSP_PI"},
 		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate"},
 		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: look at the table signature"},
 		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
@@ -100,7 +100,7 @@ func TestCheckFails(t *testing.T) {
 		}, nil, nil, "the connection broke off"},
 		{"metadata without addresses", answers(200, `{}`), nil, nil, "its metadata lacks an https address"},
 		{"metadata of an open server", answers(200, `{"authorization_endpoint": "https://a.example", "token_endpoint": "http://a.example"}`), nil, nil, "token_endpoint"},
-		{"no metadata", answers(404, ``), nil, nil, "it answers 404: look at oauth.metadata"},
+		{"no metadata", answers(404, ``), nil, nil, "it answers 404: check oauth.metadata"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newFixture(t, test.handler, test.server)
@@ -248,13 +248,13 @@ func TestMaterial(t *testing.T) {
 		name, file, field, says string
 		content                 []byte
 	}{
-		{"no PEM", "qwac.pem", "tls.certificate", "nothing in PEM", other},
+		{"no PEM", "qwac.pem", "tls.certificate", "no PEM block", other},
 		{"a broken certificate", "qwac.pem", "tls.certificate", "cannot be read", berlingrouptest.Encode("CERTIFICATE", []byte("broken"))},
 		{"no key", "qwac.key", "tls.key", "no private key", berlingrouptest.Encode("PRIVATE KEY", []byte("broken"))},
 		{"another key", "qwac.key", "tls.key", "not the key of the certificate", read("qsealc.key")},
 		{"another signing key", "qsealc.key", "signature.key", "not the key of the certificate", read("qwac.key")},
 		{"a signing certificate for another kind of key", "qsealc.pem", "signature.certificate", "not for an RSA key", read("qwac.pem")},
-		{"no authorities", "ca.pem", "tls.authorities", "nothing in PEM", other},
+		{"no authorities", "ca.pem", "tls.authorities", "no PEM block", other},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := read(test.file)

@@ -172,7 +172,7 @@ func (v *reading) goOn(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
 		*a = authorisation{Step: atIdentification, At: v.memory.path() + "/authorisations", Post: true}
-		message = "Another person has to agree as well."
+		message = "Another person must agree as well."
 	}
 	toPage := a.Step == atPage || a.Step == atServer
 	if v.Present && toPage && v.Callback == nil && v.Now.Sub(v.memory.Asked) >= time.Duration(v.file.Profile.RedirectSeconds)*time.Second {

@@ -14,110 +14,110 @@ import (
 // File is an operator's description of one bank, in TOML. Paths in it are relative to the file.
 // The tags contain the texts of its reference page.
 type File struct {
-	UUID       string   `toml:"uuid" need:"required" doc:"The connector's UUID, in small letters. It names the bank everywhere and for ever."`
-	ID         int64    `toml:"id" need:"required" doc:"The connector's number, unique in the deployment. Its sources have ten times that number, plus 1."`
-	Name       string   `toml:"name" need:"required" doc:"What people read."`
-	Countries  []string `toml:"countries" need:"required" doc:"Countries, ISO 3166-1 alpha-2."`
-	Color      string   `toml:"color" doc:"Colour of the logo: six hexadecimal digits, without a hash."`
+	UUID       string   `toml:"uuid" need:"required" doc:"The connector's UUID, in lower case. It identifies the bank everywhere and never changes."`
+	ID         int64    `toml:"id" need:"required" doc:"The connector's number, unique in the deployment. The number of its source is ten times this number, plus 1."`
+	Name       string   `toml:"name" need:"required" doc:"The name that people see."`
+	Countries  []string `toml:"countries" need:"required" doc:"The bank's countries, as ISO 3166-1 alpha-2 codes."`
+	Color      string   `toml:"color" doc:"Colour of the logo: six hexadecimal digits, without #."`
 	BICs       []string `toml:"bics" doc:"The bank's BICs."`
-	IBANPrefix []string `toml:"iban_prefixes" doc:"How the bank's account numbers begin. A dot stands for a digit that does not matter, such as the check digits: DE..50010517."`
-	Sandbox    bool     `toml:"sandbox" doc:"A test bank, which moves no money. It is not offered in live domains, and may have addresses without TLS for browsers on this machine."`
-	Hidden     bool     `toml:"hidden" doc:"The bank is not offered to payers. Payments under way go on."`
+	IBANPrefix []string `toml:"iban_prefixes" doc:"Prefixes of the bank's account numbers. A dot matches any digit, such as a check digit: DE..50010517."`
+	Sandbox    bool     `toml:"sandbox" doc:"Marks a test bank, which moves no money. Live domains do not offer it. Its addresses for browsers on this machine may be http."`
+	Hidden     bool     `toml:"hidden" doc:"Hides the bank from payers. Payments in progress continue."`
 
-	Standard  Standard   `toml:"standard" need:"required" doc:"What the bank speaks."`
-	Address   Address    `toml:"address" need:"required" doc:"Where the bank is."`
-	TLS       TLS        `toml:"tls" need:"required" doc:"The transport certificate (QWAC), and whom the bank is vouched for by."`
-	Signature *Signature `toml:"signature" doc:"How requests are signed. Left out, they are not."`
-	Passwords *Passwords `toml:"passwords" doc:"How passwords are encrypted, of banks with the approach embedded that want that. Left out, they are sent as they are."`
-	OAuth     *OAuth     `toml:"oauth" doc:"The bank's authorisation server. The approach oauth needs it."`
-	Profile   Profile    `toml:"profile" need:"required" doc:"What the bank can do, and its ways."`
+	Standard  Standard   `toml:"standard" need:"required" doc:"The standard that the bank implements."`
+	Address   Address    `toml:"address" need:"required" doc:"The address of the bank's API."`
+	TLS       TLS        `toml:"tls" need:"required" doc:"Our transport certificate (QWAC), and the authorities that the bank's certificate is checked against."`
+	Signature *Signature `toml:"signature" doc:"How requests are signed. Without this table, requests are not signed."`
+	Passwords *Passwords `toml:"passwords" doc:"How passwords are encrypted for banks that use the embedded approach and require encryption. Without this table, passwords are sent unencrypted inside TLS."`
+	OAuth     *OAuth     `toml:"oauth" doc:"The bank's authorisation server. Required for the oauth approach."`
+	Profile   Profile    `toml:"profile" need:"required" doc:"What the bank supports, and how it behaves."`
 }
 
 // Standard is the standard that the bank speaks.
 type Standard struct {
-	Kind    string `toml:"kind" need:"required" doc:"berlin-group."`
+	Kind    string `toml:"kind" need:"required" doc:"The name of the standard: berlin-group."`
 	Version string `toml:"version" need:"required" doc:"The version of the standard, 1.3.0 to 1.3.99."`
 }
 
 // Address has the addresses of the bank.
 type Address struct {
-	API string `toml:"api" need:"required" doc:"The https address that the paths of the standard follow: what stands before /v1/payments."`
+	API string `toml:"api" need:"required" doc:"The https base address of the API: the part before /v1/payments."`
 }
 
 // TLS has the settings for connections to the bank.
 type TLS struct {
 	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the transport certificate (QWAC) with its chain."`
-	Key         string `toml:"key" need:"required" doc:"PEM file of its private key, which others than its owner and group cannot read."`
-	Authorities string `toml:"authorities" doc:"PEM file of the authorities that vouch for the bank's server. Left out: those of the system."`
+	Key         string `toml:"key" need:"required" doc:"PEM file of its private key. Only its owner and group may be able to read the file."`
+	Authorities string `toml:"authorities" doc:"PEM file of the certificate authorities that the bank's server certificate is checked against. By default, those of the system."`
 }
 
 // Signature has the settings for signing requests.
 type Signature struct {
 	Certificate string   `toml:"certificate" need:"required" doc:"PEM file of the signing certificate (QSealC)."`
-	Key         string   `toml:"key" doc:"PEM file of its private key, an RSA key. Either this or command."`
-	Command     []string `toml:"command" doc:"A program that signs, for keys that are in a hardware module: it gets the bytes to sign on standard input and answers with the raw signature (RSA PKCS #1 v1.5, SHA-256) within ten seconds."`
-	Digest      string   `toml:"digest" preset:"SHA-256" doc:"SHA-256 or SHA-512, of the body."`
-	Headers     []string `toml:"headers" preset:"digest, x-request-id, psu-id, psu-corporate-id, date, tpp-redirect-uri" doc:"Headers that the signature covers, in this order, as far as a request has them. digest and x-request-id are always among them."`
+	Key         string   `toml:"key" doc:"PEM file of its private key, an RSA key. Give either this or command."`
+	Command     []string `toml:"command" doc:"A program that signs, for keys in a hardware module. It reads the bytes to sign from standard input and writes the raw signature (RSA PKCS #1 v1.5, SHA-256) to standard output within ten seconds."`
+	Digest      string   `toml:"digest" preset:"SHA-256" doc:"Digest of the body: SHA-256 or SHA-512."`
+	Headers     []string `toml:"headers" preset:"digest, x-request-id, psu-id, psu-corporate-id, date, tpp-redirect-uri" doc:"Headers that the signature covers, in this order. Headers that a request does not have are skipped. digest and x-request-id must be listed."`
 }
 
 // Passwords has the settings for encrypting passwords for the bank.
 type Passwords struct {
-	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the bank's certificate for passwords, an RSA key. A password becomes a compact JWE with RSA-OAEP-256 and A256GCM."`
+	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the bank's RSA certificate for passwords. Passwords are sent as compact JWE with RSA-OAEP-256 and A256GCM."`
 }
 
 // OAuth is the bank's authorisation server.
 type OAuth struct {
-	Metadata string `toml:"metadata" need:"required" doc:"The https address of its metadata (RFC 8414)."`
-	ClientID string `toml:"client_id" need:"required" doc:"Our name there. We prove who we are by the transport certificate (RFC 8705)."`
+	Metadata string `toml:"metadata" need:"required" doc:"The https address of the server's metadata (RFC 8414)."`
+	ClientID string `toml:"client_id" need:"required" doc:"Our client id at the server. The transport certificate authenticates us (RFC 8705)."`
 }
 
 // Profile is the bank's capabilities.
 type Profile struct {
-	SCA                []string `toml:"sca" need:"required" doc:"How payers approve, the preferred way first: redirect, oauth, decoupled, embedded."`
-	Start              string   `toml:"start" preset:"implicit" doc:"Whether the bank begins the authorisation with the order (implicit) or is asked to (explicit). A bank that answers otherwise is followed all the same."`
-	Confirmation       bool     `toml:"confirmation" doc:"The bank wants a confirmation after the payer comes back, and executes nothing before. Domains that confirm payments themselves need such a bank."`
+	SCA                []string `toml:"sca" need:"required" doc:"Approaches to strong authentication (SCA) that the bank supports, preferred first: redirect, oauth, decoupled, embedded."`
+	Start              string   `toml:"start" preset:"implicit" doc:"Whether the authorisation starts with the order (implicit) or on request (explicit). If the bank's answer differs, the service follows the answer."`
+	Confirmation       bool     `toml:"confirmation" doc:"The bank executes nothing until it receives a confirmation after the payer comes back. Domains that confirm payments themselves need such a bank."`
 	DebtorAccount      string   `toml:"debtor_account" preset:"optional" doc:"Whether the order names the payer's account: required, optional, or refused."`
-	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that a new page is asked for, of a payment when its status is asked for."`
+	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that, the service requests a new page. For a payment, it does so when it next asks for the status."`
 	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours."`
-	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the bank may be read without the person."`
-	PSUID              bool     `toml:"psu_id" doc:"The bank wants the payer's user name with the order, so the payer is asked for it first."`
-	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank tells companies apart by an identification (PSU-Corporate-ID). The person is asked for it first, and leaves it empty for private accounts."`
-	LastStatus         string   `toml:"last_status" preset:"ACSC" doc:"The best status of a payment that the bank ever reports: ACTC, ACCP, ACSP, ACWC, ACSC or ACCC. Where it is before ACSC, a payment that has it is accepted."`
-	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it takes a repeated X-Request-ID for the same order. An order whose answer was lost is then sent again; otherwise it waits for a person."`
-	Notifications      bool     `toml:"notifications" doc:"The bank tells of changes at TPP-Notification-URI. Its host, that of the domain, has to be one of the transport certificate's."`
+	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the service may read the bank without the user present."`
+	PSUID              bool     `toml:"psu_id" doc:"The bank requires the payer's user name (PSU-ID) with the order. The payer is asked for it first."`
+	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. The person is asked for it first, and leaves it empty for private accounts."`
+	LastStatus         string   `toml:"last_status" preset:"ACSC" doc:"The furthest payment status that the bank ever reports: ACTC, ACCP, ACSP, ACWC, ACSC or ACCC. If it comes before ACSC, a payment that reaches it is accepted."`
+	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it treats a repeated X-Request-ID as the same order. The service then resends an order whose answer was lost. Otherwise such an order waits for an operator."`
+	Notifications      bool     `toml:"notifications" doc:"The bank reports changes to TPP-Notification-URI. The host of that address is the domain's, and the transport certificate must contain it."`
 
-	Payments *Payments `toml:"payments" doc:"What can be paid. Left out, the bank takes no payments."`
-	Accounts *Accounts `toml:"accounts" doc:"What can be read. Left out, the bank is not read."`
+	Payments *Payments `toml:"payments" doc:"The payments that the bank accepts. Without this table, the bank accepts none."`
+	Accounts *Accounts `toml:"accounts" doc:"The account data that the bank offers. Without this table, the service does not read the bank."`
 }
 
 // Payments describes the payments that the bank accepts.
 type Payments struct {
-	Single       []string `toml:"single" need:"required" doc:"Products of single payments: sepa-credit-transfers, instant-sepa-credit-transfers, target-2-payments. Instant payments go by the instant one, others by the first that is none."`
-	Bulk         []string `toml:"bulk" doc:"Products of payments with several instructions."`
-	Periodic     []string `toml:"periodic" doc:"Products of periodic payments."`
-	FutureDates  bool     `toml:"future_dates" doc:"A payment may name the day of its execution."`
-	Frequencies  []string `toml:"frequencies" doc:"Frequencies of periodic payments, in our words. Required with periodic."`
-	MinAmount    string   `toml:"min_amount" doc:"The smallest sum, in EUR."`
-	MaxAmount    string   `toml:"max_amount" doc:"The sum above which the bank usually refuses, in EUR. Payers are warned."`
-	MaxBulk      int      `toml:"max_bulk" preset:"1000" doc:"How many instructions a payment may have. Needs bulk."`
-	MinDays      int      `toml:"min_days" doc:"How many days ahead the day of execution has to be."`
-	MaxDays      int      `toml:"max_days" doc:"How many days ahead it may be. Left out, any number."`
-	OpenDaysOnly bool     `toml:"open_days_only" doc:"The day of execution has to be one on which TARGET is open."`
-	Cancellation string   `toml:"cancellation" preset:"none" doc:"Whether orders are cancelled: none, direct, or sca where the payer approves it."`
+	Single       []string `toml:"single" need:"required" doc:"Payment products for single payments: sepa-credit-transfers, instant-sepa-credit-transfers, target-2-payments. Instant payments use the instant product. Other payments use the first product that is not instant."`
+	Bulk         []string `toml:"bulk" doc:"Payment products for payments with several instructions."`
+	Periodic     []string `toml:"periodic" doc:"Payment products for periodic payments."`
+	FutureDates  bool     `toml:"future_dates" doc:"A payment may name its execution date."`
+	Frequencies  []string `toml:"frequencies" doc:"Frequencies of periodic payments, as the API names them. Required with periodic."`
+	MinAmount    string   `toml:"min_amount" doc:"The smallest amount, in EUR."`
+	MaxAmount    string   `toml:"max_amount" doc:"The amount above which the bank usually refuses a payment, in EUR. Payers are warned."`
+	MaxBulk      int      `toml:"max_bulk" preset:"1000" doc:"The maximum number of instructions of a payment. Needs bulk."`
+	MinDays      int      `toml:"min_days" doc:"The minimum number of days until the execution date."`
+	MaxDays      int      `toml:"max_days" doc:"The maximum number of days until the execution date. Without it, there is no maximum."`
+	OpenDaysOnly bool     `toml:"open_days_only" doc:"The execution date must be a day on which TARGET is open."`
+	Cancellation string   `toml:"cancellation" preset:"none" doc:"How orders can be cancelled: none (they cannot), direct, or sca (the payer approves the cancellation)."`
 }
 
 // Accounts describes the accounts and data that the bank offers.
 type Accounts struct {
-	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent that the bank has: global, all-psd2, detailed, available-accounts. The first of these that it has is asked for."`
-	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Which transactions the bank tells: booked, pending, both."`
-	Formats         []string `toml:"formats" preset:"json" doc:"Formats of lists of transactions: json, camt (camt.052 to camt.054), mt940 (also MT942). The first is asked for; camt and mt940 have what is booked and no more. Name the formats of downloads after it: where there are several, the entry reference names transactions."`
-	ConsentDays     int      `toml:"consent_days" preset:"180" doc:"How long a consent lasts, in days, at most 180."`
-	HistoryDays     int      `toml:"history_days" preset:"90" doc:"How far back transactions are told, in days."`
-	DeltaList       bool     `toml:"delta_list" doc:"The bank can tell only what is new. Used without the person, with transaction_ids."`
-	EntryReference  bool     `toml:"entry_reference" doc:"The bank can tell what is after an entry reference. Used without the person, with transaction_ids, and preferred to delta_list."`
-	Download        bool     `toml:"download" doc:"Long lists come as a download. A link to one is followed in any case."`
+	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent that the bank offers: global, all-psd2, detailed, available-accounts. The service requests the first of these, in this order, that the bank offers."`
+	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Transactions that the bank returns: booked, pending, both."`
+	Formats         []string `toml:"formats" preset:"json" doc:"Formats of transaction lists: json, camt (camt.052 to camt.054), mt940 (also MT942). The service requests the first. camt and mt940 contain booked transactions only. List the formats of downloads after the first. With several formats, the entry reference identifies transactions."`
+	ConsentDays     int      `toml:"consent_days" preset:"180" doc:"How long a consent lasts, in days; at most 180."`
+	HistoryDays     int      `toml:"history_days" preset:"90" doc:"How many days of past transactions the bank returns."`
+	DeltaList       bool     `toml:"delta_list" doc:"The bank can return only new transactions. Used with transaction_ids, when the user is not present."`
+	EntryReference  bool     `toml:"entry_reference" doc:"The bank can return the transactions after an entry reference. Used with transaction_ids, when the user is not present. Preferred to delta_list."`
+	Download        bool     `toml:"download" doc:"The bank delivers long lists as downloads. A download link is followed in any case."`
 	CardAccounts    bool     `toml:"card_accounts" doc:"The bank has card accounts."`
-	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives transactions a transactionId that stays. Otherwise amount, value date, parties and texts identify a transaction."`
+	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives each transaction a transactionId that never changes. Otherwise the service identifies a transaction by amount, value date, parties and texts."`
 }
 
 // maxFile limits the size of a bank file, in bytes.

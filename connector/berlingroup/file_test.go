@@ -291,12 +291,12 @@ const reference = "../../docs/bank-file.md"
 
 const introduction = `# Bank files
 
-<!-- Made from the program; make generate writes it anew. -->
+<!-- Generated from the program; make generate updates it. -->
 
-A bank that speaks the XS2A API of the Berlin Group (NextGenPSD2 1.3) is a file in the folder that ` + "`--banks`" + ` names, in
-[TOML](https://toml.io), with a name that ends in ` + "`.toml`" + `. Paths are relative to the file. A field that is not listed here is refused.
-` + "`passerelle bank list`" + ` tells what is wrong in which line, ` + "`passerelle bank show`" + ` what is in force.
-[banks.md](banks.md) leads from the certificate to the first payment.
+Each bank with the XS2A API of the Berlin Group (NextGenPSD2 1.3) has a file in the folder that ` + "`--banks`" + ` names, in
+[TOML](https://toml.io), with a name that ends in ` + "`.toml`" + `. Paths are relative to the file. Fields that are not listed here are refused.
+` + "`passerelle bank list`" + ` shows the errors with their lines, ` + "`passerelle bank show`" + ` the values in force.
+[banks.md](banks.md) is the guide, from the certificate to the first payment.
 `
 
 // TestReferenceIsFresh: the reference page describes each field as the code does.

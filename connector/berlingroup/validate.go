@@ -96,7 +96,7 @@ func (r *rules) forms(field string, list []string, form *regexp.Regexp, right st
 
 // between checks the bounds of a number.
 func (r *rules) between(field string, number, least, most int) {
-	r.hold(number >= least && number <= most, field, "is %d; it has to be from %d to %d", number, least, most)
+	r.hold(number >= least && number <= most, field, "is %d; must be from %d to %d", number, least, most)
 }
 
 // address checks that a text is an address of an API.
@@ -117,16 +117,16 @@ func (f *File) check(where *places) error {
 }
 
 func (f *File) checkNames(r *rules) {
-	r.hold(uuidForm.MatchString(f.UUID), "uuid", "must be a UUID in small letters, which stays the same for ever; uuidgen makes one")
+	r.hold(uuidForm.MatchString(f.UUID), "uuid", "must be a UUID in lower case that never changes; uuidgen makes one")
 	r.hold(f.ID > 0 && f.ID < maxBankID, "id", "must be a number from 1 to %d that no other connector has", int64(maxBankID)-1)
 	r.hold(f.Name != "" && passerelle.CheckLine("name", f.Name, maxName) == nil, "name", "must be text of at most %d characters", maxName)
 	r.hold(len(f.Countries) > 0, "countries", "names no country")
 	for i, code := range f.Countries {
 		_, err := passerelle.ParseCountry("countries", code)
-		r.hold(err == nil, "countries", "%q is not an ISO 3166-1 country code of two capitals", code)
+		r.hold(err == nil, "countries", "%q is not an ISO 3166-1 country code in capitals", code)
 		r.hold(!slices.Contains(f.Countries[:i], code), "countries", "has %q twice", code)
 	}
-	r.hold(f.Color == "" || colorForm.MatchString(f.Color), "color", "must be six hexadecimal digits, without a hash")
+	r.hold(f.Color == "" || colorForm.MatchString(f.Color), "color", "must be six hexadecimal digits, without #")
 	r.forms("bics", f.BICs, bicForm, "a BIC of 8 or 11 capitals and digits")
 	r.forms("iban_prefixes", f.IBANPrefix, prefixForm, "the beginning of an IBAN, such as DE..50010517")
 }
@@ -149,7 +149,7 @@ func (f *File) checkPlaces(r *rules) {
 	}
 	if o := f.OAuth; o != nil {
 		r.address("oauth.metadata", o.Metadata)
-		r.hold(clientForm.MatchString(o.ClientID), "oauth.client_id", "must be our name at the authorisation server")
+		r.hold(clientForm.MatchString(o.ClientID), "oauth.client_id", "must be our client id at the authorisation server")
 	}
 }
 

@@ -114,10 +114,10 @@ var (
 	}
 	toCancel = screen{
 		title:   "Cancel this payment?",
-		lead:    "It has not been executed yet. If you keep it, it goes on as if nobody had asked.",
-		buttons: []button{{cancel, "Cancel it", true}, {keep, "Keep it", false}},
+		lead:    "The payment has not been executed yet. If you keep it, it continues as before.",
+		buttons: []button{{cancel, "Cancel the payment", true}, {keep, "Keep the payment", false}},
 	}
-	noQuestion = screen{title: "There is nothing to decide here", lead: "The bank waits for something else, or has all that it needs."}
+	noQuestion = screen{title: "There is nothing to approve here", lead: "The bank is waiting for something else, or already has everything it needs."}
 
 	// decidedScreens are the pages after each decision.
 	decidedScreens = map[decision]screen{

@@ -119,7 +119,7 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	c := choice{decision(r.PostFormValue("decision")), r.PostFormValue("account"), r.PostFormValue("step")}
 	if !c.known() {
-		notice(w, r, http.StatusBadRequest, "That was neither yes nor no", "Go back and choose one of the buttons. Nothing has been decided.")
+		notice(w, r, http.StatusBadRequest, "Your decision was not understood", "Nothing has been decided. Go back and use one of the buttons.")
 		return
 	}
 	o, back, err := b.take(r.Context(), domain, key, c)
@@ -154,7 +154,7 @@ func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, butt
 	}
 	o, back, err := b.take(ctx, domain, key, c)
 	if err == nil && o.Decision != c.decision {
-		err = passerelle.Conflicting("The bank does not ask for that now.")
+		err = passerelle.Conflicting("The bank is not asking for this now.")
 	}
 	return back, err
 }
@@ -184,13 +184,13 @@ func brandedAs(uuid string) view {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	notice(w, r, http.StatusNotFound, "There is no such page at this bank",
+	notice(w, r, http.StatusNotFound, "This page does not exist",
 		"The address is incomplete, or the payment it belonged to is gone. Go back to where you came from and start again.")
 }
 
 func notAllowed(w http.ResponseWriter, r *http.Request, methods string) {
 	w.Header().Set("Allow", methods)
-	notice(w, r, http.StatusMethodNotAllowed, "This page is for reading", "Follow a link to it, or go back to where you came from.")
+	notice(w, r, http.StatusMethodNotAllowed, "This page accepts no input", "Open it through a link, or go back to where you came from.")
 }
 
 func (b *Bank) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -203,7 +203,7 @@ func (b *Bank) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	b.Log.ErrorContext(r.Context(), "a page of the sandbox bank could not be served", "error", err)
-	notice(w, r, http.StatusInternalServerError, "The bank is out of reach",
+	notice(w, r, http.StatusInternalServerError, "The bank is not available",
 		"Something went wrong on our side. Your decision may not have been recorded: load this page again to see.")
 }
 

@@ -34,7 +34,7 @@ func TestPageShowsTheOrder(t *testing.T) {
 		lines []payment.Instruction
 		want  []string
 	}{
-		{"sort code", []payment.Instruction{instruction()}, []string{"£12.50", "The Shop", "00-00-00 5577 9911", "Order 1", "At once"}},
+		{"sort code", []payment.Instruction{instruction()}, []string{"£12.50", "The Shop", "00-00-00 5577 9911", "Order 1", "Immediately"}},
 		{"IBAN", []payment.Instruction{instruction(toIBAN)}, []string{"Marché d&#39;Été", "FR76 9999 9000 0000 0000 0000 033"}},
 		{"next banking day", []payment.Instruction{instruction(dated(payment.FirstOpenDay))}, []string{"On the next banking day"}},
 		{"deferred", []payment.Instruction{instruction(dated(payment.Deferred))}, []string{"On 24/11/2026"}},
@@ -179,7 +179,7 @@ func TestNoSuchPage(t *testing.T) {
 		if w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", name, w.Code)
 		}
-		expectText(t, w, "There is no such page at this bank")
+		expectText(t, w, "This page does not exist")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestMethodsOfPages(t *testing.T) {
 			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != test.allow {
 				t.Errorf("%s %s is answered with %d, allowed are %q", method, test.path, w.Code, w.Header().Get("Allow"))
 			}
-			expectText(t, w, "This page is for reading")
+			expectText(t, w, "This page accepts no input")
 		}
 	}
 }

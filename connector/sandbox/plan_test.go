@@ -196,7 +196,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 	if err != nil || r.Cancellation != payment.CancellationAwaiting || r.Status != payment.Processing || r.ValidateURI != page {
 		t.Fatalf("Cancel = %+v, %v", r, err)
 	}
-	expectText(t, get(t, bank, page), "Cancel this payment?", "Cancel it</button>", "Keep it</button>")
+	expectText(t, get(t, bank, page), "Cancel this payment?", "Cancel the payment</button>", "Keep the payment</button>")
 	if w := press(t.Context(), bank, page, "refuse"); w.Code != 409 {
 		t.Errorf("refusing was answered with %d", w.Code)
 	}

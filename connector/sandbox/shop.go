@@ -26,7 +26,7 @@ var shopTitles = map[string]string{
 	"accepted":   "Thank you, the bank accepted your payment",
 	"pending":    "Thank you, your payment is on its way",
 	"validating": "Your payment is not approved yet",
-	"partial":    "A part of your payment was made",
+	"partial":    "Part of your payment was made",
 	"rejected":   "Your payment was not made",
 	"expired":    "Your payment has expired",
 }
@@ -58,14 +58,14 @@ func shopView(r *http.Request) view {
 	case query.Has("id_payment") || query.Get("error") == "cancelled":
 		v.Title = "You came back without paying"
 	default:
-		v.Title = "You came back before the end"
+		v.Title = "You came back before finishing"
 	}
 	if v.Title == "" {
 		v.Title = "Welcome back"
 	}
-	v.Notice = "This page stands in for yours. It shows what the payer’s browser brought along; ask the API before you rely on it."
+	v.Notice = "This page stands in for your own. It shows the parameters that the payer’s browser returned with. Check them with the API before you rely on them."
 	if len(v.Back) == 0 {
-		v.Notice = "This page stands in for yours: give its address as the one that payers return to, and it will show what they come back with."
+		v.Notice = "This page stands in for your own. Use its address as the one that payers return to, and it shows the parameters they return with."
 	}
 	v.Title, v.Notice = v.Say(v.Title), v.Say(v.Notice)
 	return v

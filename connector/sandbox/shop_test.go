@@ -33,7 +33,7 @@ func TestNothingToDecide(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	o, _ := using(t, bank, "otp_sms")
 	page := bank.Page(o.Domain, o.Key)
-	expectText(t, get(t, bank, page), "There is nothing to decide here")
+	expectText(t, get(t, bank, page), "There is nothing to approve here")
 	if w := press(t.Context(), bank, page, "approve"); w.Code != http.StatusConflict {
 		t.Errorf("deciding all the same was answered with %d", w.Code)
 	}
@@ -96,11 +96,11 @@ func read(t *testing.T, method, target string) *httptest.ResponseRecorder {
 
 func TestShop(t *testing.T) {
 	for query, want := range map[string][]string{
-		"": {"Welcome back", "stands in for yours"},
+		"": {"Welcome back", "stands in for your own"},
 		"?id_payment=12&payment_state=done&state=order%2042":  {"Thank you, your payment is done", "id_payment", "12", "order 42"},
 		"?id_payment=1&payment_state=rejected&error_code=bug": {"Your payment was not made", "error_code", "bug"},
 		"?error=cancelled":                                           {"You came back without paying", "cancelled"},
-		"?error=access_denied&connection_id=12":                      {"You came back before the end", "access_denied", "connection_id"},
+		"?error=access_denied&connection_id=12":                      {"You came back before finishing", "access_denied", "connection_id"},
 		"?connection_id=12&code=psl_cod_1":                           {"Welcome back", "connection_id", "psl_cod_1"},
 		"?payment_state=<script>alert(1)</script>&other=unmentioned": {"Welcome back", "&lt;script&gt;"},
 		"?state=" + strings.Repeat("x", 3000):                        {strings.Repeat("x", 2000) + "<"},

@@ -24,7 +24,7 @@ type useCase struct {
 
 // useCases are the choices of the field. An empty value means the first.
 var useCases = []useCase{
-	{value: "legacy", label: "As the label says, approved on the bank's page"},
+	{value: "legacy", label: "Approved on the bank's page, with the result that the label sets"},
 	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},
 	{value: "decoupled", label: "Approved in the bank's app", script: "actn(decoupled)/done"},
 	{

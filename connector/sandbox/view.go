@@ -79,7 +79,7 @@ func (v *orderView) from(says speech.Speech, o order) {
 func when(says speech.Speech, o order) string {
 	switch o.DateType {
 	case payment.Instant:
-		return says.Say("At once")
+		return says.Say("Immediately")
 	case payment.FirstOpenDay:
 		return nextDay(says, o)
 	case payment.Deferred:

@@ -44,7 +44,7 @@ func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID
 	}
 	made, err := a.addAnswerKey(ctx, domain, last.Number+1, acts...)
 	if errors.Is(err, store.ErrDuplicate) {
-		return store.SignKey{}, passerelle.Conflicting("somebody else rotates the key of this domain; look at what there is and try again")
+		return store.SignKey{}, passerelle.Conflicting("somebody else is rotating the key of this domain; check the keys and try again")
 	}
 	return made, err
 }

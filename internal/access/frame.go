@@ -25,7 +25,7 @@ func checkFrame(client store.Client) error {
 		return passerelle.InvalidField("config."+FrameKey, "must be at most %d origins", maxFrameOrigins)
 	}
 	if i := slices.IndexFunc(all, func(one string) bool { return !isOrigin(one) }); i >= 0 {
-		return passerelle.InvalidField("config."+FrameKey, "%q is not an origin, such as https://app.example: a scheme and a host, and nothing after them", all[i])
+		return passerelle.InvalidField("config."+FrameKey, "%q is not an origin, which is a scheme and a host only, such as https://app.example", all[i])
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func drawn(content []byte) (store.Logo, error) {
 	}
 	picture, _, err := image.Decode(bytes.NewReader(content))
 	if err != nil {
-		return store.Logo{}, passerelle.InvalidField("logo", "must be a whole picture: it ends too early or is damaged")
+		return store.Logo{}, passerelle.InvalidField("logo", "is incomplete or damaged")
 	}
 	var kept bytes.Buffer
 	for _, bounds := range logoSizes {

@@ -48,7 +48,7 @@ func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (G
 }
 
 func badCode() error {
-	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, used already or issued to another application."}
+	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, already used or issued to another application."}
 }
 
 // Redeem finds what an application may exchange for a permanent token: a code or the token of a

@@ -38,7 +38,7 @@ func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user
 		return nil, err
 	}
 	if len(made.Accounts) == 0 {
-		return nil, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "No payment account of this connection is enabled; enable one before asking for a certificate."}
+		return nil, &passerelle.Error{Kind: passerelle.Conflict, Code: "noAccount", Message: "No payment account of this connection is enabled; enable one before you request a certificate."}
 	}
 	var page bytes.Buffer
 	if err := made.Write(&page); err != nil {

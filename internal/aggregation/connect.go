@@ -90,7 +90,7 @@ func wrongpass(message string) error {
 func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*syncRun, connector.DataReader, error) {
 	reader, known := a.Connectors.DataReader(r.Connector)
 	if !known || !usable(d, reader.Profile()) {
-		return nil, nil, passerelle.InvalidField("connector_uuid", "no connector of that UUID reads accounts or documents")
+		return nil, nil, passerelle.InvalidField("connector_uuid", "no connector with this UUID reads accounts or documents")
 	}
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	}
 	profile := values.Configured(reader.Profile())
 	if profile.Restricted {
-		return nil, nil, passerelle.InvalidField("connector_uuid", "%s takes no new connections", profile.Name)
+		return nil, nil, passerelle.InvalidField("connector_uuid", "%s accepts no new connections", profile.Name)
 	}
 	source, mechanism, err := profile.Choose(r.Source, r.Mechanism)
 	if err != nil {
@@ -216,7 +216,7 @@ func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, 
 		return shown, nil
 	}
 	run.c = former
-	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being read; try again later.", RetryAfter: 10}
+	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being synchronised; try again later.", RetryAfter: 10}
 	return former, errors.Join(busy, run.save(ctx), run.release(ctx))
 }
 

@@ -112,7 +112,7 @@ func about(t TestEvent) (int64, int64) {
 	return user, connection
 }
 
-func noSuchUser() error { return passerelle.InvalidField("id_user", "no user of that id") }
+func noSuchUser() error { return passerelle.InvalidField("id_user", "no user with this id") }
 
 // makeTriggeredStatement converts the body to a statement when the domain's settings require it.
 func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.EmittedEvent) error {

@@ -43,9 +43,9 @@ const maxState = 2000
 func (w Webauth) Check() error {
 	switch {
 	case w.Connector == "" && w.Connection == 0:
-		return passerelle.MissingField("connector_uuid", "is required, or id_connection to go on with a connection")
+		return passerelle.MissingField("connector_uuid", "is required, or id_connection to continue with an existing connection")
 	case w.Connector != "" && w.Connection != 0:
-		return passerelle.InvalidField("id_connection", "is for a connection that there is, and connector_uuid for a new one; give one of them")
+		return passerelle.InvalidField("id_connection", "is for an existing connection, and connector_uuid for a new one; give only one of them")
 	}
 	return passerelle.CheckText("state", w.State, maxState)
 }
@@ -70,7 +70,7 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 	}
 	reader, known := a.Connectors.DataReader(c.Connector)
 	if !known || len(sources) == 0 || !hasPage(reader.Profile(), sources[0].Name) {
-		return passerelle.InvalidField("id_connection", "the connection does not go through a source with the mechanism webauth")
+		return passerelle.InvalidField("id_connection", "the connection does not use a source with the mechanism webauth")
 	}
 	if c.State == passerelle.Validating {
 		return locked()
@@ -79,7 +79,7 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 }
 
 func upToDate() error {
-	e := passerelle.Conflicting("id_connection: the connection is up to date, there is nothing to do at the institution")
+	e := passerelle.Conflicting("id_connection: the connection is up to date; there is nothing to do at the institution")
 	e.Code = "invalidValue"
 	return e
 }

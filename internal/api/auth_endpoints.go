@@ -24,11 +24,11 @@ func (s *Service) authRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/auth/init", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.initUser),
 			Summary: "Create a user", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "With an application's credentials, in the body or as HTTP Basic, or with a config token, creates a permanent user whose token is valid until revoked. Without them, creates a temporary user, which is deleted after 30 minutes unless an application exchanges its token or code. Any other token is ignored.",
+			Doc: "Creates a permanent user when the call carries an application's credentials, in the body or as HTTP Basic, or a config token. The user's token is valid until it is revoked. Otherwise creates a temporary user, which is deleted after 30 minutes unless an application exchanges its token or code. Any other token is ignored.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/auth/token/code", Needs: ofUser, Endpoint: httpapi.Handle(s.userCode),
-			Summary: "Get a temporary code", Doc: "Creates a code that replaces the token in addresses for the user's browser. It is valid for 30 minutes, and for a temporary user no longer than the user.",
+			Summary: "Get a temporary code", Doc: "Creates a code to use instead of the token in addresses that the user's browser opens. The code is valid for 30 minutes. A temporary user's code is not valid longer than the user.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/token/code", Tokens: true, Needs: ofUser, Endpoint: httpapi.Handle(s.postUserCode),
@@ -37,7 +37,7 @@ func (s *Service) authRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/auth/token/access", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.exchange),
 			Summary: "Exchange a code for a permanent token", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "Exchanges a temporary code, the code from a webview, or a user token of the application or of a temporary user, which may be the bearer token of the call. The user becomes permanent, and the service sends the webhooks held for it.",
+			Doc: "Exchanges a temporary code, the code from a webview, or a user token of the application or of a temporary user. That token may be the bearer token of the call. The user becomes permanent, and the service sends the webhooks that it held back for the user.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/auth/renew", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.renew),
@@ -51,15 +51,15 @@ func (s *Service) authRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: "/users/{userId}/token", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.userToken), Errors: []string{"conflict"},
-			Summary: "Get a permanent token for a user, as an operator", Doc: "Creates a user token in the name of an application. The user becomes permanent.",
+			Summary: "Get a permanent token for a user, as an operator", Doc: "Creates a user token on behalf of an application. The user becomes permanent.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/admin/jwt", Tokens: true, Needs: config, Endpoint: httpapi.Handle(s.adminToken), Errors: []string{"conflict"},
-			Summary: "Get a signed config token", Doc: "Creates a config token for a program as a JWT, signed with the generated key of an application. It ends after the requested minutes, when it is revoked, or with the application.",
+			Summary: "Get a signed config token", Doc: "Creates a config token for a program as a JWT, signed with the generated key of an application. The token ends after the requested number of minutes, when it is revoked, or when the application is deleted.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/auth/token", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(s.revokeToken),
-			Summary: "Revoke the token of the call",
+			Summary: "Revoke the token used for this call",
 		},
 	}
 }
@@ -174,11 +174,11 @@ func (s *Service) expiresIn(at *time.Time) *int64 {
 const singleAccess = "singleAccess"
 
 type userCodeInput struct {
-	Type string `query:"type" enum:"singleAccess,requestAccess" default:"requestAccess" doc:"singleAccess for a code that is good for one exchange"`
+	Type string `query:"type" enum:"singleAccess,requestAccess" default:"requestAccess" doc:"singleAccess for a code that can be exchanged once"`
 }
 
 type postUserCodeInput struct {
-	Type string `body:"type" enum:"singleAccess,requestAccess" doc:"singleAccess for a code that is good for one exchange"`
+	Type string `body:"type" enum:"singleAccess,requestAccess" doc:"singleAccess for a code that can be exchanged once"`
 }
 
 type userCodeOutput struct {
@@ -205,7 +205,7 @@ func (s *Service) postUserCode(ctx context.Context, c *httpapi.Caller, in postUs
 type exchangeInput struct {
 	credentialsInput
 	GrantType   string `body:"grant_type" enum:"authorization_code"`
-	Code        string `body:"code" max:"255" doc:"the bearer token of the call when absent"`
+	Code        string `body:"code" max:"255" doc:"the bearer token of the call when omitted"`
 	RedirectURI string `body:"redirect_uri" doc:"must be registered with the application"`
 }
 
@@ -248,7 +248,7 @@ func (in exchangeInput) code() (string, error) {
 		return in.Code, nil
 	}
 	if _, basic := in.basic(); basic || in.Authorization == "" {
-		return "", passerelle.MissingField("code", "is required, unless a user token comes as the bearer token")
+		return "", passerelle.MissingField("code", "is required, unless a user token is sent as the bearer token")
 	}
 	return httpapi.Bearer(in.Authorization)
 }
@@ -256,8 +256,8 @@ func (in exchangeInput) code() (string, error) {
 type renewInput struct {
 	credentialsInput
 	GrantType      string         `body:"grant_type" enum:"client_credentials"`
-	IDUser         httpapi.Number `body:"id_user" doc:"a user is created when absent"`
-	RevokePrevious bool           `body:"revoke_previous" doc:"end the permanent tokens that the application had for the user"`
+	IDUser         httpapi.Number `body:"id_user" doc:"a user is created when omitted"`
+	RevokePrevious bool           `body:"revoke_previous" doc:"whether to revoke the permanent tokens that the application had for the user"`
 }
 
 func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (accessTokenOutput, error) {
@@ -294,9 +294,9 @@ func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.N
 
 type signedTokenInput struct {
 	credentialsInput
-	IDUser httpapi.Number   `body:"id_user" doc:"a user is created when absent"`
-	Scope  httpapi.WordList `body:"scope" doc:"is repeated in the payload; it changes nothing, since the tokens of users have no scopes"`
-	Expire bool             `body:"expire" doc:"whether the token expires, after the minutes of the key auth.default_token_expire"`
+	IDUser httpapi.Number   `body:"id_user" doc:"a user is created when omitted"`
+	Scope  httpapi.WordList `body:"scope" doc:"repeated in the token's payload; it has no effect, since user tokens have no scopes"`
+	Expire bool             `body:"expire" doc:"whether the token expires, after the number of minutes in the setting auth.default_token_expire"`
 }
 
 type signedTokenOutput struct {
@@ -334,7 +334,7 @@ func (s *Service) signedTokenEnd(c *httpapi.Caller, expire bool) *time.Time {
 
 type userTokenInput struct {
 	ID          passerelle.UserID `path:"userId" doc:"id of the user"`
-	Application string            `body:"application" max:"255" doc:"id or name of the application that the token is for; the only one of the domain when absent"`
+	Application string            `body:"application" max:"255" doc:"id or name of the application that the token is for; optional when the domain has only one"`
 }
 
 type userTokenOutput struct {
@@ -368,15 +368,15 @@ func (s *Service) named(ctx context.Context, c *httpapi.Caller, field, name stri
 		})
 	}
 	if len(all) != 1 {
-		return store.Client{}, passerelle.InvalidField(field, "must be the id, or the name, of one application of the domain, see GET /clients")
+		return store.Client{}, passerelle.InvalidField(field, "must be the id or name of an application of the domain, see GET /clients")
 	}
 	return all[0], nil
 }
 
 type adminTokenInput struct {
-	Application string `body:"application" max:"255" doc:"id or name of the application whose key signs; the only one of the domain when absent"`
-	Scope       string `body:"scope" enum:"config" doc:"config, also when absent: a token makes no other of more reach than itself"`
-	Duration    int64  `body:"duration" min:"0" max:"5256000" doc:"minutes; zero, or absent, until the application is deleted"`
+	Application string `body:"application" max:"255" doc:"id or name of the application whose key signs; optional when the domain has only one"`
+	Scope       string `body:"scope" enum:"config" doc:"config, which is also the default: a token cannot create a token with more rights than its own"`
+	Duration    int64  `body:"duration" min:"0" max:"5256000" doc:"minutes; when zero or omitted, the token lasts until the application is deleted"`
 }
 
 func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTokenInput) (signedTokenOutput, error) {

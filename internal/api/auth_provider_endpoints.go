@@ -14,16 +14,16 @@ func (s *Service) authProviderRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.listProviders),
-			Summary: "List webhook authentication providers", Doc: "Oldest first.",
+			Summary: "List webhook authentication providers", Doc: "Lists providers, oldest first.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.createProvider),
 			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
-			Doc: "Returns the secret key of an HMAC provider, which is never shown again. An OAuth provider gets an access token from its token endpoint and sends it with every request.",
+			Doc: "Creates a provider. For HMAC, returns the secret key, which is never shown again. For OAuth, the service gets access tokens from the token endpoint and sends one with every request.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProviders),
-			Summary: "Delete all webhook authentication providers", Doc: "Deletes all providers. Their webhooks keep their events and send nothing until they have another provider.",
+			Summary: "Delete all webhook authentication providers", Doc: "Deletes all providers. Their webhooks hold events back until they have another provider.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.oneProvider),
@@ -31,11 +31,11 @@ func (s *Service) authProviderRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.updateProvider),
-			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "Omitted members keep their values. Access tokens from the earlier configuration are not used any more.",
+			Summary: "Change a webhook authentication provider", Errors: []string{"conflict"}, Doc: "Omitted members keep their values. Access tokens obtained with the earlier configuration are no longer used.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/auth/{authId}", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.deleteProvider),
-			Summary: "Delete a webhook authentication provider", Doc: "Deletes the provider. Its webhooks keep their events and send nothing until they have another provider.",
+			Summary: "Delete a webhook authentication provider", Doc: "Deletes the provider. Its webhooks hold events back until they have another provider.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/auth/{authId}/rotate", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.rotateProvider),
@@ -48,7 +48,7 @@ func (s *Service) authProviderRoutes() []httpapi.Route {
 type providerInput struct {
 	Type   string         `body:"type,required" enum:"hmac_signature,oauth"`
 	Name   string         `body:"name,required" doc:"unique in the domain"`
-	Config *endpointInput `body:"config" doc:"of an oauth provider, which needs all of it but the pair of certificates"`
+	Config *endpointInput `body:"config" doc:"configuration of an oauth provider; all members are required except the two certificates"`
 }
 
 type endpointInput struct {
@@ -56,8 +56,8 @@ type endpointInput struct {
 	ClientID     *string `body:"client_id"`
 	ClientSecret *string `body:"client_secret" doc:"never shown"`
 	GrantType    *string `body:"grant_type" enum:"client_credentials"`
-	PublicCert   *string `body:"public_cert" max:"65536" doc:"certificate of the client as PEM, for token endpoints that ask for one; empty for none"`
-	PrivateCert  *string `body:"private_cert" max:"65536" doc:"its private key as PEM, not encrypted; never shown"`
+	PublicCert   *string `body:"public_cert" max:"65536" doc:"client certificate in PEM, for token endpoints that require one; empty for none"`
+	PrivateCert  *string `body:"private_cert" max:"65536" doc:"private key of the certificate in PEM, not encrypted; never shown"`
 }
 
 // change returns the endpoint change of a body. A body without config changes nothing.
@@ -75,12 +75,12 @@ type oneProviderInput struct {
 type updateProviderInput struct {
 	oneProviderInput
 	Name   *string        `body:"name" doc:"unique in the domain"`
-	Config *endpointInput `body:"config" doc:"what is to change of the configuration of an oauth provider"`
+	Config *endpointInput `body:"config" doc:"members of an oauth provider's configuration to change"`
 }
 
 type rotateProviderInput struct {
 	oneProviderInput
-	Overlap *string `body:"overlap" doc:"how long requests are signed by both secrets: a duration like 36h or 2d, from 0s to 30d; 24h when it is left out" example:"24h"`
+	Overlap *string `body:"overlap" doc:"how long requests are signed with both secrets: a duration such as 36h or 2d, from 0s to 30d; 24h when omitted" example:"24h"`
 }
 
 type providerOutput struct {
@@ -92,8 +92,8 @@ type providerOutput struct {
 
 // providerConfig is the public part of a configuration.
 type providerConfig struct {
-	SecretKey  string `json:"secret_key,omitempty" doc:"shown in this answer alone"`
-	NextFrom   string `json:"next_from,omitempty" doc:"when a secret that was rotated takes the place of the one before, in real time; until then requests are signed by both"`
+	SecretKey  string `json:"secret_key,omitempty" doc:"shown only in this answer"`
+	NextFrom   string `json:"next_from,omitempty" doc:"when the new secret replaces the previous one, in real time; until then requests are signed with both"`
 	URL        string `json:"url,omitempty"`
 	ClientID   string `json:"client_id,omitempty"`
 	GrantType  string `json:"grant_type,omitempty"`
@@ -106,7 +106,7 @@ func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in prov
 		return s.shownProvider(c, a), err
 	}
 	if in.Config != nil {
-		return providerOutput{}, passerelle.InvalidField("config", "is for providers of type %s alone", delivery.OAuth)
+		return providerOutput{}, passerelle.InvalidField("config", "is only for providers of type %s", delivery.OAuth)
 	}
 	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, c.By())
 	out := s.shownProvider(c, a)
@@ -128,7 +128,7 @@ func (s *Service) shownProvider(c *httpapi.Caller, a store.AuthProvider) provide
 
 type listProvidersInput struct {
 	httpapi.Paging
-	Name *string `query:"name" doc:"only the provider of this exact name"`
+	Name *string `query:"name" doc:"only the provider with exactly this name"`
 }
 
 type listProvidersOutput struct {

@@ -18,19 +18,19 @@ func (s *Service) clientRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/clients", Needs: config, Endpoint: httpapi.Handle(s.listClients),
-			Summary: "List applications", Doc: "Oldest first.",
+			Summary: "List applications", Doc: "Lists applications, oldest first.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/clients", Needs: config, Endpoint: httpapi.Handle(s.createClient),
-			Summary: "Register an application", Doc: "Returns the secret, which is never shown again.",
+			Summary: "Register an application", Doc: "Registers an application. Returns its secret, which is never shown again.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/clients/{clientId}", Needs: seeClient, Endpoint: httpapi.Handle(s.oneClient),
-			Summary: "Read an application", Doc: "A user's token reads the application that it belongs to.",
+			Summary: "Read an application", Doc: "Returns an application. A user token reads the application that it belongs to.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/clients/{clientId}", Needs: config, Endpoint: httpapi.Handle(s.updateClient),
-			Summary: "Change an application", Doc: "With secret, creates a new secret and returns it once.",
+			Summary: "Change an application", Doc: "Omitted members keep their values. With secret, creates a new secret and returns it once.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/clients/{clientId}", Needs: config, Endpoint: httpapi.Handle(s.deleteClient),
@@ -38,7 +38,7 @@ func (s *Service) clientRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodPost, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: httpapi.Handle(s.setLogo),
-			Summary: "Set the logo of an application", Doc: "Stores a PNG or JPEG of at most 256 KiB and 2048 pixels in each direction, replacing an earlier one. The service keeps it at the size that pages show.",
+			Summary: "Set the logo of an application", Doc: "Stores a PNG or JPEG of at most 256 KiB and 2048 pixels in each direction. Replaces an earlier logo. The service scales the logo to the size that pages show.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/clients/{clientId}/logo", Needs: config, Endpoint: httpapi.Handle(s.deleteLogo),
@@ -49,15 +49,15 @@ func (s *Service) clientRoutes() []httpapi.Route {
 
 // clientFields is embedded by the inputs that create and change an application.
 type clientFields struct {
-	RedirectURIs         []string          `body:"redirect_uris" doc:"where payers and users may be sent back to; none: anywhere in a sandbox domain, nowhere in a live one"`
-	GenerateKeys         bool              `body:"generate_keys" doc:"make a key pair for signed tokens, in place of an earlier one"`
+	RedirectURIs         []string          `body:"redirect_uris" doc:"addresses that payers and users may be sent back to; without any, a sandbox domain allows every address and a live domain none"`
+	GenerateKeys         bool              `body:"generate_keys" doc:"generate a key pair for signed tokens, which replaces an earlier one"`
 	PrimaryColor         *string           `body:"primary_color" doc:"six hexadecimal digits"`
 	SecondaryColor       *string           `body:"secondary_color" doc:"six hexadecimal digits"`
 	Description          *string           `body:"description" max:"4096"`
 	DescriptionBanks     *string           `body:"description_banks" max:"4096"`
 	DescriptionProviders *string           `body:"description_providers" max:"4096"`
 	Pro                  *bool             `body:"pro" doc:"whether the application serves businesses"`
-	Config               map[string]string `body:"config" doc:"texts that programs of the application keep with it, by key"`
+	Config               map[string]string `body:"config" doc:"texts that the application stores for itself, by key"`
 }
 
 func (in clientFields) change() access.ClientUpdate {
@@ -69,7 +69,7 @@ func (in clientFields) change() access.ClientUpdate {
 }
 
 type createClientInput struct {
-	Name string `body:"name,required" max:"255" doc:"what payers and operators read"`
+	Name string `body:"name,required" max:"255" doc:"name that payers and operators see"`
 	clientFields
 }
 
@@ -79,10 +79,10 @@ type oneClientInput struct {
 
 type updateClientInput struct {
 	oneClientInput
-	Name *string `body:"name" max:"255" doc:"what payers and operators read"`
+	Name *string `body:"name" max:"255" doc:"name that payers and operators see"`
 	clientFields
-	Secret       bool `body:"secret" doc:"make a new secret; the old one is refused from then on"`
-	UpdateConfig bool `body:"update_config" doc:"whether config changes the keys in it alone, instead of all"`
+	Secret       bool `body:"secret" doc:"create a new secret; the old one stops working at once"`
+	UpdateConfig bool `body:"update_config" doc:"true changes only the keys in config; false replaces all keys"`
 }
 
 type listClientsOutput struct {
@@ -163,7 +163,7 @@ func (s *Service) deleteClient(ctx context.Context, c *httpapi.Caller, in oneCli
 
 type setLogoInput struct {
 	oneClientInput
-	Logo httpapi.FileContent `body:"logo,required" doc:"a file in a form, or base64"`
+	Logo httpapi.FileContent `body:"logo,required" doc:"the picture, as a file in a form or in base64"`
 }
 
 type logoOutput struct {

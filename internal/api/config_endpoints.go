@@ -15,16 +15,16 @@ func (s *Service) configRoutes() []httpapi.Route {
 		{
 			Method: http.MethodGet, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.readConfig),
 			Summary: "Read the configuration",
-			Doc:     "Returns the value of every key, set or default, as a string. Booleans are 0 and 1. Some keys of this API family are stored without effect. The command passerelle config list names them.",
+			Doc:     "Returns the value of every key as a string, whether set or default. Booleans are 0 and 1. Some keys of this API family are stored but have no effect. The command passerelle config list names them.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/config", Needs: config, Endpoint: httpapi.Handle(s.changeConfig),
 			Summary: "Change the configuration", Errors: []string{"conflict"},
-			Doc: "Sets all of the values or none. Omitted keys keep their values, and null restores a default. Returns the configuration, limited to the keys searched for.",
+			Doc: "Sets all given values, or none if one is invalid. Omitted keys keep their values, and null restores the default. Returns the configuration, or the part of it that search selects.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/config/logs", Needs: config, Endpoint: httpapi.Handle(s.configLogs),
-			Summary: "List the changes of the configuration", Doc: "Newest first. The range includes both dates.",
+			Summary: "List the changes of the configuration", Doc: "Lists changes, newest first. The range includes both dates.",
 		},
 	}
 }
@@ -35,7 +35,7 @@ type searchInput struct {
 
 type changeConfigInput struct {
 	searchInput
-	Values map[string]httpapi.Nullable[string] `body:"*" doc:"values by key; null returns a key to its default"`
+	Values map[string]httpapi.Nullable[string] `body:"*" doc:"values by key; null restores the default"`
 }
 
 func (s *Service) readConfig(_ context.Context, c *httpapi.Caller, in searchInput) (map[string]string, error) {
@@ -68,10 +68,10 @@ type configLogOutput struct {
 	ID       int64   `json:"id"`
 	Key      string  `json:"key"`
 	Previous *string `json:"previous_value" doc:"null when the key had its default"`
-	New      *string `json:"new_value" doc:"null when the key returned to its default"`
+	New      *string `json:"new_value" doc:"null when the default was restored"`
 	Type     string  `json:"type" enum:"add,update,delete"`
 	At       string  `json:"timestamp"`
-	By       string  `json:"changed_by" doc:"the token by its id, or the command line"`
+	By       string  `json:"changed_by" doc:"who made the change: the id of a token, or the command line"`
 }
 
 type configLogsOutput struct {

@@ -18,7 +18,7 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPatch, Pattern: "/connectors", Needs: config, Endpoint: httpapi.Handle(s.configureConnectors),
-			Summary: "Configure connectors", Errors: []string{"notFound"}, Doc: "Configures connectors for the caller's domain, all of them or none. Each key of the body is a uuid.",
+			Summary: "Configure connectors", Errors: []string{"notFound"}, Doc: "Configures connectors for the caller's domain. Applies all changes or none. Each key of the body is the uuid of a connector.",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.configureConnector),
@@ -26,7 +26,7 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: one + "/sources/{sourceId}", Needs: config, Endpoint: httpapi.Handle(s.configureSource),
-			Summary: "Configure a source of a connector", Doc: "Configures a source for the caller's domain. A disabled source accepts no new connections and payments. Existing connections keep using it.",
+			Summary: "Configure a source of a connector", Doc: "Configures a source for the caller's domain. A disabled source accepts no new connections or payments. Existing connections keep using it.",
 		},
 	}
 }
@@ -34,8 +34,8 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 // connectorConfig is embedded by the inputs that configure connectors. Values are text in the
 // configuration of the domain.
 type connectorConfig struct {
-	Hidden          httpapi.Nullable[bool]           `body:"hidden" doc:"whether it is kept from end users"`
-	AuthMechanism   httpapi.Nullable[string]         `body:"auth_mechanism" doc:"one of the available ones, which new connections have unless a source is named"`
+	Hidden          httpapi.Nullable[bool]           `body:"hidden" doc:"whether the connector is hidden from end users"`
+	AuthMechanism   httpapi.Nullable[string]         `body:"auth_mechanism" doc:"one of the available mechanisms; new connections use it unless they name a source"`
 	SyncFrequency   httpapi.Nullable[httpapi.Number] `body:"sync_frequency" doc:"deprecated; days between two synchronisations"`
 	SyncPeriodicity httpapi.Nullable[httpapi.Number] `body:"sync_periodicity" doc:"deprecated, see sync_frequency"`
 }
@@ -44,7 +44,7 @@ func (in connectorConfig) change(connector string) (settings.ConnectorChange, er
 	days := in.SyncFrequency
 	if in.SyncPeriodicity.Present {
 		if days.Present && days != in.SyncPeriodicity {
-			return settings.ConnectorChange{}, passerelle.InvalidField("sync_periodicity", "is another name of sync_frequency, which has another value")
+			return settings.ConnectorChange{}, passerelle.InvalidField("sync_periodicity", "is another name of sync_frequency, which is given with a different value")
 		}
 		days = in.SyncPeriodicity
 	}
@@ -73,7 +73,7 @@ type configureConnectorsInput struct {
 }
 
 type severalConnectors struct {
-	Connectors []wire.Connector `json:"connectors" doc:"when several were named"`
+	Connectors []wire.Connector `json:"connectors" doc:"when the path names several"`
 	Total      int              `json:"total"`
 }
 
@@ -144,8 +144,8 @@ func (s *Service) configured(ctx context.Context, c *httpapi.Caller, names []str
 
 type configureSourceInput struct {
 	oneSourceInput
-	AuthMechanism httpapi.Nullable[string] `body:"auth_mechanism" doc:"one of those available to the source"`
-	Disabled      httpapi.Nullable[bool]   `body:"disabled" doc:"whether it is out of use"`
+	AuthMechanism httpapi.Nullable[string] `body:"auth_mechanism" doc:"one of the mechanisms available to the source"`
+	Disabled      httpapi.Nullable[bool]   `body:"disabled" doc:"whether the source is disabled"`
 }
 
 func (s *Service) configureSource(ctx context.Context, c *httpapi.Caller, in configureSourceInput) (wire.ConnectorSource, error) {

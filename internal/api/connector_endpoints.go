@@ -23,15 +23,15 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/connectors", Needs: offered, Endpoint: httpapi.Handle(s.listConnectors),
-			Summary: "List connectors", Doc: "Lists all institutions that can be read or that initiate payments. Hidden ones are marked.",
+			Summary: "List connectors", Doc: "Lists all connectors, which read data or initiate payments. Hidden connectors are marked.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneConnector),
-			Summary: "Read a connector", Doc: "Names a connector by its uuid or its deprecated number.",
+			Summary: "Read a connector", Doc: "Returns a connector, by its uuid or its deprecated number.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/fields", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listFields),
-			Summary: "List the fields of a connector", Doc: "Lists what an end user enters for a connection.",
+			Summary: "List the fields of a connector", Doc: "Lists the fields that an end user fills in to connect.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/banks/{connectorId}/sources", "/providers/{connectorId}/sources"}, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listSources),
@@ -63,12 +63,12 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/connections", Aliases: []string{"/banks/{connectorId}/connections", "/providers/{connectorId}/connections"}, Needs: config, Endpoint: httpapi.Handle(s.someConnections),
-			Summary: "List some connections of a connector", Doc: "Lists connections of all users, starting at a random one, to investigate problems with an institution.",
+			Summary: "List some connections of a connector", Doc: "Lists connections of any users, starting at a random one. Use it to investigate problems with an institution.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: httpapi.Handle(s.incompatibilities),
 			Summary: "List the incompatibilities of connectors",
-			Doc:     "Returns one entry per connector with a reason. A connector without an entry is compatible. Hidden connectors need all.",
+			Doc:     "Returns an entry with reasons for each connector that does not fully support the payment. A connector without an entry is compatible. Add all to include hidden connectors.",
 		},
 	}
 }
@@ -93,9 +93,9 @@ type listConnectorsInput struct {
 	httpapi.Paging
 	httpapi.Expand[wire.Connector]
 	CountryCodes string                `query:"country_codes" doc:"only connectors of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
-	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that can carry this payment; needs a token that reaches it"`
-	Top          *int64                `query:"top" min:"1" max:"1000" doc:"only so many connectors, those that were used most in the last month, the most used first; fewer when fewer were used"`
-	TopKey       string                `query:"top_key" enum:"payments" doc:"what use is counted by; the latest 1,000 count"`
+	IDPayment    *passerelle.PaymentID `query:"id_payment" min:"1" doc:"only connectors that support this payment; needs a token that can read it"`
+	Top          *int64                `query:"top" min:"1" max:"1000" doc:"return only this many connectors, those used most in the last month, most used first; returns fewer when fewer were used"`
+	TopKey       string                `query:"top_key" enum:"payments" doc:"what the ranking counts; only the latest 1,000 are counted"`
 }
 
 type listConnectorsOutput struct {
@@ -306,13 +306,13 @@ func (s *Service) bankCategories(context.Context, *httpapi.Caller, httpapi.Nothi
 
 type someConnectionsInput struct {
 	connectorPath
-	Range int64  `query:"range" min:"1" max:"100" default:"3" doc:"how many connections at most"`
-	Type  string `query:"type" max:"50" doc:"only those in this state, such as wrongpass; null for those that are well"`
+	Range int64  `query:"range" min:"1" max:"100" default:"3" doc:"maximum number of connections"`
+	Type  string `query:"type" max:"50" doc:"only connections in this state, such as wrongpass; null for connections without an error"`
 }
 
 type someConnectionsOutput struct {
 	Connections []wire.Connection `json:"connections"`
-	Total       int               `json:"total" doc:"number of those that are shown"`
+	Total       int               `json:"total" doc:"number of connections returned"`
 }
 
 func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in someConnectionsInput) (someConnectionsOutput, error) {
@@ -341,7 +341,7 @@ func (in someConnectionsInput) state() (*passerelle.ConnectionState, error) {
 	case in.Type == "null":
 		state = ""
 	case !state.Known():
-		return nil, passerelle.InvalidField("type", "must be null or a state of connections, such as %s", passerelle.Wrongpass)
+		return nil, passerelle.InvalidField("type", "must be null or a connection state, such as %s", passerelle.Wrongpass)
 	}
 	return &state, nil
 }
@@ -393,7 +393,7 @@ func (s *Service) oneSource(ctx context.Context, c *httpapi.Caller, in oneSource
 
 type incompatibilitiesInput struct {
 	onePaymentInput
-	WithHidden bool `query:"all" doc:"hidden connectors, too"`
+	WithHidden bool `query:"all" doc:"include hidden connectors"`
 }
 
 // incompatibilities lists the connectors that cannot make the payment, with the reasons. It

@@ -3,7 +3,7 @@ package api
 import "passerelle"
 
 type identityInput struct {
-	IDUser                 *int64                        `body:"id_user" min:"1" doc:"related user; must exist"`
+	IDUser                 *int64                        `body:"id_user" min:"1" doc:"id of a related user, who must exist"`
 	Kind                   passerelle.IdentityKind       `body:"kind" doc:"individual when omitted"`
 	ExternalRef            string                        `body:"external_ref"`
 	FirstName              string                        `body:"first_name"`

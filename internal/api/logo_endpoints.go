@@ -23,19 +23,19 @@ func (s *Service) logoRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Aliases: alls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes...)),
-			Summary: "List the logos of a connector", Doc: "Lists pictures: the operator's own logo of the institution, or else the initials of the name on the connector's colour.",
+			Summary: "List the logos of a connector", Doc: "Lists the logos of a connector: the operator's own logo of the institution or, without one, the initials of its name on its colour.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[0])),
-			Summary: "List the large logos of a connector", Doc: "A connector has one.",
+			Summary: "List the large logos of a connector", Doc: "Returns a list with the connector's only logo of this size.",
 		},
 		{
 			Method: http.MethodGet, Pattern: small, Aliases: smalls, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logosOf(logoSizes[1])),
-			Summary: "List the small logos of a connector", Doc: "A connector has one.",
+			Summary: "List the small logos of a connector", Doc: "Returns a list with the connector's only logo of this size.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/files/{fileId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.logoFile), Errors: []string{"rangeNotSatisfiable"},
-			Summary: "Download a logo", Doc: "Returns the file of a logo, by its id_file. It may be cached for a day. Files of documents and transactions have their own paths.",
+			Summary: "Download a logo", Doc: "Returns the file of a logo, by its id_file. The file may be cached for a day. Files of documents and transactions have their own paths.",
 		},
 	}
 }
@@ -60,8 +60,8 @@ type connectorLogo struct {
 	ID          int64  `json:"id"`
 	IDConnector int64  `json:"id_connector" doc:"deprecated number of the connector"`
 	IDFile      int64  `json:"id_file"`
-	Type        string `json:"type" doc:"main, of 256 pixels in each direction, or thumbnail, of 64"`
-	URL         string `json:"url" doc:"where the file is, in PNG"`
+	Type        string `json:"type" doc:"main (256 × 256 pixels) or thumbnail (64 × 64)"`
+	URL         string `json:"url" doc:"address of the PNG file"`
 }
 
 type listLogosOutput struct {

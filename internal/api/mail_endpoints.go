@@ -15,21 +15,21 @@ func (s *Service) mailRoutes() []httpapi.Route {
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/mails", Needs: config, Endpoint: httpapi.Handle(s.listMails),
 			Summary: "List the mails about webhooks", Errors: []string{"notFound"},
-			Doc: "Lists the mails to the addresses in svc.manager.email, newest first, also without a mail server.",
+			Doc: "Lists the mails to the addresses in svc.manager.email, newest first. Mails are listed even when no mail server is configured.",
 		},
 	}
 }
 
 type mailOutput struct {
 	ID        int64   `json:"id"`
-	IDWebhook *int64  `json:"id_webhook" doc:"the webhook that it is about"`
+	IDWebhook *int64  `json:"id_webhook" doc:"the webhook that the mail is about"`
 	Kind      string  `json:"kind" doc:"alert or recovery"`
-	Recipient string  `json:"recipient" doc:"an address of svc.manager.email at the time"`
+	Recipient string  `json:"recipient" doc:"an address that was in svc.manager.email at the time"`
 	Subject   string  `json:"subject"`
 	Text      string  `json:"text"`
 	Created   string  `json:"created"`
-	Sent      bool    `json:"sent" doc:"whether a mail server took it over, or dev showed it"`
-	Attempts  int64   `json:"attempt_count" doc:"attempts to send it so far"`
+	Sent      bool    `json:"sent" doc:"whether a mail server accepted the mail; in dev, whether it was shown"`
+	Attempts  int64   `json:"attempt_count" doc:"number of attempts to send the mail so far"`
 	Failure   *string `json:"error" doc:"why the last attempt failed"`
 }
 

@@ -12,11 +12,11 @@ import (
 	"passerelle/payment"
 )
 
-const changeDoc = `The body is one of six. Its keys determine which one, and a mix is refused. State and action of the payment determine which body it accepts. Another body is a conflict that names the expected one.
+const changeDoc = `The body is one of six requests. Its keys determine which one; keys of several requests together are refused. The payment's state and action determine which request it accepts. Fails with conflict for any other request; the message names the expected one.
 
-- PaymentValidateRequest, in state created: stores the payer's choice of a connector. With validated, sends the order to the bank, and the answer names the payer's next action.
-- PaymentResumeRequest, PaymentSubmitFieldValuesRequest, PaymentSubmitPSUValidationRequest and PaymentConfirmRequest answer the actions decoupled, additionalInformationNeeded, psuValidation and confirm. Confirming needs payments:admin.
-- PaymentCancelRequest, before the end: needs payments:admin or payments:cancel, which permits only this. A payment that no bank has is rejected at once. Otherwise the service asks the bank, and state_detail is cancelling while the payer has to approve.`
+- PaymentValidateRequest, in state created: stores the payer's choice of connector. With validated, also sends the order to the bank and returns the payer's next action.
+- PaymentResumeRequest answers the action decoupled, PaymentSubmitFieldValuesRequest answers additionalInformationNeeded, PaymentSubmitPSUValidationRequest answers psuValidation, and PaymentConfirmRequest answers confirm. Confirming needs payments:admin.
+- PaymentCancelRequest, before the payment is final: cancels it. Needs payments:admin or payments:cancel; payments:cancel permits only this request. A payment that was not sent to a bank is rejected at once. Otherwise the service asks the bank to cancel it, and state_detail is cancelling until the payer has approved.`
 
 func (s *Service) paymentChangeRoutes() []httpapi.Route {
 	return []httpapi.Route{
@@ -45,10 +45,10 @@ type validateBody struct {
 	connectorInput
 	ValidateMechanism string            `body:"validate_mechanism" doc:"webauth when omitted"`
 	Fields            map[string]string `body:"fields" max:"8192" doc:"values of the connector's payment fields, in plain text or encrypted as compact JWE"`
-	Website           *string           `body:"website" max:"255" doc:"deprecated: the field website"`
-	Payer             *accountInput     `body:"payer" doc:"for connectors that need the payer's account"`
-	WebviewURL        string            `body:"webview_url,required" doc:"where the payer returns after an action; may have a query"`
-	Validated         bool              `body:"validated" doc:"send the order now"`
+	Website           *string           `body:"website" max:"255" doc:"deprecated, use the field website"`
+	Payer             *accountInput     `body:"payer" doc:"the payer's account; for connectors that need it"`
+	WebviewURL        string            `body:"webview_url,required" doc:"address the payer returns to after an action; may have a query"`
+	Validated         bool              `body:"validated" doc:"whether to send the order now"`
 }
 
 func (in validateBody) fields() map[string]string {
@@ -63,7 +63,7 @@ func (in validateBody) fields() map[string]string {
 }
 
 type resumeBody struct {
-	Resume bool `body:"resume,required" doc:"true: the payer may have answered; for the action decoupled"`
+	Resume bool `body:"resume,required" doc:"true when the payer may have answered; for the action decoupled"`
 }
 
 type submitBody struct {
@@ -71,17 +71,17 @@ type submitBody struct {
 }
 
 type psuBody struct {
-	Validate bool `body:"psu_validate,required" doc:"whether the payer validated; for the action psuValidation"`
+	Validate bool `body:"psu_validate,required" doc:"whether the payer has validated the payment; for the action psuValidation"`
 }
 
 type confirmBody struct {
-	Confirm bool `body:"confirm,required" doc:"whether the payment is to be executed; for the action confirm"`
+	Confirm bool `body:"confirm,required" doc:"whether to execute the payment; for the action confirm"`
 }
 
 type cancelBody struct {
 	Cancel            bool   `body:"cancel,required" doc:"true"`
-	ClientRedirectURI string `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to after the bank's page"`
-	ClientState       string `body:"client_state" doc:"comes back as state, at most 2000 characters"`
+	ClientRedirectURI string `body:"client_redirect_uri,required" doc:"absolute URL without a query, which the payer returns to after the bank's page"`
+	ClientState       string `body:"client_state" doc:"returned as state, at most 2000 characters"`
 }
 
 // needs returns scopes of which the token must have one.

@@ -21,11 +21,11 @@ func (s *Service) paymentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: "/payments", Needs: createPayments, Endpoint: httpapi.Handle(s.createPayment),
-			Summary: "Create a payment", Doc: "Registers a payment in state created. A webview, or the next call, validates it with the payer.",
+			Summary: "Create a payment", Doc: "Creates a payment in state created. The payer then validates it in the webview, or your application validates it with the next call.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}", Needs: seePayments, Endpoint: httpapi.Handle(s.onePayment),
-			Summary: "Read a payment", Doc: "Read the payment when the payer returns. Webhooks report every later change.",
+			Summary: "Read a payment", Doc: "Returns the payment. Read it when the payer returns; webhooks report every later change.",
 		},
 	}
 }
@@ -135,9 +135,9 @@ func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire
 
 type accountInput struct {
 	SchemeName     passerelle.AccountScheme `body:"scheme_name,required"`
-	Identification string                   `body:"identification,required" doc:"account number of the given scheme" example:"FR7630006000011234567890189"`
+	Identification string                   `body:"identification,required" doc:"account number in the given scheme" example:"FR7630006000011234567890189"`
 	Label          string                   `body:"label,required" doc:"display name"`
-	Issuer         string                   `body:"issuer" doc:"BIC, when the scheme is iban"`
+	Issuer         string                   `body:"issuer" doc:"BIC, for scheme iban"`
 }
 
 func (in *accountInput) account() *passerelle.Account {
@@ -148,15 +148,15 @@ func (in *accountInput) account() *passerelle.Account {
 }
 
 type instructionInput struct {
-	ReferenceID         string            `body:"reference_id" doc:"end-to-end identifier, at most 31 characters; better left out, so that one of the right length is made"`
+	ReferenceID         string            `body:"reference_id" doc:"end-to-end identifier, at most 31 characters; when omitted, which is recommended, the service generates one of the right length"`
 	Amount              httpapi.Number    `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
 	Currency            string            `body:"currency,required" doc:"ISO 4217 code" example:"EUR"`
-	Label               string            `body:"label,required" max:"500" doc:"at most 140 characters, and more where the connector that is named takes more" example:"Invoice 42"`
+	Label               string            `body:"label,required" max:"500" doc:"at most 140 characters, or more if the chosen connector accepts more" example:"Invoice 42"`
 	ExecutionDateType   payment.DateType  `body:"execution_date_type,required"`
-	ExecutionDate       string            `body:"execution_date" doc:"YYYY-MM-DD in UTC; for deferred alone"`
-	StartDate           string            `body:"start_date" doc:"YYYY-MM-DD; for periodic alone"`
-	EndDate             string            `body:"end_date" doc:"YYYY-MM-DD; for periodic alone; none means until stopped"`
-	Frequency           payment.Frequency `body:"frequency" doc:"for periodic alone"`
+	ExecutionDate       string            `body:"execution_date" doc:"YYYY-MM-DD in UTC; only for deferred"`
+	StartDate           string            `body:"start_date" doc:"YYYY-MM-DD; only for periodic"`
+	EndDate             string            `body:"end_date" doc:"YYYY-MM-DD; only for periodic; when omitted, payments continue until stopped"`
+	Frequency           payment.Frequency `body:"frequency" doc:"only for periodic"`
 	Beneficiary         accountInput      `body:"beneficiary,required"`
 	BeneficiaryIdentity *identityInput    `body:"beneficiary_identity"`
 }
@@ -195,7 +195,7 @@ func optionalDate(field, value string) (passerelle.Date, error) {
 // connectorInput names a connector. The UUID has precedence over the deprecated number.
 type connectorInput struct {
 	IDConnector   *int64 `body:"id_connector" doc:"deprecated, see connector_uuid"`
-	ConnectorUUID string `body:"connector_uuid" doc:"connector to use; must be able to carry the payment; one chosen before is kept when omitted"`
+	ConnectorUUID string `body:"connector_uuid" doc:"connector to use; must support the payment; when omitted, an earlier choice is kept"`
 }
 
 func (in connectorInput) byNumber() bool { return in.ConnectorUUID == "" && in.IDConnector != nil }
@@ -220,9 +220,9 @@ func (in connectorInput) blame(err error) error {
 type createPaymentInput struct {
 	httpapi.SensitiveInput
 	connectorInput
-	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, where the payer returns to" example:"https://shop.example/back"`
-	ClientState       string             `body:"client_state" doc:"comes back as state, at most 2000 characters"`
-	Instructions      []instructionInput `body:"instructions,required" doc:"1 to 1000, of one currency and one execution date type"`
+	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, which the payer returns to" example:"https://shop.example/back"`
+	ClientState       string             `body:"client_state" doc:"returned as state, at most 2000 characters"`
+	Instructions      []instructionInput `body:"instructions,required" doc:"1 to 1000 instructions, all with the same currency and execution date type"`
 	Payer             *accountInput      `body:"payer" doc:"the payer's account, when known"`
 	PayerIdentity     *identityInput     `body:"payer_identity"`
 	OperatorIdentity  *identityInput     `body:"operator_identity" doc:"who initiates the payment; never shown"`

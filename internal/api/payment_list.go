@@ -17,7 +17,7 @@ func (s *Service) paymentListRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/payments", Needs: seePayments, Endpoint: httpapi.Handle(s.listPayments),
-			Summary: "List payments", Doc: "Ordered by creation unless order_by names another order. A token for one payment lists only that payment.",
+			Summary: "List payments", Doc: "Lists payments, in the order of creation unless order_by names another. A token for one payment lists only that payment.",
 		},
 	}
 }
@@ -27,34 +27,34 @@ type listPaymentsInput struct {
 	httpapi.DateRange `max:"exclusive"`
 	httpapi.SensitiveInput
 	httpapi.Expand[wire.Payment] `without:"evidence"`
-	Filter                       string                   `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date bound"`
-	ConnectorUUID                httpapi.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for those without any"`
-	IDConnector                  httpapi.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for those without any"`
-	IDConnectorSource            *int64                   `query:"id_connector_source" doc:"only payments that went through this source of their connector"`
+	Filter                       string                   `query:"filter" enum:"register_date,validate_date" default:"register_date" doc:"the date that min_date and max_date apply to"`
+	ConnectorUUID                httpapi.Nullable[string] `query:"connector_uuid" doc:"only payments with this connector; null for payments without a connector"`
+	IDConnector                  httpapi.Nullable[int64]  `query:"id_connector" doc:"deprecated, see connector_uuid; null for payments without a connector"`
+	IDConnectorSource            *int64                   `query:"id_connector_source" doc:"only payments made through this source of their connector"`
 	State                        payment.State            `query:"state" doc:"only payments in this state"`
 	ErrorCode                    payment.ErrorCode        `query:"error_code" doc:"only payments rejected with this code"`
-	BankPaymentID                string                   `query:"bank_payment_id" doc:"only payments with this identifier at their bank"`
+	BankPaymentID                string                   `query:"bank_payment_id" doc:"only payments with this bank identifier"`
 	Website                      string                   `query:"website" doc:"only payments validated with this value of the field website"`
 	PayerIdentification          string                   `query:"payer_identification" doc:"only payments from this account"`
 	BeneficiaryIdentification    string                   `query:"beneficiary_identification" doc:"only payments with an instruction to this account"`
-	ReferenceID                  string                   `query:"reference_id" doc:"only payments with an instruction of this reference"`
+	ReferenceID                  string                   `query:"reference_id" doc:"only payments with an instruction that has this reference"`
 	PayerEnd                     string                   `query:"payer_end" max:"4" doc:"only payments from an account whose number ends in these four characters"`
 	BeneficiaryEnd               string                   `query:"beneficiary_end" max:"4" doc:"only payments with an instruction to an account whose number ends in these four characters"`
-	Label                        string                   `query:"label" max:"200" doc:"only payments with an instruction whose label begins so, in any case; the list is then in the order of these labels, whatever order_by says"`
-	IDClient                     *int64                   `query:"id_client" min:"1" doc:"only payments that this application registered"`
-	MinAmount                    httpapi.Number           `query:"min_amount" doc:"least total, in currencies with two decimals" example:"12.50"`
-	MaxAmount                    httpapi.Number           `query:"max_amount" doc:"greatest total, in currencies with two decimals" example:"12.50"`
+	Label                        string                   `query:"label" max:"200" doc:"only payments with an instruction whose label begins with this text, ignoring case; the list is then ordered by these labels and order_by is ignored"`
+	IDClient                     *int64                   `query:"id_client" min:"1" doc:"only payments that this application created"`
+	MinAmount                    httpapi.Number           `query:"min_amount" doc:"lowest total, in currencies with two decimals" example:"12.50"`
+	MaxAmount                    httpapi.Number           `query:"max_amount" doc:"highest total, in currencies with two decimals" example:"12.50"`
 	ExecutionDateType            payment.DateType         `query:"execution_date_type" doc:"only payments of this type"`
 	Country                      string                   `query:"country" doc:"only payments with a connector of one of these countries, ISO 3166-1 alpha-2 codes separated by commas"`
-	OrderBy                      string                   `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, ties by id; payments without a value come last either way"`
-	Reverse                      bool                     `query:"reverse" doc:"turn the order"`
-	ExactTotal                   bool                     `query:"exact_total" doc:"count all payments that the filters select, which takes time in proportion; without it total stops at 1000 where there is a filter"`
+	OrderBy                      string                   `query:"order_by" enum:"id,register_date,validate_date,state,connectors,amount,instruction_count,execution_date_type" default:"register_date" doc:"ascending, then by id; payments without a value always come last"`
+	Reverse                      bool                     `query:"reverse" doc:"reverse the order"`
+	ExactTotal                   bool                     `query:"exact_total" doc:"count all payments that match the filters, which is slow for many payments; otherwise the total of a filtered list stops at 1000"`
 }
 
 type listPaymentsOutput struct {
 	Payments []wire.Payment `json:"payments"`
 	httpapi.Listing
-	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when the filters select more payments than total, which has stopped at 1000"`
+	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when more payments match the filters than total says, which stops at 1000"`
 }
 
 // mostCounted limits the counted matches of a filter unless the exact total is requested, so

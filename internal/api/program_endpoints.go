@@ -22,24 +22,24 @@ func (s *Service) programRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/connector_programs", Needs: ofDeployment, Endpoint: httpapi.Handle(s.listPrograms),
-			Summary: "List connector programs", Doc: "Lists the connectors of the deployment that are other programs, oldest first. They are connectors of all domains.",
+			Summary: "List connector programs", Doc: "Lists the deployment's connectors that run as separate programs, oldest first. All domains have them.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/connector_programs", Needs: ofDeployment, Endpoint: httpapi.Handle(s.addProgram),
 			Summary: "Add a connector program", Errors: []string{"unavailable"},
-			Doc: "Asks a program what it is and adds it as a connector of all domains, within seconds. The secret is never shown.",
+			Doc: "Reads the profile of a connector program and adds it as a connector to all domains. The connector is available within seconds. The secret is never shown.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Needs: ofDeployment, Endpoint: httpapi.Handle(s.oneProgram),
-			Summary: "Read a connector program", Doc: "Names a program by its uuid or its number.",
+			Summary: "Read a connector program", Doc: "Returns a connector program, by its uuid or its number.",
 		},
 		{
 			Method: http.MethodPost, Pattern: one + "/check", Needs: ofDeployment, Endpoint: httpapi.Handle(s.checkProgram),
-			Summary: "Ask a connector program what it is", Errors: []string{"unavailable"}, Doc: "Asks a program again what it is and stores the answer.",
+			Summary: "Refresh the profile of a connector program", Errors: []string{"unavailable"}, Doc: "Reads the profile of the program again and stores it.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Needs: ofDeployment, Endpoint: httpapi.Handle(s.removeProgram),
-			Summary: "Remove a connector program", Doc: "Takes a program out of all domains. Its connections and payments stay, and are followed no more.",
+			Summary: "Remove a connector program", Doc: "Removes a program from all domains. Its connections and payments stay, but are no longer updated.",
 		},
 	}
 }
@@ -59,13 +59,13 @@ func (s *Service) record(c *httpapi.Caller, act string) store.Audit {
 type programOutput struct {
 	ID           int64    `json:"id" doc:"deprecated number of the connector"`
 	UUID         string   `json:"uuid"`
-	Address      string   `json:"address" doc:"what stands before /v1/profile"`
+	Address      string   `json:"address" doc:"base address: the part before /v1/profile"`
 	Name         *string  `json:"name"`
 	Countries    []string `json:"countries"`
-	Capabilities []string `json:"capabilities" doc:"what the connector reads"`
+	Capabilities []string `json:"capabilities" doc:"kinds of data that the connector reads"`
 	Payments     bool     `json:"payments"`
 	Added        string   `json:"added" doc:"in UTC"`
-	Error        *string  `json:"error" doc:"why the connector is left out, null when it is not"`
+	Error        *string  `json:"error" doc:"why the connector is not available; null when it is"`
 }
 
 func showProgram(p programs.Program) programOutput {
@@ -127,8 +127,8 @@ func (s *Service) oneProgram(ctx context.Context, _ *httpapi.Caller, in oneProgr
 }
 
 type addProgramInput struct {
-	Address string `body:"address,required" max:"2000" doc:"what stands before /v1/profile: https, or http on this machine and in private networks"`
-	Secret  string `body:"secret,required" max:"256" doc:"the secret that the program and the service share, of 32 to 256 characters"`
+	Address string `body:"address,required" max:"2000" doc:"base address, the part before /v1/profile; https, or http on this machine and in private networks"`
+	Secret  string `body:"secret,required" max:"256" doc:"secret shared by the program and the service, 32 to 256 characters"`
 }
 
 func (s *Service) addProgram(ctx context.Context, c *httpapi.Caller, in addProgramInput) (programOutput, error) {

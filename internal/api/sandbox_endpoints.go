@@ -19,15 +19,15 @@ func (s *Service) sandboxRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.setClock),
 			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
-			Doc: "Takes one of advance, set and freeze. Answers when everything that fell due is done.",
+			Doc: "Changes the sandbox's clock with one of advance, set and freeze. Answers after everything that became due is done.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: httpapi.Handle(s.runSandbox),
-			Summary: "Do everything that is due", Errors: []string{"notFound"}, Doc: "Does everything that is due at the sandbox's present instant, and answers afterwards.",
+			Summary: "Run everything that is due", Errors: []string{"notFound"}, Doc: "Runs everything that is due at the sandbox's current time, and then answers.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.received),
-			Summary: "List the requests to the built-in receiver", Errors: []string{"notFound"}, Doc: "Lists the last 1000 requests to /sandbox/receiver/{name}, oldest first, and whether each signature is valid.",
+			Summary: "List the requests to the built-in receiver", Errors: []string{"notFound"}, Doc: "Lists the last 1000 requests to /sandbox/receiver/{name}, oldest first, with the result of each signature check.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.forgetReceived),
@@ -48,13 +48,13 @@ type movedClockOutput struct {
 
 type ranOutput struct {
 	Fired     firedOutput `json:"fired"`
-	Truncated bool        `json:"truncated" doc:"whether work was left when a bound was reached"`
+	Truncated bool        `json:"truncated" doc:"whether a limit was reached before all work was done"`
 }
 
 type firedOutput struct {
-	Payments   int `json:"payments" doc:"payments a bank was asked about, or that expired"`
-	Syncs      int `json:"syncs" doc:"connections that were read"`
-	Deliveries int `json:"deliveries" doc:"webhook requests sent"`
+	Payments   int `json:"payments" doc:"number of payments that were checked at a bank or expired"`
+	Syncs      int `json:"syncs" doc:"number of connections that were synchronised"`
+	Deliveries int `json:"deliveries" doc:"number of webhook requests sent"`
 }
 
 func (s *Service) readClock(_ context.Context, c *httpapi.Caller, _ httpapi.Nothing) (clockOutput, error) {
@@ -66,9 +66,9 @@ func shownClock(c *httpapi.Caller) clockOutput {
 }
 
 type clockInput struct {
-	Advance string `body:"advance" doc:"a duration like 15m, 36h or 2d" example:"15m"`
+	Advance string `body:"advance" doc:"a duration such as 15m, 36h or 2d" example:"15m"`
 	Set     string `body:"set" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
-	Freeze  *bool  `body:"freeze" doc:"true stops the clock, false lets it run on"`
+	Freeze  *bool  `body:"freeze" doc:"true stops the clock, false restarts it"`
 }
 
 func (s *Service) setClock(ctx context.Context, c *httpapi.Caller, in clockInput) (movedClockOutput, error) {
@@ -88,11 +88,11 @@ func shownRun(r simulation.Result) ranOutput {
 
 type receivedOutput struct {
 	ID             int64           `json:"id"`
-	Name           string          `json:"name" doc:"last segment of the path it came to"`
+	Name           string          `json:"name" doc:"last segment of the request path"`
 	Received       string          `json:"received"`
 	Headers        json.RawMessage `json:"headers"`
-	Body           string          `json:"body" doc:"as it came"`
-	SignatureCheck string          `json:"verdict" doc:"what came of checking the signature"`
+	Body           string          `json:"body" doc:"body as received"`
+	SignatureCheck string          `json:"verdict" doc:"result of the signature check"`
 }
 
 type listReceivedOutput struct {

@@ -16,7 +16,7 @@ func (s *Service) sandboxEventRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/events", Needs: config, MaxBody: maxTrigger, Endpoint: httpapi.Handle(s.triggerEvent),
 			Summary: "Emit an event to test a receiver", Errors: []string{"notFound"},
-			Doc: "Emits the event with a sample or the given data. It is signed, sent, retried and ordered like any other.",
+			Doc: "Emits the event with sample data or the given data. The event is signed, sent, retried and ordered like any other.",
 		},
 	}
 }
@@ -26,18 +26,18 @@ func (s *Service) sandboxEventRoutes() []httpapi.Route {
 const maxTrigger = 4 << 20
 
 type triggerInput struct {
-	Event      string                  `body:"event,required" doc:"name of an event; not one of payments, nor USER_CREATED and USER_DELETED, which happen in a sandbox as well" example:"CONNECTION_SYNCED"`
-	User       passerelle.UserID       `body:"id_user" min:"1" doc:"the user it belongs to; nobody when it is left out"`
-	Connection passerelle.ConnectionID `body:"id_connection" min:"1" doc:"the connection it is about; any number will do"`
-	Data       httpapi.RawObject       `body:"data" doc:"the payload, without id_webhook_data; a sample when it is left out"`
+	Event      string                  `body:"event,required" doc:"name of an event; payment events, USER_CREATED and USER_DELETED are refused, because a sandbox can cause them for real" example:"CONNECTION_SYNCED"`
+	User       passerelle.UserID       `body:"id_user" min:"1" doc:"the user that the event belongs to; no user when omitted"`
+	Connection passerelle.ConnectionID `body:"id_connection" min:"1" doc:"the connection that the event is about; any number is accepted"`
+	Data       httpapi.RawObject       `body:"data" doc:"the payload, without id_webhook_data; sample data when omitted"`
 }
 
 type triggeredOutput struct {
 	Event      webhook.Event           `json:"event"`
-	Subject    webhook.Subject         `json:"subject" doc:"what kind of thing it is put in order by"`
+	Subject    webhook.Subject         `json:"subject" doc:"kind of object that determines the delivery order"`
 	IDSubject  int64                   `json:"id_subject"`
-	Held       bool                    `json:"held" doc:"whether it waits for its user to become permanent"`
-	Deliveries []passerelle.DeliveryID `json:"deliveries" doc:"id_webhook_data for each webhook that it is sent to"`
+	Held       bool                    `json:"held" doc:"whether the event is held back until its user becomes permanent"`
+	Deliveries []passerelle.DeliveryID `json:"deliveries" doc:"id_webhook_data for each webhook that the event is sent to"`
 }
 
 func (s *Service) triggerEvent(ctx context.Context, c *httpapi.Caller, in triggerInput) (triggeredOutput, error) {

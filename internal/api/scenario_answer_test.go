@@ -14,7 +14,7 @@ import (
 // payment into the state, and expected is the error message for a body that does not fit the
 // state. A payment without a label is not validated.
 var situations = map[string]struct{ label, expected string }{
-	"created":    {"", "expects to be validated first"},
+	"created":    {"", "must be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
 	"decoupled":  {"actn(decoupled)/done - x", "expects the body resume (action decoupled)"},
 	"fields":     {"actn(fields)/done - x", "expects the body fields (action additionalInformationNeeded)"},
@@ -88,7 +88,7 @@ func events(versions ...int) []string {
 // otherRefusals contains the error messages for bodies that do not fit, when they differ from
 // the usual message.
 var otherRefusals = map[string]string{
-	"cancelling cancel": "A cancellation of the payment is under way.",
+	"cancelling cancel": "A cancellation of the payment is already in progress.",
 	"done cancel":       "is done and cannot be cancelled any more",
 	"refused cancel":    "is rejected and cannot be cancelled any more",
 }

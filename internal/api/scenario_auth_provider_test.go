@@ -58,12 +58,12 @@ func endpointEdits(t testing.TB) []edit {
 	edits = append(edits, one("config.client_id", strings.Repeat("x", 1025))...)
 	edits = append(edits, one("config.client_secret", strings.Repeat("x", 1025))...)
 	edits = append(edits,
-		pair("no certificate", "x", private, "config.public_cert: must be a certificate as PEM"),
-		pair("a key for a certificate", private, private, "config.public_cert: must be a certificate as PEM"),
-		pair("a broken certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", private, "config.public_cert: must be a certificate as PEM"),
-		pair("no key", public, "x", "config.private_cert: must be a private key as PEM"),
-		pair("a certificate for a key", public, public, "config.private_cert: must be a private key as PEM"),
-		pair("an encrypted key", public, "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n", "config.private_cert: must be a private key as PEM"),
+		pair("no certificate", "x", private, "config.public_cert: must be a certificate in PEM"),
+		pair("a key for a certificate", private, private, "config.public_cert: must be a certificate in PEM"),
+		pair("a broken certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", private, "config.public_cert: must be a certificate in PEM"),
+		pair("no key", public, "x", "config.private_cert: must be an unencrypted private key in PEM"),
+		pair("a certificate for a key", public, public, "config.private_cert: must be an unencrypted private key in PEM"),
+		pair("an encrypted key", public, "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n", "config.private_cert: must be an unencrypted private key in PEM"),
 		pair("another's key", public, another, "config.private_cert: does not belong to config.public_cert"),
 		pair("an expired certificate", expired, itsKey, "config.public_cert: expired on 2026-11-19"),
 		pair("a large certificate", public+strings.Repeat("x", 32<<10), private, "config.public_cert: must have at most"),
@@ -241,7 +241,7 @@ func TestProvidersInUse(t *testing.T) {
 			t.Helper()
 			var out struct{ Warning *string }
 			config("GET", path, "").decode(t, &out)
-			return out.Warning != nil && strings.Contains(*out.Warning, "Nothing is sent: the authentication provider was deleted.")
+			return out.Warning != nil && strings.Contains(*out.Warning, "Nothing is sent, because the authentication provider was deleted.")
 		}
 		if warned() {
 			t.Error("warned before anything was deleted")

@@ -246,7 +246,7 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 			before = s.record()
 		}
 		wrong := strings.Replace(connecting, "1234", "4321", 1)
-		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: wrong}).says(t, 400, "wrongpass", "Login or password is wrong.")
+		s.do(t, ask{method: "POST", path: "/connections", token: "user", body: wrong}).says(t, 400, "wrongpass", "The login or password is wrong.")
 		gone(versions(1, "CONNECTION_SYNCED", "CONNECTION_DELETED")...)
 
 		for _, path := range []string{"/connections/%d", "/users/me/connections/%d"} {
@@ -283,7 +283,7 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 		send("/connections", body("", "1234")).says(t, 200, "", "").decode(t, &made)
 		foreign := body("other", "1234")
 		before := s.record()
-		send("/connections", foreign).says(t, 400, "invalidValue", "password: is encrypted for a key that is not of this domain")
+		send("/connections", foreign).says(t, 400, "invalidValue", "password: is encrypted for a key that does not belong to this domain")
 		s.untouched(t, before)
 		path := fmt.Sprint("/connections/", made.ID)
 		send(path, `{"password":"`+s.encrypt(t, "", "secret-4321")+`"}`).says(t, 400, "wrongpass", "")

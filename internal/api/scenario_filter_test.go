@@ -405,7 +405,7 @@ func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 		var made struct{ ID int64 }
 		create(280, longLabels).decode(t, &made)
 		path := fmt.Sprintf("/payments/%d", made.ID)
-		s.do(t, ask{method: "POST", path: path, token: "admin", body: validation}).says(t, 400, "invalidValue", "the label of instructions[0] is longer than it takes")
+		s.do(t, ask{method: "POST", path: path, token: "admin", body: validation}).says(t, 400, "invalidValue", "the label of instructions[0] is longer than it accepts")
 		offered := s.do(t, ask{method: "GET", path: fmt.Sprintf("/connectors?id_payment=%d", made.ID), token: "admin"})
 		if !strings.Contains(string(offered.body), longLabels) || strings.Contains(string(offered.body), testConnector) {
 			t.Errorf("offered: %s", offered.body)

@@ -103,7 +103,7 @@ func TestConnectorPrograms(t *testing.T) {
 		if strings.Contains(string(r.body), servicetest.ConnectorSecret) {
 			t.Error("the secret is shown")
 		}
-		if r := call("POST", path, body(address, servicetest.ConnectorSecret)); r.status != 400 || !strings.Contains(string(r.body), "is there already") {
+		if r := call("POST", path, body(address, servicetest.ConnectorSecret)); r.status != 400 || !strings.Contains(string(r.body), "already exists") {
 			t.Errorf("a second time: %d %s", r.status, r.body)
 		}
 		var list struct {

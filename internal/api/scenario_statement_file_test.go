@@ -178,7 +178,7 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 		"empty":      {"\n", "file: the file is empty"},
 		"zip":        {"PK\x03\x04", "file: the file is a zip archive"},
 		"entities":   {`<!DOCTYPE x [<!ENTITY a "b">]>` + whole, "file: line 1: document types"},
-		"damaged":    {strings.Replace(whole, "2026-11-02", "2026-11-32", 1), "file: line 4, Ntry/BookgDt/Dt: must be an existing day"},
+		"damaged":    {strings.Replace(whole, "2026-11-02", "2026-11-32", 1), "file: line 4, Ntry/BookgDt/Dt: must be a valid date"},
 		"unbalanced": {strings.Replace(whole, "110.00", "111.00", 1), "file: line 1: the statement is incomplete, or its entries"},
 	} {
 		if _, reported := s.handOver(t, connection, "", c.file).message(t); !strings.HasPrefix(reported, c.about) {
@@ -268,7 +268,7 @@ func TestCSVFiles(t *testing.T) {
 		file := "Wann;Was;Wieviel\n02.11.2026;Miete;-1.110,50\n"
 		before := s.record()
 		raw := ask{method: http.MethodPost, path: path, token: "user", contentType: "text/csv; charset=utf-8", body: file}
-		if _, reported := s.do(t, raw).message(t); !strings.Contains(reported, "CSV with others needs a mapping") {
+		if _, reported := s.do(t, raw).message(t); !strings.Contains(reported, "CSV with other column names needs a mapping") {
 			t.Errorf("without a mapping: %s", reported)
 		}
 		bad := raw

@@ -377,7 +377,7 @@ func (r *refuser) spelt(t *testing.T, call string, body any, at place) {
 	twice := fmt.Sprintf(`1,%q:2`, key)
 	r.refused(t, call, ask{body: planted(t, body, at, twice)}, "invalidValue", at.String()+": given twice")
 	other := append(slices.Clone(at[:len(at)-1]), strings.ToUpper(key))
-	r.refused(t, call, ask{body: encoded(t, put(body, other, "x"))}, "invalidValue", other.String()+": unknown; names are case-sensitive")
+	r.refused(t, call, ask{body: encoded(t, put(body, other, "x"))}, "invalidValue", other.String()+": unknown name; names are case-sensitive")
 }
 
 // planted puts raw text in place of a value of the body.

@@ -306,14 +306,14 @@ func TestHealthOfWebhooks(t *testing.T) {
 				t.Errorf("rate %q, %d failures, %q; want %q, %d, %q", gotRate, gotFailures, gotWarning, rate, failures, warning)
 			}
 		}
-		want("", "carry no authentication", 0)
+		want("", "are not authenticated", 0)
 		for range 3 {
 			s.do(t, ask{method: "POST", path: "/webhooks/" + id + "/test", token: "config"}).says(t, 200, "", "")
 		}
-		want("1", "carry no authentication", 0)
+		want("1", "are not authenticated", 0)
 		s.change(t, id, `{"url":"http://127.0.0.1:1/away","id_auth":`+s.thing(t, "", "provider")+`}`)
 		s.do(t, ask{method: "POST", path: "/webhooks/" + id + "/test", token: "config"}).says(t, 200, "", "")
-		want("0.75", "Of 4 requests in the last 24 hours 1 failed.", 1)
+		want("0.75", "In the last 24 hours, 1 of 4 requests failed.", 1)
 		s.pass(26 * time.Hour)
 		want("", "", 1)
 	})

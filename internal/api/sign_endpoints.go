@@ -18,15 +18,15 @@ func (s *Service) signRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/sign-keys", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.signKeys),
-			Summary: "List the keys that sign answers", Doc: "Newest first. The first key signs. Signatures of deprecated keys stay valid.",
+			Summary: "List the keys that sign answers", Doc: "Lists keys, newest first. The first key signs new answers. Signatures by deprecated keys stay valid.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSignKey),
-			Summary: "Read a key that signs answers", Doc: "Returns the key that the header of a signed answer names as key_url.",
+			Summary: "Read a key that signs answers", Doc: "Returns a key. The header of a signed answer contains its address as key_url.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/certificate/{type}", Needs: config, Endpoint: httpapi.Handle(s.certificate),
-			Summary: "Read a certificate of the service", Doc: "Returns, for the type signature, the key that signs answers, once it exists. Other types are not part of the API.",
+			Summary: "Read a certificate of the service", Doc: "For the type signature, returns the key that signs answers, once it exists. Other types are not part of the API.",
 		},
 	}
 }
@@ -65,8 +65,8 @@ func (s *Service) certificate(ctx context.Context, c *httpapi.Caller, in certifi
 
 type signKey struct {
 	ID         int64  `json:"id"`
-	PublicKey  string `json:"public_key" doc:"PEM; checks RS256"`
-	Deprecated bool   `json:"deprecated" doc:"whether another signs now"`
+	PublicKey  string `json:"public_key" doc:"PEM, to verify RS256 signatures"`
+	Deprecated bool   `json:"deprecated" doc:"whether another key signs now"`
 }
 
 func shownSignKey(k store.SignKey) signKey { return signKey{k.ID, k.Public, k.Deprecated} }
@@ -110,7 +110,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 // domain, with its address in the form that the caller can reach.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
-		return nil, passerelle.InvalidField("sign_response", "this domain does not sign its answers; its key %s would be 1", settings.SignedAnswers)
+		return nil, passerelle.InvalidField("sign_response", "this domain does not sign answers; to enable that, set the configuration key %s to 1", settings.SignedAnswers)
 	}
 	id, key, err := s.Access.AnswerKey(ctx, c.Domain.ID)
 	if err != nil {

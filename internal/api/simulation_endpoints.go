@@ -15,21 +15,21 @@ func (s *Service) simulationRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/payments/{paymentId}/simulate", Needs: config, Endpoint: httpapi.Handle(s.simulate),
-			Summary: "Simulate one step of a payment", Errors: []string{"conflict"}, Doc: "Makes one change of the state table, or of one instruction, as if the bank had reported it. A change that the table does not allow is a conflict.",
+			Summary: "Simulate one step of a payment", Errors: []string{"conflict"}, Doc: "Changes the state of the payment, or of one instruction, as if the bank had reported it. Fails with conflict when the state table does not allow the change.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/scenarios", Needs: config, Endpoint: httpapi.Handle(s.listScenarios),
 			Summary: "List the scenarios of the simulated banks", Errors: []string{"notFound"},
-			Doc: "Lists scenarios for every state, action, error code, incompatibility, execution type and frequency: what to create, the steps, and the result.",
+			Doc: "Lists scenarios for every state, action, error code, incompatibility, execution type and frequency. Each scenario says what to create, the steps, and the result.",
 		},
 	}
 }
 
 type simulateInput struct {
 	onePaymentInput
-	State       payment.State     `body:"state,required" doc:"the next state of the payment or, with instruction, of that one"`
-	ErrorCode   payment.ErrorCode `body:"error_code" doc:"why it is rejected; noSpecifiedReason when omitted"`
-	Instruction *int              `body:"instruction" doc:"position of one instruction, from 0; the whole payment when omitted"`
+	State       payment.State     `body:"state,required" doc:"the next state of the payment, or of the instruction when instruction is given"`
+	ErrorCode   payment.ErrorCode `body:"error_code" doc:"reason of a rejection; noSpecifiedReason when omitted"`
+	Instruction *int              `body:"instruction" doc:"position of an instruction, from 0; when omitted, the whole payment changes"`
 }
 
 // simulate applies a change as if the bank had reported it.
@@ -47,7 +47,7 @@ func (s *Service) simulate(ctx context.Context, c *httpapi.Caller, in simulateIn
 type listScenariosOutput struct {
 	Scenarios []wire.Scenario `json:"scenarios"`
 	Total     int             `json:"total"`
-	Logins    []wire.Login    `json:"logins" doc:"what the logins of connections lead to; the password is 1234"`
+	Logins    []wire.Login    `json:"logins" doc:"logins for connections, and the result of each; the password is 1234"`
 }
 
 func (s *Service) listScenarios(_ context.Context, c *httpapi.Caller, _ httpapi.Nothing) (listScenariosOutput, error) {

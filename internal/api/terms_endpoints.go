@@ -13,8 +13,8 @@ func (s *Service) termsRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/publickey", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.publicKey),
-			Summary: "Get the key for field values",
-			Doc:     "Returns a JSON Web Key. A page encrypts what the payer types with it, as compact JWE with RSA-OAEP-256 and A256GCM, and the key's kid in the header.",
+			Summary: "Get the key to encrypt field values",
+			Doc:     "Returns a JSON Web Key. Your page uses it to encrypt what the payer types, as compact JWE with RSA-OAEP-256 and A256GCM. Put the key's kid in the header.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/terms", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.terms),
@@ -22,15 +22,15 @@ func (s *Service) termsRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: httpapi.Handle(s.userTerms),
-			Summary: "Read the terms of service, below a user", Doc: "The answer is the same for all users.",
+			Summary: "Read the terms of service, under a user's path", Doc: "The answer is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: httpapi.Handle(s.paymentTerms),
-			Summary: "Read the payer's acceptance of the terms", Doc: "Returns the accepted version. With to_sign, returns the version to accept.",
+			Summary: "Read the payer's acceptance of the terms", Doc: "Returns the version that the payer accepted. With to_sign, returns the version to accept.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/terms", Needs: validatePayments, Endpoint: httpapi.Handle(s.acceptTerms),
-			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "Stores the version with the payment. Accept the terms before the validation.",
+			Summary: "Accept the terms for the payer", Errors: []string{"conflict"}, Doc: "Records with the payment that the payer accepted this version. Call it before the validation.",
 		},
 	}
 }
@@ -39,7 +39,7 @@ type publicKeyOutput struct {
 	KeyType   string `json:"kty"`
 	Use       string `json:"use"`
 	Algorithm string `json:"alg"`
-	ID        string `json:"kid" doc:"to be named in the header of every value"`
+	ID        string `json:"kid" doc:"key id to put in the header of every encrypted value"`
 	Modulus   string `json:"n"`
 	Exponent  string `json:"e"`
 }
@@ -51,14 +51,14 @@ func (s *Service) publicKey(ctx context.Context, c *httpapi.Caller, _ httpapi.No
 
 // language is embedded by the inputs of calls that return terms.
 type language struct {
-	Language string `query:"language" max:"35" doc:"en, fr and so on; terms that are not there in it come in English" example:"fr"`
+	Language string `query:"language" max:"35" doc:"language such as en or fr; terms that do not exist in the language are returned in English" example:"fr"`
 }
 
 type termsVersion struct {
 	ID      int64   `json:"id"`
 	Version string  `json:"version"`
 	Created string  `json:"created" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
-	Deleted *string `json:"deleted" doc:"when another version took its place"`
+	Deleted *string `json:"deleted" doc:"when another version replaced it"`
 	IDFile  *int64  `json:"id_file"`
 }
 
@@ -91,7 +91,7 @@ func (s *Service) userTerms(ctx context.Context, c *httpapi.Caller, in userTerms
 
 type paymentTermsOutput struct {
 	termsVersion
-	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are to be accepted; absent for those that were"`
+	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are still to be accepted; absent once they were accepted"`
 }
 
 // paymentTerms are the terms that the payer accepted, or is to accept.
@@ -110,11 +110,11 @@ func (s *Service) paymentTerms(ctx context.Context, c *httpapi.Caller, in onePay
 
 type acceptTermsInput struct {
 	onePaymentInput
-	IDTerms int64 `body:"id_terms,required" min:"1" doc:"the terms that the payer was shown"`
+	IDTerms int64 `body:"id_terms,required" min:"1" doc:"id of the terms that the payer was shown"`
 }
 
 type acceptTermsOutput struct {
-	Success string `json:"success" doc:"ok"`
+	Success string `json:"success" doc:"always ok"`
 }
 
 func (s *Service) acceptTerms(ctx context.Context, c *httpapi.Caller, in acceptTermsInput) (acceptTermsOutput, error) {

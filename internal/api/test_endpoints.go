@@ -21,11 +21,11 @@ func (s *Service) testRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: "/test/sync", Needs: config, Endpoint: httpapi.Handle(s.testSync), Errors: []string{"conflict", "notFound"},
-			Summary: "Synchronise a connection to test receivers", Doc: "In a sandbox domain, reads a random working connection, as if its end user had asked. Returns the connection afterwards. Its events are sent as usual.",
+			Summary: "Synchronise a connection to test receivers", Doc: "In a sandbox domain, synchronises a random working connection as if its end user had asked, and then returns it. Its events are sent as usual.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/test/webhooks", Needs: config, Endpoint: httpapi.Handle(s.testWebhooks),
-			Summary: "Send a test to all webhooks", Doc: "Sends a test request to the first 20 enabled webhooks, like POST /webhooks/{webhookId}/test, and returns the results.",
+			Summary: "Send a test to all webhooks", Doc: "Sends a test request to the first 20 enabled webhooks, as POST /webhooks/{webhookId}/test does, and returns the results.",
 		},
 	}
 }
@@ -39,7 +39,7 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 		return wire.Connection{}, fmt.Errorf("look for a connection: %w", err)
 	}
 	if len(found) == 0 {
-		return wire.Connection{}, passerelle.Conflicting("No connection of the domain is well; make one first.")
+		return wire.Connection{}, passerelle.Conflicting("No connection of the domain works; create one first.")
 	}
 	read, err := s.Aggregation.Resume(ctx, c.Domain, found[0].User, found[0].ID, aggregation.Request{})
 	return s.Aggregation.Show(read, c.Location), err
@@ -51,7 +51,7 @@ const maxTested = 20
 type testedOutput struct {
 	IDWebhook int64             `json:"id_webhook"`
 	Success   bool              `json:"success"`
-	Error     *string           `json:"error" doc:"why nothing was sent, or why it was not accepted; null when it was"`
+	Error     *string           `json:"error" doc:"why nothing was sent, or why the request was not accepted; null when it was accepted"`
 	Log       *webhookLogOutput `json:"log" doc:"the request; null when nothing was sent"`
 }
 

@@ -13,12 +13,12 @@ func (s *Service) tokenRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/auth/token", Tokens: true, Needs: httpapi.Public, Endpoint: httpapi.Handle(s.serviceToken),
 			Summary: "Get a service token", Errors: []string{"invalidToken", "rateLimited"},
-			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the scopes asked for, valid for 30 minutes.",
+			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the requested scopes. The token is valid for 30 minutes.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Errors: []string{"conflict"},
-			Doc: "Creates a token for this payment only: the code for the payment webview. It is valid for 7 days, or until an hour after the payment is final.",
+			Doc: "Creates a token for this payment only, which is also the code for the payment webview. The token is valid for 7 days, or until an hour after the payment is final.",
 		},
 	}
 }
@@ -72,7 +72,7 @@ func (s *Service) paymentToken(ctx context.Context, c *httpapi.Caller, in paymen
 		return paymentTokenOutput{}, err
 	}
 	if p.State.Final() {
-		return paymentTokenOutput{}, passerelle.Conflicting("The payment is %s; there is nothing left to be done with a token for it.", p.State)
+		return paymentTokenOutput{}, passerelle.Conflicting("The payment is %s; a token for it is no longer of use.", p.State)
 	}
 	grant, err := s.Access.IssuePayment(ctx, c.Principal, in.ID, scopes)
 	if err != nil {

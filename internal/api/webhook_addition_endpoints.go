@@ -17,11 +17,11 @@ func (s *Service) webhookAdditionRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.listAdditions),
-			Summary: "List the additions to the payloads of a webhook", Doc: "Ordered by name.",
+			Summary: "List the additions to the payloads of a webhook", Doc: "Lists additions, ordered by name.",
 		},
 		{
 			Method: http.MethodPost, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.addToData), Errors: []string{"conflict"},
-			Summary: "Create an addition to the payloads of a webhook", Doc: "Adds a member to the payloads: the value under a key of the user's config at the time of the request, or null. Events without a user have null. Statements are not JSON and have no additions. A webhook has at most 20.",
+			Summary: "Create an addition to the payloads of a webhook", Doc: "Adds a member to each payload. Its value is the one stored under a key of the user's config when the request is sent, or null if there is none. Events without a user get null. Statements are not JSON and get no additions. A webhook can have at most 20 additions.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: all, Needs: config, Endpoint: httpapi.Handle(s.removeAllFromData), Errors: []string{"conflict"},
@@ -33,7 +33,7 @@ func (s *Service) webhookAdditionRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.changeAddition), Errors: []string{"conflict"},
-			Summary: "Set one addition to the payloads of a webhook", Doc: "Replaces the addition of that name.",
+			Summary: "Set one addition to the payloads of a webhook", Doc: "Creates the addition, or replaces the one with the same name.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Needs: config, Endpoint: httpapi.Handle(s.removeFromData), Errors: []string{"conflict"},
@@ -44,7 +44,7 @@ func (s *Service) webhookAdditionRoutes() []httpapi.Route {
 
 type additionOutput struct {
 	Key   string `json:"key" doc:"name of the member"`
-	Value string `json:"value" doc:"the key in the config of the user"`
+	Value string `json:"value" doc:"key in the user's config"`
 }
 
 type listAdditionsOutput struct {
@@ -94,8 +94,8 @@ func (s *Service) oneAddition(ctx context.Context, c *httpapi.Caller, in oneAddi
 
 type addToDataInput struct {
 	oneWebhookInput
-	Key   string `body:"key,required" max:"100" doc:"name of the member: letters, digits, -, _ and ., and none that payloads have by themselves" example:"customer"`
-	Value string `body:"value" max:"255" doc:"the key in the config of the user, that of the member when absent" example:"customer_number"`
+	Key   string `body:"key,required" max:"100" doc:"name of the member: letters, digits, -, _ and .; names that payloads already use are refused" example:"customer"`
+	Value string `body:"value" max:"255" doc:"key in the user's config; by default, the name of the member" example:"customer_number"`
 }
 
 func (s *Service) addToData(ctx context.Context, c *httpapi.Caller, in addToDataInput) (additionOutput, error) {
@@ -105,7 +105,7 @@ func (s *Service) addToData(ctx context.Context, c *httpapi.Caller, in addToData
 
 type changeAdditionInput struct {
 	oneAdditionInput
-	Value string `body:"value" max:"255" doc:"the key in the config of the user, that of the member when absent"`
+	Value string `body:"value" max:"255" doc:"key in the user's config; by default, the name of the member"`
 }
 
 func (s *Service) changeAddition(ctx context.Context, c *httpapi.Caller, in changeAdditionInput) (additionOutput, error) {

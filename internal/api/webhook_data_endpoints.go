@@ -17,24 +17,24 @@ func (s *Service) webhookDataRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/data", Needs: config, Endpoint: httpapi.Handle(s.listWebhookData),
-			Summary: "List the payloads of a webhook", Doc: "Newest first. The range includes both dates.",
+			Summary: "List the payloads of a webhook", Doc: "Lists payloads, newest first. The range includes both dates.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}/logs", Needs: config, Endpoint: httpapi.Handle(s.webhookLogs),
-			Summary: "List the requests to a webhook", Doc: "Lists each request, newest first. The range includes both dates. Without min_date it is a month.",
+			Summary: "List the requests to a webhook", Doc: "Lists every request, newest first. The range includes both dates. Without min_date, the range is one month.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: httpapi.Handle(s.resendWebhookData),
 			Summary: "Send a payload again",
-			Doc:     "Sends the payload again now, also an accepted one, and answers after the receiver. It is a conflict when the payload was erased, or when the webhook is deleted or disabled.",
+			Doc:     "Sends the payload again now, even if it was accepted before, and waits for the receiver's answer. Fails with conflict when the payload was erased, or when the webhook is deleted or disabled.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: httpapi.Handle(s.recoverWebhook),
-			Summary: "Retry undelivered payloads", Doc: "Makes everything undelivered since a time due now, oldest first. The answer does not wait for the receiver.",
+			Summary: "Retry undelivered payloads", Doc: "Schedules everything undelivered since the given time for delivery now, oldest first. Does not wait for the receiver.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/test", Needs: config, Endpoint: httpapi.Handle(s.testWebhook),
-			Summary: "Send a test to a webhook", Doc: "Sends one request with a payload of the webhook's event, authenticated as usual, without retries, and returns the result.",
+			Summary: "Send a test to a webhook", Doc: "Sends one request with a payload of the webhook's event and returns the result. The request is authenticated as usual and is not retried.",
 		},
 	}
 }
@@ -43,20 +43,20 @@ type webhookDataOutput struct {
 	ID        int64               `json:"id" doc:"the id_webhook_data of the payload"`
 	IDWebhook int64               `json:"id_webhook"`
 	IDService *int64              `json:"id_service"`
-	IDUser    *int64              `json:"id_user" doc:"whose event it is"`
+	IDUser    *int64              `json:"id_user" doc:"the user that the event belongs to"`
 	Event     webhook.Event       `json:"event"`
 	Resource  int64               `json:"id_resource" doc:"id of the payment, connection or user that the event is about"`
-	Data      *string             `json:"data" doc:"the payload as it is sent; null when it was erased or has more than 16 KiB"`
+	Data      *string             `json:"data" doc:"the payload as sent; null when it was erased or is larger than 16 KiB"`
 	MediaType string              `json:"mimetype"`
 	Created   string              `json:"created"`
-	Success   bool                `json:"success" doc:"whether it was accepted"`
+	Success   bool                `json:"success" doc:"whether the receiver accepted it"`
 	State     store.WebhookState  `json:"state"`
 	Delivered *string             `json:"delivered"`
-	Dropped   *string             `json:"dropped" doc:"when it was given up"`
+	Dropped   *string             `json:"dropped" doc:"when delivery was given up"`
 	Reason    *string             `json:"drop_reason"`
 	Count     int64               `json:"attempt_count"`
-	NextTry   *string             `json:"next_try" doc:"when it is tried again at the earliest, where that is known"`
-	Attempts  *[]webhookLogOutput `json:"attempts,omitempty" expand:"true" doc:"the last ten, oldest first; only with expand"`
+	NextTry   *string             `json:"next_try" doc:"earliest time of the next attempt, when known"`
+	Attempts  *[]webhookLogOutput `json:"attempts,omitempty" expand:"true" doc:"the last ten attempts, oldest first; only with expand"`
 }
 
 type webhookLogOutput struct {
@@ -68,13 +68,13 @@ type webhookLogOutput struct {
 	ResponseDate *string `json:"response_date" doc:"null when no answer came"`
 	ResponseCode *int64  `json:"response_code" doc:"null when no answer came"`
 	Duration     int64   `json:"duration_ms"`
-	Error        *string `json:"error" doc:"in a few words why it was not accepted, null when it was"`
-	Answer       *string `json:"answer" doc:"beginning of the answer to a request that was not accepted"`
-	Detail       *string `json:"detail" doc:"what else there is to say about the request"`
-	NextTry      *string `json:"next_try" doc:"when it is tried again at the earliest, where that is known"`
-	Signed       *string `json:"signed" doc:"what the text that was signed begins with, up to the payload; null when the request was not signed"`
+	Error        *string `json:"error" doc:"short reason why the request was not accepted; null when it was"`
+	Answer       *string `json:"answer" doc:"beginning of the receiver's answer to a request that was not accepted"`
+	Detail       *string `json:"detail" doc:"further details about the request"`
+	NextTry      *string `json:"next_try" doc:"earliest time of the next attempt, when known"`
+	Signed       *string `json:"signed" doc:"the signed text up to the payload; null when the request was not signed"`
 	Signature    *string `json:"signature"`
-	Next         *string `json:"next_signature" doc:"by the secret that takes the place of the present one, while there are two"`
+	Next         *string `json:"next_signature" doc:"signature with the next secret, during a rotation"`
 }
 
 // nextTry is the time at which the flusher sends an undelivered delivery again. It is nil for a
@@ -139,7 +139,7 @@ type listWebhookDataInput struct {
 	httpapi.Paging
 	httpapi.DateRange
 	httpapi.Expand[webhookDataOutput]
-	State store.WebhookState `query:"state" doc:"only what is in this state"`
+	State store.WebhookState `query:"state" doc:"only payloads in this state"`
 }
 
 type listWebhookDataOutput struct {
@@ -196,7 +196,7 @@ type webhookLogsInput struct {
 	oneWebhookInput
 	httpapi.Paging
 	httpapi.DateRange
-	IDUser *int64 `query:"id_user" min:"1" doc:"only requests about events of this user"`
+	IDUser *int64 `query:"id_user" min:"1" doc:"only requests for events of this user"`
 }
 
 type webhookLogsOutput struct {
@@ -262,12 +262,12 @@ func (s *Service) resendWebhookData(ctx context.Context, c *httpapi.Caller, in r
 
 type recoverInput struct {
 	oneWebhookInput
-	Since string `body:"since,required" doc:"a DateTime or a date: what is undelivered of events since then is due now"`
+	Since string `body:"since,required" doc:"a DateTime or a date: undelivered events since then become due now"`
 }
 
 type recoverOutput struct {
-	Due  int64 `json:"due" doc:"how many are due, counted up to 10000"`
-	More bool  `json:"more" doc:"whether there may be more"`
+	Due  int64 `json:"due" doc:"number of payloads now due, counted up to 10000"`
+	More bool  `json:"more" doc:"whether more payloads may be due"`
 }
 
 func (s *Service) recoverWebhook(ctx context.Context, c *httpapi.Caller, in recoverInput) (recoverOutput, error) {
@@ -289,7 +289,7 @@ func (s *Service) recoverWebhook(ctx context.Context, c *httpapi.Caller, in reco
 
 type testWebhookInput struct {
 	oneWebhookInput
-	Data httpapi.RawObject `body:"data" doc:"the payload, of at most 256 KiB; by default a sample of the event's"`
+	Data httpapi.RawObject `body:"data" doc:"the payload, at most 256 KiB; by default, sample data for the event"`
 }
 
 // testWebhook sends a payload that is only a test and shows the request.

@@ -25,12 +25,12 @@ func (s *Service) webhookRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.listWebhooks),
-			Summary: "List webhooks", Doc: "Oldest first. With all, also disabled and deleted ones.",
+			Summary: "List webhooks", Doc: "Lists webhooks, oldest first. With all, also lists disabled and deleted ones.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.createWebhook),
 			Summary: "Register a webhook", Errors: []string{"conflict"},
-			Doc: "Sends every event of this name to the URL from now on, authenticated by the associated provider.",
+			Doc: "Registers a webhook. From now on, the service sends every event of this name to the URL, authenticated by the associated provider.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhooks),
@@ -38,27 +38,27 @@ func (s *Service) webhookRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.oneWebhook),
-			Summary: "Read a webhook", Doc: "A disabled or deleted one needs all.",
+			Summary: "Read a webhook", Doc: "Returns a webhook. Add all to read a disabled or deleted one.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.updateWebhook),
 			Summary: "Change a webhook",
-			Doc:     "Omitted members keep their values. Undelivered payloads go to a new URL. A disabled or deleted webhook needs all, or a body that sets disabled or deleted. Once it is enabled again, the service sends its undelivered payloads, except those removed for their age.",
+			Doc:     "Omitted members keep their values. If the URL changes, undelivered payloads go to the new URL. To change a disabled or deleted webhook, add all, or set disabled or deleted in the body. When a webhook is enabled again, the service sends its undelivered payloads, except those removed because of their age.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/webhooks/{webhookId}", Needs: config, Endpoint: httpapi.Handle(s.deleteWebhook),
-			Summary: "Delete a webhook", Doc: "Deletes the webhook. Undelivered payloads are kept for a while, in case it is restored.",
+			Summary: "Delete a webhook", Doc: "Deletes the webhook. Undelivered payloads are kept for a while, in case the webhook is restored.",
 		},
 	}
 }
 
 type webhookInput struct {
-	IDUser    httpapi.Nullable[int64]            `body:"id_user" doc:"only events of this user; null for those of all and of none"`
-	IDService httpapi.Nullable[int64]            `body:"id_service" doc:"the application it belongs to, whose user tokens it sends; null for none in particular"`
+	IDUser    httpapi.Nullable[int64]            `body:"id_user" doc:"only events of this user; null for all events, with or without a user"`
+	IDService httpapi.Nullable[int64]            `body:"id_service" doc:"the application that the webhook belongs to and whose user tokens it sends; null for no particular application"`
 	IDAuth    httpapi.Nullable[httpapi.IDOrName] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
 	URL       *string                            `body:"url" doc:"absolute http(s) URL; https only in live domains"`
 	Event     *string                            `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
-	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook is for nothing that happens meanwhile; what is undelivered waits"`
+	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook ignores new events; undelivered payloads wait"`
 }
 
 // change converts the input to a change. An id that no object can have is kept, so that it is
@@ -102,7 +102,7 @@ type updateWebhookInput struct {
 	httpapi.All
 	httpapi.Expand[webhookOutput]
 	webhookInput
-	Deleted httpapi.Nullable[string] `body:"deleted" doc:"a date or a DateTime deletes the webhook; null, also as a word, makes it live again"`
+	Deleted httpapi.Nullable[string] `body:"deleted" doc:"a date or a DateTime deletes the webhook; null, also as the text null, restores it"`
 }
 
 type webhookOutput struct {
@@ -117,17 +117,17 @@ type webhookOutput struct {
 	Event        webhook.Event       `json:"event"`
 	IDAuth       *int64              `json:"id_auth"`
 	URL          string              `json:"url"`
-	AddToData    map[string]string   `json:"add_to_data" doc:"members that are added to each payload, with the keys of the user's config that their values are from"`
+	AddToData    map[string]string   `json:"add_to_data" doc:"members added to each payload, each with the key in the user's config that its value comes from"`
 	HealthData   healthOutput        `json:"health_data"`
-	Warning      *string             `json:"warning" doc:"sentences about what should be looked at, or null"`
+	Warning      *string             `json:"warning" doc:"problems that need attention, in sentences; null for none"`
 	WebhookEvent *webhookEventOutput `json:"webhook_event,omitempty" expand:"true" doc:"only with expand"`
 }
 
 type healthOutput struct {
-	Average     *int64       `json:"average_duration_ms" doc:"milliseconds the receiver takes for a request on average; null when none has reached it"`
-	SuccessRate *json.Number `json:"success_rate" doc:"part of the requests that were accepted, from 0 to 1; null when there was none"`
-	Window      string       `json:"window" doc:"the time that both are about" example:"24h"`
-	Failures    int64        `json:"consecutive_failures" doc:"requests that failed since the last one that was accepted"`
+	Average     *int64       `json:"average_duration_ms" doc:"average time in milliseconds that the receiver takes for a request; null when no request has reached it"`
+	SuccessRate *json.Number `json:"success_rate" doc:"share of accepted requests, from 0 to 1; null when there were no requests"`
+	Window      string       `json:"window" doc:"period that both figures cover" example:"24h"`
+	Failures    int64        `json:"consecutive_failures" doc:"number of failed requests since the last accepted one"`
 	LastSuccess *string      `json:"last_success"`
 	LastFailure *string      `json:"last_failure"`
 }
@@ -162,8 +162,8 @@ func portion(part, whole int64) string {
 type webhookEventOutput struct {
 	ID          int             `json:"id"`
 	Name        webhook.Event   `json:"name"`
-	Description string          `json:"description" doc:"when it is emitted"`
-	Subject     webhook.Subject `json:"subject" doc:"what it is about: deliveries about one thing keep their order"`
+	Description string          `json:"description" doc:"when the event is emitted"`
+	Subject     webhook.Subject `json:"subject" doc:"kind of object that the event is about; deliveries about the same object keep their order"`
 	Deprecated  bool            `json:"deprecated"`
 }
 

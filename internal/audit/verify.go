@@ -29,7 +29,7 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	hash, hexErr := hex.DecodeString(digits)
 	if err != nil || hexErr != nil || n < 1 || len(hash) != len(Origin()) {
-		return Checkpoint{}, passerelle.InvalidField(field, "must be a place and a hash, like 120:9f86…, as verify prints it")
+		return Checkpoint{}, passerelle.InvalidField(field, "must be a position and a hash as verify prints them, such as 120:9f86…")
 	}
 	return Checkpoint{n, hash}, nil
 }

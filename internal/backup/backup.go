@@ -31,7 +31,7 @@ const unfinished = ".part"
 // it is.
 func Make(ctx context.Context, address, file string, meter *progress.Meter) error {
 	if _, err := os.Stat(file); err == nil {
-		return passerelle.InvalidField("--to", "%s is there already and stays as it is", file)
+		return passerelle.InvalidField("--to", "%s already exists and was left unchanged", file)
 	}
 	part := file + unfinished
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -106,7 +106,7 @@ func Restore(ctx context.Context, file, address string, meter *progress.Meter) e
 		return err
 	}
 	if filled {
-		return passerelle.InvalidField("--database", "holds tables already, and stays as it is; name an empty database")
+		return passerelle.InvalidField("--database", "already contains tables and was left unchanged; name an empty database")
 	}
 	program := postgresProgram{name: "pg_restore", said: entries(ctx, file, meter)}
 	err = program.run(ctx, address, "--verbose", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
@@ -128,7 +128,7 @@ const (
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return passerelle.InvalidField("--from", "there is no such file: %s", file)
+		return passerelle.InvalidField("--from", "the file does not exist: %s", file)
 	}
 	if err != nil {
 		return passerelle.InvalidField("--from", "the copy cannot be read: %s", err)
@@ -149,10 +149,10 @@ func fits(file string, sqlite bool) error {
 // restoreSQLite copies with SQLite, which reads the complete file and refuses other formats.
 func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter) error {
 	if _, err := os.Stat(path); err == nil {
-		return passerelle.InvalidField("--database", "%s is there already and stays as it is", path)
+		return passerelle.InvalidField("--database", "%s already exists and was left unchanged", path)
 	}
 	if log := leftLog(path); log != "" {
-		return passerelle.InvalidField("--database", "%s belongs to a database that was here and would be replayed into the restored one; move it to where that database went", log)
+		return passerelle.InvalidField("--database", "%s belongs to a database that was here before and would be replayed into the restored one; move it to where that database is now", log)
 	}
 	part := path + unfinished
 	end := follow(file, part, meter)

@@ -28,7 +28,7 @@ type postgresProgram struct {
 func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
 	address, err := url.Parse(target)
 	if err != nil {
-		return passerelle.InvalidField("--database", "is not a URL like postgres://user@host/name")
+		return passerelle.InvalidField("--database", "is not a URL such as postgres://user@host/name")
 	}
 	secret := []string{"LC_ALL=C"} // otherwise the program writes in another language
 	if password, set := address.User.Password(); set {
@@ -37,7 +37,7 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 	}
 	path, err := exec.LookPath(p.name)
 	if err != nil {
-		return fmt.Errorf("%s is needed and not there: install PostgreSQL's client programs, of the server's version or a newer one: %w", p.name, err)
+		return fmt.Errorf("%s is required but not installed: install PostgreSQL's client programs, in the server's version or newer: %w", p.name, err)
 	}
 	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address.String()}, args...)...)
 	output := &programOutput{said: p.said}

@@ -60,39 +60,39 @@ var BankScenarios = []BankScenario{
 	{"oauth", "Shop", "The payer approves at the authorisation server (OAuth 2.0 with PKCE).", "done"},
 	{"decoupled", "Shop", "The payer approves in the bank's app.", "done"},
 	{"embedded", "Shop", "Password, choice of a method and a code, through the webview.", "done"},
-	{"embedded-3", "Shop", "Three codes, the second beside an image.", "done"},
+	{"embedded-3", "Shop", "Three codes, the second with an image.", "done"},
 	{"confirmation", "Shop", "The connector confirms with a code that the payer brings back.", "done"},
 	{"signed", "Shop", "Requests are signed.", "done"},
 	{"all", "Shop", "The bank has several approaches.", "done"},
 	{"old", "Shop", "The bank reports nothing after ACSP.", "accepted"},
-	{"multilevel", "Shop", "A second customer has to approve at the bank.", "pending"},
-	{"redirect", "Fault AM04", "The bank refuses the order when it executes it.", "rejected insufficientFunds"},
+	{"multilevel", "Shop", "A second customer must approve at the bank.", "pending"},
+	{"redirect", "Fault AM04", "The bank rejects the order at execution.", "rejected insufficientFunds"},
 	{"redirect", "Fault AC04", "The account is closed; the bank does not say whose.", "rejected bankMessage"},
 	{"redirect", "Fault RR04", "Regulation forbids the payment.", "rejected regulatoryReason"},
 	{"redirect", "Fault NOAS", "The customer did not answer.", "rejected noAnswerFromCustomer"},
 	{"redirect", "Fault sca", "The payer's approval fails.", "rejected CancelledByUser"},
-	{"redirect", "Fault FORMAT_ERROR", "The bank refuses the order when it comes.", "rejected invalidBeneficiary"},
+	{"redirect", "Fault FORMAT_ERROR", "The bank refuses the order when it receives it.", "rejected invalidBeneficiary"},
 	{"redirect", "Fault CERTIFICATE_INVALID", "The bank refuses the operator's certificate; the log names the remedy.", "rejected bug"},
 	{"signed", "Fault SIGNATURE_INVALID", "The bank refuses the operator's signature.", "rejected bug"},
-	{"redirect", "Fault 429", "The bank takes no more requests.", "rejected websiteUnavailable"},
-	{"redirect", "Fault SERVICE_UNAVAILABLE", "The bank is closed, and says so.", "rejected websiteUnavailable"},
+	{"redirect", "Fault 429", "The bank accepts no more requests.", "rejected websiteUnavailable"},
+	{"redirect", "Fault SERVICE_UNAVAILABLE", "The bank reports that it is closed.", "rejected websiteUnavailable"},
 	{"redirect", "Fault malformed", "The answer is not JSON; its headers name the order.", "done"},
-	{"redirect", "Fault 500", "The bank fails; nobody knows whether it has the order, which is never sent again.", "created"},
+	{"redirect", "Fault 500", "The bank fails. Whether it has the order is unknown, and the order is never sent again.", "created"},
 	{"redirect", "Fault slow", "The answer takes three seconds.", "done"},
-	{"redirect", "Fault lost", "The answer is lost after the order was taken.", "created"},
+	{"redirect", "Fault lost", "The answer is lost after the bank accepted the order.", "created"},
 	{"redirect", "Fault elsewhere", "The bank redirects the connector to another host.", "created"},
 	{"redirect", "Fault deep", "The answer is nested without end.", "done"},
-	{"idempotent", "Fault lost", "The answer is lost, and the bank recognises the order when it comes again.", "done"},
+	{"idempotent", "Fault lost", "The answer is lost, and the bank recognises the repeated order.", "done"},
 	{"redirect", "Fault cut", "The answer is cut off; its headers name the order.", "done"},
-	{"redirect", "Fault huge", "The answer has a gigabyte.", "done"},
-	{"redirect", "Fault ACSP", "The bank's last word is ACSP, although it reports more of other orders.", "pending"},
-	{"redirect", "Fault ZZZZ", "The bank's last word is unknown; the timeline has it.", "pending"},
-	{"redirect", "Fault PATC", "The bank's last word is that somebody else has to approve.", "pending"},
-	{"redirect", "Fault RCVD", "The bank says nothing more after the approval.", "pending"},
+	{"redirect", "Fault huge", "The answer has one gigabyte.", "done"},
+	{"redirect", "Fault ACSP", "The bank's last status is ACSP, although it reports more for other orders.", "pending"},
+	{"redirect", "Fault ZZZZ", "The bank's last status is unknown; the timeline shows it.", "pending"},
+	{"redirect", "Fault PATC", "The bank's last status says that somebody else must approve.", "pending"},
+	{"redirect", "Fault RCVD", "The bank reports nothing more after the approval.", "pending"},
 }
 
 const bankScenariosHead = `
-## Banks of another program
+## Test banks in another program
 
 ` + "`passerelle dev --bank`" + ` starts [test banks](test-bank.md) as a second program and connects them over mutual TLS. Each is
 named after its profile, as in "Example Bank (Berlin Group, redirect)". The name of the beneficiary selects what the bank does. In
@@ -227,10 +227,10 @@ Every password except ` + "`" + customers.Password + "`" + ` is wrong.
 var scenariosHead = `# Scenarios of the sandbox
 
 This page lists how to reach every state, action, error code and incompatibility of a payment with the test banks, and
-how to steer connections by their [login](#logins). ` + "`GET /2.0/sandbox/scenarios`" + ` returns the same list for programs,
+how to control connections by their [login](#logins). ` + "`GET /2.0/sandbox/scenarios`" + ` returns the same list for programs,
 with every instruction. It needs the config token. ` + "`passerelle scenarios`" + ` prints this page.
 
-Four things steer the bank: the label of the first instruction, its amount, the accounts, and the field
+Four things control the bank: the label of the first instruction, its amount, the accounts, and the field
 ` + "`use_case_pay`" + `.
 
 Unless its row says otherwise, a payment has one instruction of type ` + "`" + string(payment.FirstOpenDay) + "`" + ` to

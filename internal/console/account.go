@@ -68,7 +68,7 @@ func (c *Console) backToAccount(pc *page.Context, err error, done string) error 
 
 func (c *Console) changePassword(pc *page.Context) error {
 	if pc.Field("next") != pc.Field("again") {
-		pc.Problem = "The new password and its repetition differ."
+		pc.Problem = "The two new passwords differ."
 		return c.account(pc)
 	}
 	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password is changed, and your other sessions have ended.")

@@ -158,7 +158,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	if end.Number > 0 {
 		last = audit.Checkpoint{Number: end.Number, Hash: end.Hash}.String()
 	}
-	data.Chain = page.Details("Acts in the chain", strconv.FormatInt(end.Number, 10), "Waiting for a place", page.UpTo(waiting, audit.MaxWaiting), "Checkpoint", last)
+	data.Chain = page.Details("Entries in the chain", strconv.FormatInt(end.Number, 10), "Entries not yet in the chain", page.UpTo(waiting, audit.MaxWaiting), "Checkpoint", last)
 	return nil
 }
 
@@ -170,13 +170,13 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 	data := auditData{Result: "intact"}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		data.Result, data.Why = "too long to be read here", "The command line reads it: passerelle audit verify --domain "+pc.Domain.Name
+		data.Result, data.Why = "too long to be checked here", "Check it on the command line: passerelle audit verify --domain "+pc.Domain.Name
 	case err != nil:
 		return err
 	case !found.Intact():
 		data.Result, data.Why = "broken", fmt.Sprintf("Act %d: %s.", found.Broken, found.Why)
 	default:
-		data.Why = fmt.Sprintf("Each of %d acts is what was put on record, in its place.", found.Last.Number)
+		data.Why = fmt.Sprintf("All %d entries are unchanged and in their original order.", found.Last.Number)
 	}
 	return c.showAudit(pc, data)
 }

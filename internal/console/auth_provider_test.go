@@ -38,7 +38,7 @@ func TestProvidersThatSign(t *testing.T) {
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature")
 		d.wants(form+"?type=hmac_signature", form, 400, "", "type", "password", "name", "shop")
 		wantActs(t, d)
-		secret := once(t, d.wants(form+"?type=hmac_signature", form, 200, "shown once", "type", "hmac_signature", "name", "shop"))
+		secret := once(t, d.wants(form+"?type=hmac_signature", form, 200, "shown only once", "type", "hmac_signature", "name", "shop"))
 		kept := d.onlyProvider()
 		page := d.providersPath(fmt.Sprint("/", kept.ID))
 		if kept.Secret != secret || kept.Type != "hmac_signature" || kept.Name != "shop" {
@@ -52,12 +52,12 @@ func TestProvidersThatSign(t *testing.T) {
 
 		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "soon")
 		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "31d")
-		next := once(t, d.wants(page, page+"/rotate", 200, "Signs by two secrets until", "overlap", "2h"))
+		next := once(t, d.wants(page, page+"/rotate", 200, "Signs with two secrets until", "overlap", "2h"))
 		if rotated := d.onlyProvider(); rotated.Secret != secret || rotated.NextSecret != next || rotated.NextFrom == nil {
 			t.Errorf("beside it: %+v", rotated)
 		}
-		d.shows(page, []string{"Signs by two secrets until"}, secret, next)
-		last := once(t, d.wants(page, page+"/rotate", 200, "shown once", "overlap", "0s"))
+		d.shows(page, []string{"Signs with two secrets until"}, secret, next)
+		last := once(t, d.wants(page, page+"/rotate", 200, "shown only once", "overlap", "0s"))
 		if rotated := d.onlyProvider(); rotated.Secret != last || rotated.NextFrom != nil {
 			t.Errorf("at once: %+v", rotated)
 		}
@@ -69,7 +69,7 @@ func TestProvidersThatSign(t *testing.T) {
 		if a := d.get(page); a.status != http.StatusNotFound {
 			t.Errorf("after that: %d", a.status)
 		}
-		d.shows(d.domainPath(fmt.Sprintf("/webhooks/%d", hook)), []string{"held up", "the authentication provider was deleted"}, page)
+		d.shows(d.domainPath(fmt.Sprintf("/webhooks/%d", hook)), []string{"held back", "the authentication provider was deleted"}, page)
 		on := fmt.Sprint(" authentication provider ", kept.ID)
 		wantActs(t, d, "register authentication provider"+on, "rotate secret of authentication provider"+on, "rotate secret of authentication provider"+on,
 			"change authentication provider"+on, "delete authentication provider"+on)

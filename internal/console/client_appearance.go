@@ -92,7 +92,7 @@ func (c *Console) configureClient(pc *page.Context) error {
 		return c.afterClient(pc, passerelle.MissingField("key", "is required"), "")
 	}
 	change := access.ClientUpdate{Config: map[string]string{key: pc.Lines("value")}, MergeConfig: true}
-	done := key + " is kept."
+	done := key + " is saved."
 	switch pc.Field("act") {
 	case "set":
 	case "remove":

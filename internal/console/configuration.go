@@ -169,7 +169,7 @@ func (c *Console) configure(pc *page.Context) error {
 	err = settings.Change(pc, c.DB, pc.Domain.ID, map[string]*string{key.Name: wanted}, pc.By(), pc.Now(), pc.Record(actConfigure, "", 0))
 	done := key.Name + " is set."
 	if wanted == nil {
-		done = key.Name + " has its default again."
+		done = key.Name + " is back to its default."
 	}
 	return pc.After(err, done, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }

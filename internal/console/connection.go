@@ -33,18 +33,18 @@ const (
 
 // resolutions describe how a connection leaves a state.
 var resolutions = map[passerelle.ConnectionState]string{
-	passerelle.SCARequired:                 "The person has to confirm at the institution: let them reconnect in the webview.",
-	passerelle.WebauthRequired:             "The person has to sign in on the page of the institution: let them reconnect in the webview.",
-	passerelle.AdditionalInformationNeeded: "The institution asks the person for something: let them answer in the webview.",
-	passerelle.Decoupled:                   "The person has to confirm in the app of the institution, and then to go on in the webview.",
-	passerelle.Validating:                  "It is being read. Nothing has to be done.",
-	passerelle.ActionNeeded:                "The person has to do something on the site of the institution, which says what.",
-	passerelle.PasswordExpired:             "The person has to change the password at the institution, and then to give the new one in the webview.",
-	passerelle.Wrongpass:                   "The person has to give the right credentials in the webview. They are tried again now and then, because institutions err.",
-	passerelle.RateLimiting:                "The institution takes no more requests for now. It is tried again by itself.",
-	passerelle.WebsiteUnavailable:          "The institution cannot be reached. It is tried again by itself.",
-	passerelle.Bug:                         "Reading failed in a way that nobody foresaw. It is tried again by itself; when it stays so, the connector has a mistake.",
-	passerelle.NotSupported:                "The institution offers nothing that this connector can read. The person can only delete the connection.",
+	passerelle.SCARequired:                 "The user must confirm at the institution. Ask them to reconnect in the webview.",
+	passerelle.WebauthRequired:             "The user must sign in on the institution's page. Ask them to reconnect in the webview.",
+	passerelle.AdditionalInformationNeeded: "The institution asks the user for more information. Ask them to answer in the webview.",
+	passerelle.Decoupled:                   "The user must confirm in the institution's app, and then continue in the webview.",
+	passerelle.Validating:                  "Synchronisation is in progress. There is nothing to do.",
+	passerelle.ActionNeeded:                "The user must do something on the institution's site, which says what.",
+	passerelle.PasswordExpired:             "The user must change the password at the institution, and then enter the new one in the webview.",
+	passerelle.Wrongpass:                   "The user must enter the right credentials in the webview. The service also retries the stored ones now and then, because institutions can be wrong.",
+	passerelle.RateLimiting:                "The institution accepts no more requests for now. The service retries automatically.",
+	passerelle.WebsiteUnavailable:          "The institution cannot be reached. The service retries automatically.",
+	passerelle.Bug:                         "Synchronisation failed unexpectedly. The service retries automatically. If it keeps failing, the connector has a bug.",
+	passerelle.NotSupported:                "The institution offers nothing that this connector can read. The user can only delete the connection.",
 }
 
 // connectionRow is a connection in a list.
@@ -205,17 +205,17 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 
 func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) []page.DetailRow {
 	facts := page.Details(
-		"What resolves it", resolutions[one.State],
+		"What to do", resolutions[one.State],
 		"The institution says", nameText(pc, one.Message, revealed),
 		"Created", pc.Moment(&one.Created),
-		"First read whole", pc.Moment(one.Established),
-		"Last read", pc.Moment(one.LastUpdate),
-		"Next read", pc.Moment(one.NextTry),
+		"First complete sync", pc.Moment(one.Established),
+		"Last sync", pc.Moment(one.LastUpdate),
+		"Next sync", pc.Moment(one.NextTry),
 		"Removed unless established by", pc.Moment(one.Expire),
 		"Consent until", pc.Moment(one.ConsentUntil),
 	)
 	if !one.Active {
-		facts = append(facts, page.Details("In the background", "not read")...)
+		facts = append(facts, page.Details("Background synchronisation", "off")...)
 	}
 	if one.Failures > 0 {
 		facts = append(facts, page.Details("Failures in a row", fmt.Sprint(one.Failures))...)
@@ -241,10 +241,10 @@ func (c *Console) syncConnection(pc *page.Context) error {
 		Absent: true, Background: true, Acts: []store.Audit{pc.Record(actSync, "connection", int64(id))},
 	})
 	if err == nil && one.State != passerelle.Validating {
-		pc.Problem = "It was left as it is: without its person the institution may not be read more often today, or not any more."
+		pc.Problem = "Not synchronised: without the user present, the institution allows no further synchronisation today, or none at all."
 		return c.connection(pc)
 	}
-	return pc.After(err, "The connection is being read.", pc.Path("/users/%d/connections/%d", user, id), c.connection)
+	return pc.After(err, "Synchronisation has started.", pc.Path("/users/%d/connections/%d", user, id), c.connection)
 }
 
 // deleteConnection deletes a connection after the operator has typed its number.

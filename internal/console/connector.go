@@ -148,9 +148,9 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	state := "well"
 	switch {
 	case h.Open:
-		state = "disturbed: left alone, but for a call now and then"
+		state = "failing: not called, except for occasional test calls"
 	case h.Elsewhere:
-		state = "disturbed: another replica leaves it alone; calls from this one go through"
+		state = "failing: another replica does not call it; this one still does"
 	}
 	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures), "Last success", since(pc, h.LastSuccess), "Last failure", since(pc, h.LastFailure))
 	for _, one := range h.Certificates {
@@ -226,11 +226,11 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 		"Account types", listed(b.AccountTypes),
 		"Used", listed(b.Usages),
 		"Documents", strings.Join(b.Documents, ", "),
-		"Signs in by", listed(mechanisms(b)),
-		"Asks for", strings.Join(fields, ", "),
+		"Sign-in", listed(mechanisms(b)),
+		"Fields", strings.Join(fields, ", "),
 	)
 	if len(b.Capabilities) > 0 {
-		facts = append(facts, page.Details("Months of history", cmp.Or(number(b.MonthsToFetch), "all there is"))...)
+		facts = append(facts, page.Details("Months of history", cmp.Or(number(b.MonthsToFetch), "all available"))...)
 	}
 	return facts
 }
@@ -246,17 +246,17 @@ func number(n int) string {
 // payingFacts describe the payments that a connector accepts.
 func payingFacts(s payment.Settings) []page.DetailRow {
 	facts := page.Details(
-		"Validated by", strings.Join(s.Mechanisms, ", "),
+		"Validation", strings.Join(s.Mechanisms, ", "),
 		"Beneficiaries", listed(s.Schemes),
 		"Execution", listed(s.DateTypes),
 		"Frequencies", listed(s.Frequencies),
 		"Currencies", listed(s.Currencies),
-		"Instructions at most", number(s.MaxInstructions),
+		"Maximum instructions", number(s.MaxInstructions),
 		"Payer's account", string(s.PayerAccount),
-		"May end in accepted", listed(s.PartialTracking),
-		"Need a trusted beneficiary", listed(s.TrustedBeneficiary),
-		"Days ahead at least", number(s.MinDays),
-		"Days ahead at most", number(s.MaxDays),
+		"May end as accepted", listed(s.PartialTracking),
+		"Requires a trusted beneficiary", listed(s.TrustedBeneficiary),
+		"Minimum days ahead", number(s.MinDays),
+		"Maximum days ahead", number(s.MaxDays),
 		"Cancels", map[bool]string{true: "yes", false: "no"}[s.Cancellable],
 	)
 	if s.OpenDaysOnly {

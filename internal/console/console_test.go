@@ -35,12 +35,12 @@ func TestSigningInAndOut(t *testing.T) {
 		}
 		for range 5 {
 			a := d.submit("/console/sign-in", "/console/sign-in", "name", "some-viewer", "password", "wrong")
-			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "That is wrong. Check what you typed.") {
+			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "This is not correct. Check what you typed.") {
 				t.Fatalf("%d %s", a.status, a.body)
 			}
 		}
 		a := d.submit("/console/sign-in", "/console/sign-in", "name", "some-viewer", "password", password)
-		if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Too many attempts") {
+		if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Too many failed attempts") {
 			t.Errorf("after five failures: %d %s", a.status, a.body)
 		}
 	})
@@ -263,7 +263,7 @@ func TestListTurnsPages(t *testing.T) {
 		if again := d.get(d.domainPath("/payments") + newer); rows(again) != 50 {
 			t.Errorf("%d rows on the way back", rows(again))
 		}
-		if none := d.get(d.domainPath("/payments?state=done")); rows(none) != 0 || !strings.Contains(none.body, "No payment matches") {
+		if none := d.get(d.domainPath("/payments?state=done")); rows(none) != 0 || !strings.Contains(none.body, "No payments match") {
 			t.Errorf("%d payments are done", rows(none))
 		}
 	})

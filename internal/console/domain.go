@@ -90,7 +90,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		Name: strings.TrimSpace(pc.Field("name")), Kind: passerelle.DomainKind(pc.Field("kind")), BaseURL: strings.TrimSpace(pc.Field("base_url")), Created: c.Now(),
 	}
 	if d.Kind == passerelle.Live && !pc.Who.HasSecondFactor() {
-		pc.Problem = "kind: a live domain is made by who signed in with a second factor"
+		pc.Problem = "kind: only operators who signed in with a second factor can create a live domain"
 		return c.domains(pc)
 	}
 	err := domains.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))

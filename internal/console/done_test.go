@@ -72,7 +72,7 @@ func TestRefunds(t *testing.T) {
 			d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": state}))
 		}
 		d.shows(d.paymentPath(id), []string{`href="` + form + `"`})
-		d.shows(form, []string{"12.50 EUR", "Erika M.", "Nothing moves before"}, "DE89370400440532013000")
+		d.shows(form, []string{"12.50 EUR", "Erika M.", "No money moves until"}, "DE89370400440532013000")
 		if a := d.submit(form, form, "amount", "12.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "at most 12.50") {
 			t.Errorf("more than was paid: %d %s", a.status, a.body)
 		}
@@ -133,7 +133,7 @@ func TestTheReceiverIsFiltered(t *testing.T) {
 		d.shows(list+"?name=shop", []string{"shop <small>"}, "odd <small>")
 		d.shows(list+"?signature=valid", []string{"shop <small>"}, "odd <small>")
 		d.shows(list+"?signature=other", []string{"odd <small>"}, "shop <small>")
-		d.shows(list+"?name=nobody", []string{"No request matches."})
+		d.shows(list+"?name=nobody", []string{"No requests match."})
 	})
 }
 

@@ -87,11 +87,11 @@ func (c *Console) fromProvider(pc *page.Context) error {
 		Issuer: person.Issuer, Subject: person.Subject, Name: person.Name, Twice: person.Twice, Request: c.RequestID(pc),
 	})
 	if errors.Is(err, operators.ErrUnlinked) {
-		pc.Problem = fmt.Sprintf("%s knows you as %q, and no operator here is linked to that. Whoever runs the service links you with passerelle operator link.", c.Provider.Host(), person.Subject)
+		pc.Problem = fmt.Sprintf("%s knows you as %q, and no operator here is linked to that. The person who runs the service can link you with passerelle operator link.", c.Provider.Host(), person.Subject)
 		return c.sendSignIn(pc, "sign-in", "Sign in", "")
 	}
 	if errors.Is(err, operators.ErrRefused) {
-		pc.Problem = "The operator you are linked to may not sign in."
+		pc.Problem = "The operator that you are linked to is not allowed to sign in."
 		return c.sendSignIn(pc, "sign-in", "Sign in", "")
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)
 	pc.Problem = c.Provider.Host() + " did not confirm who you are. Try again."
 	if errors.Is(err, oidc.ErrAway) {
-		pc.Problem = c.Provider.Host() + " cannot be asked just now. Try again in a moment, or sign in with your password."
+		pc.Problem = c.Provider.Host() + " cannot be reached right now. Try again in a moment, or sign in with your password."
 	}
 	return c.sendSignIn(pc, "sign-in", "Sign in", "")
 }

@@ -82,9 +82,9 @@ func TestLongListsAreTurned(t *testing.T) {
 		second := d.shows(list+link(t, first, "next"), []string{"ville 50<", "ville 99<"}, "ville 49<", "ville 100<")
 		d.shows(list+link(t, second, "prev"), []string{"ville 0<", "ville 49<"}, "ville 50<", `rel="prev"`)
 		d.shows(list+"?search=VILLE+997", []string{"ville 997<"}, "ville 996<", `rel="next"`)
-		d.shows(list+"?search=nobody", []string{"No bank matches."})
+		d.shows(list+"?search=nobody", []string{"No banks match."})
 		troubles := d.domainPath("/connections")
-		d.shows(troubles+"?connector=Caisse+régionale+de+crédit+mutuel+agricole+de+la+ville+3", []string{"No connection matches."}, "<select id=\"connector\"")
+		d.shows(troubles+"?connector=Caisse+régionale+de+crédit+mutuel+agricole+de+la+ville+3", []string{"No connections match."}, "<select id=\"connector\"")
 		if a := d.get(troubles + "?connector=nobody"); a.status != http.StatusUnprocessableEntity {
 			t.Errorf("of no connector: %d", a.status)
 		}
@@ -165,11 +165,11 @@ func TestWhatElseAClientHas(t *testing.T) {
 			t.Errorf("another logo: %d", a.status)
 		}
 		d.wants(page, page+"/logo/delete", 303, "")
-		d.shows(page, []string{"There is none."}, "<img")
+		d.shows(page, []string{"None."}, "<img")
 
-		d.shows(page, []string{"Give it keys…"}, "BEGIN PUBLIC KEY")
+		d.shows(page, []string{"Create keys…"}, "BEGIN PUBLIC KEY")
 		d.wants(page, page+"/keys", 303, "")
-		first := d.shows(page, []string{"Give it other keys…", "BEGIN PUBLIC KEY"}).body
+		first := d.shows(page, []string{"Replace the keys…", "BEGIN PUBLIC KEY"}).body
 		d.wants(page, page+"/keys", 303, "")
 		if d.get(page).body == first {
 			t.Error("the keys are the same")

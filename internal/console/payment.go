@@ -163,12 +163,12 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 	facts := page.Details(
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
 		"Execution", string(p.DateType()),
-		"Waits for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
+		"Waiting for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
 		"The bank says", nameText(pc, p.ErrorDescription, revealed),
 		"Connector", c.connector(p),
 		"Bank's reference", p.BankPaymentID,
 		"Application", fmt.Sprint(p.Client),
-		"Returns to", p.ClientRedirectURI,
+		"Payer returns to", p.ClientRedirectURI,
 		"Application's state", nameText(pc, p.ClientState, revealed),
 	)
 	if p.Payer != nil {
@@ -228,10 +228,10 @@ func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	}
 	return append(facts, page.Details(
 		whose+": name", strings.TrimSpace(s.FirstName+" "+s.LastName),
-		whose+": born in", strings.TrimSpace(s.BirthCity+" "+s.BirthCountry),
+		whose+": place of birth", strings.TrimSpace(s.BirthCity+" "+s.BirthCountry),
 		whose+": nationality", s.Nationality,
 		whose+": address", s.PostalAddress,
-		whose+": mail", s.Email,
+		whose+": e-mail", s.Email,
 		whose+": "+string(s.SchemeName), s.Identification,
 	)...)
 }
@@ -356,6 +356,6 @@ func (c *Console) act(pc *page.Context) error {
 
 // doneTexts confirm that an act was done.
 var doneTexts = map[string]string{
-	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank is asked.",
-	actCancel: "The cancellation is under way; the state below says how far it is.", actSimulate: "The change of state is simulated.",
+	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank has been asked.",
+	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state is simulated.",
 }

@@ -72,7 +72,7 @@ func views(pc *page.Context, query url.Values) []view {
 		{"All", url.Values{}},
 		{"Today", url.Values{"first": {today}}},
 		{"At the bank's page", url.Values{"state": {string(payment.Validating)}}},
-		{"On their way", url.Values{"state": {string(payment.Pending)}}},
+		{"In progress", url.Values{"state": {string(payment.Pending)}}},
 		{"Rejected", url.Values{"state": {string(payment.Rejected)}}},
 		{"Rejected today", url.Values{"state": {string(payment.Rejected)}, "first": {today}}},
 		{"Expired", url.Values{"state": {string(payment.Expired)}}},

@@ -52,18 +52,18 @@ var listFields = []listField{
 	{name: "state", label: "State", choices: choicesOf(payment.States()), take: takeText(func(l *listing) *string { return &l.State })},
 	{name: "first", label: "From", kind: "date", take: takeFirst},
 	{name: "last", label: "To", kind: "date", take: takeLast},
-	{name: "date", label: "Days are those of", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
+	{name: "date", label: "Dates apply to", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
 	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes()), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
 	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
 	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*page.Context, *listing, string) error { return nil }},
 	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, among: (*Console).isClient, take: takeClient},
 	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
-	{name: "payer", label: "Payer's account, or its last four", rare: true, personal: true, take: takeAccount(
+	{name: "payer", label: "Payer's account, or its last four characters", rare: true, personal: true, take: takeAccount(
 		func(l *listing) (*string, *string) { return &l.Payer, &l.PayerEnd })},
-	{name: "beneficiary", label: "Beneficiary's account, or its last four", rare: true, personal: true, take: takeAccount(
+	{name: "beneficiary", label: "Beneficiary's account, or its last four characters", rare: true, personal: true, take: takeAccount(
 		func(l *listing) (*string, *string) { return &l.Beneficiary, &l.BeneficiaryEnd })},
-	{name: "least", label: "Amount from", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Least })},
-	{name: "most", label: "Amount to", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Most })},
+	{name: "least", label: "Minimum amount", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Least })},
+	{name: "most", label: "Maximum amount", rare: true, take: takeAmount(func(l *listing) *int64 { return &l.Most })},
 	{name: "bank", label: "Bank's reference", rare: true, take: takeText(func(l *listing) *string { return &l.BankPaymentID })},
 	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
 }
@@ -108,10 +108,10 @@ const maxChoices = 100
 func (f *shownField) choose(all []choice, field listField) {
 	switch {
 	case len(all) > maxChoices && field.among != nil:
-		f.Label += ", its number"
+		f.Label += " number"
 		return
 	case len(all) > maxChoices:
-		f.Label += ", its name"
+		f.Label += " name"
 		return
 	}
 	for _, one := range all {
@@ -137,7 +137,7 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 			return list, err
 		}
 		if field.personal && !maySearch(pc) {
-			return list, passerelle.InvalidField(field.name, "selects by personal data, which in a live domain is for operators who may see it, with a second factor")
+			return list, passerelle.InvalidField(field.name, "filters by personal data, which in a live domain requires an operator with the right to see it and a second factor")
 		}
 		list.personal = list.personal || field.personal
 		if err := field.take(pc, &list, value); err != nil {
@@ -173,7 +173,7 @@ func (c *Console) checkField(pc *page.Context, field listField, value string) (s
 			return value, err
 		}
 	}
-	return value, passerelle.InvalidField(field.name, "is none of those to choose from")
+	return value, passerelle.InvalidField(field.name, "is not one of the options")
 }
 
 // within limits the connectors to those in a given list.

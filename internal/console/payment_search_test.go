@@ -276,7 +276,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 			d.enterTwice(role, clock)
 			live := d.inLive()
 			for _, search := range searches {
-				if got := live.get(live.domainPath("/payments?" + search)); got.status != http.StatusUnprocessableEntity || listed(got) != "" || !strings.Contains(got.body, "selects by personal data") {
+				if got := live.get(live.domainPath("/payments?" + search)); got.status != http.StatusUnprocessableEntity || listed(got) != "" || !strings.Contains(got.body, "filters by personal data") {
 					t.Errorf("%s, %s: %d lists %q", role, search, got.status, listed(got))
 				}
 			}

@@ -80,13 +80,13 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 
 // causes describe the causes of a change of state.
 var causes = map[payment.Trigger]string{
-	payment.Validated: "a bank was chosen, and has the order",
+	payment.Validated: "a bank was chosen and has the order",
 	payment.Approved:  "approved at the bank",
 	payment.Executed:  "the bank executed all of it",
-	payment.Admitted:  "the bank accepted it, and says no more",
-	payment.Mixed:     "the bank refused a part of it",
+	payment.Admitted:  "the bank accepted it and reports nothing more",
+	payment.Mixed:     "the bank refused part of it",
 	payment.Refused:   "refused, cancelled or failed",
-	payment.Lapsed:    "no final word in time",
+	payment.Lapsed:    "no final answer in time",
 }
 
 // happened returns the row of a change of state or of a note.
@@ -108,7 +108,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	t := row.Transition
 	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
 	if t.From == "" {
-		shown.Kind, shown.What, shown.Because = timelineRequest, "registered, "+string(t.To), fmt.Sprintf("application %d asked for it", p.Client)
+		shown.Kind, shown.What, shown.Because = timelineRequest, "registered, "+string(t.To), fmt.Sprintf("requested by application %d", p.Client)
 		return shown
 	}
 	shown.What = string(t.From) + " → " + string(t.To)
@@ -139,7 +139,7 @@ func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, reve
 
 // outcomes describe the states of a call to a bank.
 var outcomes = map[string]string{
-	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown, the bank is asked",
+	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown; the service is asking the bank",
 }
 
 // exchange is the row of a call to the bank.
@@ -155,10 +155,10 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 		}
 		row.What, row.Because = fmt.Sprintf("%s answered with %s", a.Action, answer), "the bank asked"
 	case store.AttemptCancellation:
-		row.What, row.Because = "cancellation asked for", "somebody wanted to cancel"
+		row.What, row.Because = "cancellation requested", "a cancellation was requested here or through the API"
 	}
 	if a.Inquiries > 0 {
-		row.Text += fmt.Sprintf(", asked about %d times", a.Inquiries)
+		row.Text += fmt.Sprintf(", bank asked %d times", a.Inquiries)
 	}
 	return row
 }
@@ -182,7 +182,7 @@ func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.Payment
 	for _, d := range deliveries {
 		row := timelineRow{
 			At: pc.Time(d.Created), Kind: timelineDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
-			Because: "the change of state above", Who: "service", Effect: true, at: d.Created,
+			Because: "the state change above", Who: "service", Effect: true, at: d.Created,
 		}
 		for _, one := range requests[d.ID] {
 			row.Requests = append(row.Requests, requestText(pc, one))

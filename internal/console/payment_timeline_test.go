@@ -58,8 +58,8 @@ func TestTimelineOfAPayment(t *testing.T) {
 		text := words(d.get(d.paymentPath(id)).body)
 		place := 0
 		for _, want := range []string{
-			"request registered, created", "asked for it client", "bank order sent to Banque Exemple, webauth the payer validated", "answered",
-			"state created → validating a bank was chosen, and has the order", "delivery webhook 1: delivered at", ": 204 in", "the change of state above service",
+			"request registered, created", "requested by application", "bank order sent to Banque Exemple, webauth the payer validated", "answered",
+			"state created → validating a bank was chosen and has the order", "delivery webhook 1: delivered at", ": 204 in", "the state change above service",
 		} {
 			found := strings.Index(text[place:], want)
 			if found < 0 {

@@ -171,7 +171,7 @@ func (c *Console) exportPayments(pc *page.Context) error {
 	}
 	list, err := c.listing(pc, values)
 	if known, is := page.UserMessage(err); is {
-		return &web.FaultPage{Status: http.StatusUnprocessableEntity, Title: "There is no such list", Text: known}
+		return &web.FaultPage{Status: http.StatusUnprocessableEntity, Title: "This list does not exist", Text: known}
 	}
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func (c *Console) programs(pc *page.Context) error {
 // leftAlone is the text for a program that gets no calls at present, because of failures seen by
 // this replica or by another.
 var leftAlone = map[bool]string{
-	true: "left alone, but for a call now and then", false: "left alone by another replica; calls from this one go through",
+	true: "not called, except for occasional test calls", false: "not called by another replica; this one still calls it",
 }
 
 func (c *Console) programRow(p programs.Program) programRow {
@@ -95,13 +95,13 @@ func (c *Console) programRow(p programs.Program) programRow {
 	state := ""
 	switch {
 	case p.Err != nil:
-		state = "left out: what it said of itself cannot be read"
+		state = "not available: its profile cannot be read"
 	case monitored && h.Disturbed():
 		state = leftAlone[h.Open]
 	case monitored && h.Failures > 0:
-		state = "fails: " + strconv.Itoa(h.Failures) + " times in a row"
+		state = "failed " + strconv.Itoa(h.Failures) + " times in a row"
 	case monitored && !h.LastSuccess.IsZero():
-		state = "well"
+		state = "working"
 	}
 	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), page.Details(
 		"Number", strconv.FormatInt(p.Number(), 10),
@@ -146,7 +146,7 @@ func (c *Console) addProgram(pc *page.Context) error {
 
 // checkProgram reads a program's description again.
 func (c *Console) checkProgram(pc *page.Context) error {
-	return c.changeProgram(pc, "The program said again what it is.", func(p programs.Program) error {
+	return c.changeProgram(pc, "The program's profile is updated.", func(p programs.Program) error {
 		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))
 	})
 }

@@ -36,7 +36,7 @@ func TestConnectorPrograms(t *testing.T) {
 		add(422, "it cannot be reached", "http://127.0.0.1:1", servicetest.ConnectorSecret)
 		d.wantProgramActs(o.ID)
 		add(303, "", address, servicetest.ConnectorSecret)
-		add(422, "is there already", address, servicetest.ConnectorSecret)
+		add(422, "already exists", address, servicetest.ConnectorSecret)
 		d.shows(listOfPrograms, []string{"Folder", address, "bank"}, servicetest.ConnectorSecret)
 		all, err := programs.List(t.Context(), &d.DB.Reader)
 		if must(t, err); len(all) != 1 {

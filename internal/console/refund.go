@@ -88,7 +88,7 @@ func refundDraft(p *payment.Payment, amount, label, payee string) (payment.Draft
 		return payment.Draft{}, err
 	}
 	if money.Minor > in.Amount.Minor {
-		return payment.Draft{}, passerelle.InvalidField("amount", "must be at most %s, which was paid", in.Amount.Decimal())
+		return payment.Draft{}, passerelle.InvalidField("amount", "must be at most %s, the amount that was paid", in.Amount.Decimal())
 	}
 	from, to := in.Beneficiary, *p.Payer
 	if to.Label == "" {

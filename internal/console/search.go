@@ -64,10 +64,10 @@ var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 // textSearches are the fields in which a search looks for the text. Each has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
-	{"Payments by the bank's reference", "bank", regexp.MustCompile(`^\S+$`)},
+	{"Payments by bank reference", "bank", regexp.MustCompile(`^\S+$`)},
 	{"Payments from an account", "payer", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`)},
 	{"Payments to an account", "beneficiary", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`)},
-	{"Payments by the beginning of a label", "label", regexp.MustCompile(`..`)},
+	{"Payments by beginning of the label", "label", regexp.MustCompile(`..`)},
 }
 
 // find shows the objects of the domain that match a text. Data that identifies people is
@@ -134,9 +134,9 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	if data.Hidden || pc.Query == "" {
 		return nil
 	}
-	name, find := "Payments by a word of a label", search.ByWord
+	name, find := "Payments by word in the label", search.ByWord
 	if strings.Contains(pc.Query, "@") {
-		name, find = "Payments by an e-mail address", search.ByMail
+		name, find = "Payments by e-mail address", search.ByMail
 	}
 	if pc.Domain.Kind != passerelle.Sandbox && !*recorded {
 		if err := pc.RecordNow(actSearch, "", 0); err != nil {
@@ -181,7 +181,7 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	if err != nil {
 		return fmt.Errorf("look for acts of a request: %w", err)
 	}
-	group := foundGroup{Name: "Acts by the request"}
+	group := foundGroup{Name: "Acts in this request"}
 	for _, a := range acts {
 		row := newActRow(pc, a, nil)
 		group.Links = append(group.Links, foundLink{Name: strings.TrimSpace(row.Act + " " + row.Subject), Address: cmp.Or(row.Address, pc.Path("/audit"))})
@@ -234,12 +234,12 @@ func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	}
 	p, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
 	if err == nil {
-		data.Groups = append(data.Groups, foundGroup{Name: "Payment by its number", Payments: []listRow{c.newListRow(pc, p)}})
+		data.Groups = append(data.Groups, foundGroup{Name: "Payment by number", Payments: []listRow{c.newListRow(pc, p)}})
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("look for payment %d: %w", id, err)
 	}
-	others := foundGroup{Name: "Other things with this number"}
+	others := foundGroup{Name: "Other objects with this number"}
 	for _, kind := range numberedThings {
 		path, err := kind.find(pc, &c.DB.Reader, pc.Domain.ID, id)
 		switch {

@@ -28,21 +28,21 @@ func TestSearch(t *testing.T) {
 			query, group string
 			paths        []string
 		}{
-			{fmt.Sprint(a), "Payment by its number", []string{p(a)}},
+			{fmt.Sprint(a), "Payment by number", []string{p(a)}},
 			{"MAY-1", "Payments by end-to-end id", []string{p(a)}},
-			{"rent", "Payments by the beginning of a label", []string{p(c), p(a)}},
-			{"may", "Payments by a word of a label", []string{p(a)}},
-			{"RENTAL", "Payments by a word of a label", []string{p(b)}},
-			{" Erika@Home.example", "Payments by an e-mail address", []string{p(b)}},
+			{"rent", "Payments by beginning of the label", []string{p(c), p(a)}},
+			{"may", "Payments by word in the label", []string{p(a)}},
+			{"RENTAL", "Payments by word in the label", []string{p(b)}},
+			{" Erika@Home.example", "Payments by e-mail address", []string{p(b)}},
 			{"FR76 3000 6000 0112 3456 7890 189", "Payments from an account", []string{p(b)}},
 			{"0189", "Payments from an account", []string{p(b)}},
 			{"3000", "Payments to an account", []string{p(c), p(b)}},
 			{"DE89370400440532013000", "Payments to an account", []string{p(c), p(b)}},
-			{fmt.Sprint(user), "Other things with this number", []string{d.userPath(user, "")}},
-			{fmt.Sprint(connection), "Other things with this number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}},
-			{fmt.Sprint(hook), "Other things with this number", []string{d.webhookPath(hook)}},
-			{fmt.Sprint(data), "Other things with this number", []string{d.dataPath(hook, data)}},
-			{d.ClientID, "Other things with this number", []string{d.domainPath("/clients/" + d.ClientID)}},
+			{fmt.Sprint(user), "Other objects with this number", []string{d.userPath(user, "")}},
+			{fmt.Sprint(connection), "Other objects with this number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}},
+			{fmt.Sprint(hook), "Other objects with this number", []string{d.webhookPath(hook)}},
+			{fmt.Sprint(data), "Other objects with this number", []string{d.dataPath(hook, data)}},
+			{d.ClientID, "Other objects with this number", []string{d.domainPath("/clients/" + d.ClientID)}},
 		} {
 			body := d.shows(d.domainPath("/search?q="+url.QueryEscape(one.query)), []string{one.group}).body
 			for _, path := range one.paths {
@@ -51,9 +51,9 @@ func TestSearch(t *testing.T) {
 				}
 			}
 		}
-		d.shows(d.domainPath("/search?q="), []string{"Type what you know"}, "<table")
+		d.shows(d.domainPath("/search?q="), []string{"Type what you are looking for"}, "<table")
 		for _, query := range []string{"nothing like it", "999999999999", "%", "' OR 1=1 --", "-1", "0", "<b>"} {
-			d.shows(d.domainPath("/search?q="+url.QueryEscape(query)), []string{"Nothing matches"}, "<table", "<b>")
+			d.shows(d.domainPath("/search?q="+url.QueryEscape(query)), []string{"Nothing found"}, "<table", "<b>")
 		}
 		for _, query := range []string{strings.Repeat("x", 201), "\x00", "\xff"} {
 			if got := d.get(d.domainPath("/search?q=" + url.QueryEscape(query))); got.status != http.StatusUnprocessableEntity {
@@ -117,7 +117,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 			if got := recorded(live); got != want {
 				t.Errorf("%s: %d searches are on record, want %d", role, got-before, want-before)
 			}
-			live.shows(live.domainPath(fmt.Sprint("/search?q=", id)), []string{"Payment by its number"})
+			live.shows(live.domainPath(fmt.Sprint("/search?q=", id)), []string{"Payment by number"})
 		}
 	})
 }
@@ -127,7 +127,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
-		d.shows(d.domainPath(""), []string{"Nothing. Payments, webhooks and banks work as they should.", "No payment yet"})
+		d.shows(d.domainPath(""), []string{"Nothing needs attention. Payments, webhooks and banks work as they should.", "No payments yet"})
 		bad := newReceiver(t, 500, "no")
 		hook := d.register("PAYMENT_STATE_UPDATED", bad.URL, nil)
 		d.pay()
@@ -135,10 +135,10 @@ func TestNeedsAttention(t *testing.T) {
 		d.connect(token, "down")
 		d.connect(token, "otp")
 		body := d.shows(d.domainPath(""), []string{
-			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED): the last request failed", hook), "1 event waits. Each is tried again.", `href="` + d.webhookPath(hook) + `"`,
-			"1 connection could not be read", "1 connection waits for its user", "/connections?state=websiteUnavailable",
+			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED): the last request failed", hook), "1 event waits. The service retries each one.", `href="` + d.webhookPath(hook) + `"`,
+			"1 connection could not be read", "1 connection is waiting for its user", "/connections?state=websiteUnavailable",
 			"Payments by hour",
-		}, "Nothing. Payments").body
+		}, "Nothing needs attention. Payments").body
 		if strings.Count(body, "<article") != 3 {
 			t.Errorf("there is more: %s", body)
 		}

@@ -20,10 +20,10 @@ func TestConfiguration(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		o, _ := d.enter(operators.Developer)
 		list, key := d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone")
-		d.shows(list, []string{"api.timezone", "IANA time zone in which", "Without an effect here", "oauth2.enabled"})
+		d.shows(list, []string{"api.timezone", "IANA time zone of", "Keys without effect", "oauth2.enabled"})
 		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "oauth2.enabled")
 		d.shows(list+"?search=nothing", []string{"No key matches."})
-		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "It has never been changed."}, "Return to the default")
+		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "This key has never been changed."}, "Restore the default")
 
 		to, set := d.domainPath("/configuration/key"), []string{"name", "api.timezone", "act", "set", "value"}
 		a := d.wants(key, to, 422, "api.timezone: must be an IANA time zone", append(set, "<Nowhere>")...)
@@ -35,7 +35,7 @@ func TestConfiguration(t *testing.T) {
 		d.wants(key, to, 303, "", append(set, "Europe/Paris")...)
 		by := fmt.Sprint("operator ", o.ID)
 		d.shows(list, []string{"<strong>Europe/Paris</strong>", by})
-		d.shows(key, []string{"Return to the default", by, "<em>default</em>", "Europe/Paris"})
+		d.shows(key, []string{"Restore the default", by, "<em>default</em>", "Europe/Paris"})
 		d.shows(d.domainPath("/configuration/log"), []string{"Europe/Paris", by})
 		var logs struct {
 			Logs []struct {
@@ -54,7 +54,7 @@ func TestConfiguration(t *testing.T) {
 		d.wantOnRecord("change configuration  0", "change configuration  0")
 
 		alias := d.domainPath("/configuration/key?name=biapi.manager.email")
-		d.shows(alias, []string{"svc.manager.email", "Also called"})
+		d.shows(alias, []string{"svc.manager.email", "Other names"})
 		choice := d.domainPath("/configuration/key?name=" + settings.Compression)
 		d.shows(choice, []string{`<option value="1">1: yes</option>`})
 		d.wants(choice, to, 422, "must be &#34;0&#34; or &#34;1&#34;", "name", settings.Compression, "act", "set", "value", "yes")
@@ -92,8 +92,8 @@ func TestHealthOfABank(t *testing.T) {
 		must(t, err)
 		d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
 		end := time.Now().UTC().AddDate(0, 0, 20).Format(time.DateOnly)
-		d.shows(d.domainPath("/connectors"), []string{">disturbed<", "certificate ends on " + end})
-		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{">disturbed<", "Health", "accounts", "25 %", "1.5s", end + ": renew it", "Failures in a row"},
+		d.shows(d.domainPath("/connectors"), []string{">failing<", "certificate expires on " + end})
+		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{">failing<", "Health", "accounts", "25 %", "1.5s", end + ": renew it", "Failures in a row"},
 			time.Now().UTC().AddDate(1, 0, 0).Format(time.DateOnly)+": renew it")
 	})
 }
@@ -118,7 +118,7 @@ func TestConnectors(t *testing.T) {
 		read()
 		page := d.domainPath(fmt.Sprint("/connectors/", shown.ID))
 		d.shows(d.domainPath("/connectors"), []string{page + `"`, "bankwealth", "instant"})
-		d.shows(page, []string{sandbox.TestConnector, "directaccess", "openapi", "Payments it carries", "Instructions at most", "webauth", "Account types"})
+		d.shows(page, []string{sandbox.TestConnector, "directaccess", "openapi", "Supported payments", "Maximum instructions", "webauth", "Account types"})
 		keep := func(status int, text string, values ...string) {
 			t.Helper()
 			d.wants(page, page, status, text, values...)
@@ -140,7 +140,7 @@ func TestConnectors(t *testing.T) {
 		if read(); shown.Sources[0].Disabled == nil {
 			t.Errorf("the source is in use: %+v", shown)
 		}
-		d.shows(d.domainPath("/connectors"), []string{"<td>hidden <small>1 sources out of use"})
+		d.shows(d.domainPath("/connectors"), []string{"<td>hidden <small>1 sources disabled"})
 		d.wants(page, where, 303, "", "disabled", "0")
 		keep(303, "", "hidden", "", "mechanism", "", "days", "")
 		if read(); shown.Hidden || shown.Sources[0].Disabled != nil {
@@ -176,7 +176,7 @@ func TestClients(t *testing.T) {
 		d.wants(list, list, 422, "name: ", "name", "  ")
 		d.wantOnRecord()
 
-		a = d.wants(list, list, 200, "shown once", "name", hostile, "redirect_uris", "https://shop.example/back\r\n\r\nhttps://shop.example/other")
+		a = d.wants(list, list, 200, "shown only once", "name", hostile, "redirect_uris", "https://shop.example/back\r\n\r\nhttps://shop.example/other")
 		secret := once(t, a)
 		id := regexp.MustCompile(`/clients/(\d+)/secret`).FindStringSubmatch(a.body)[1]
 		page := d.domainPath("/clients/" + id)
@@ -203,7 +203,7 @@ func TestClients(t *testing.T) {
 		if client.Name != "Shop" || len(client.RedirectURIs) != 1 || client.PrimaryColor != "#155e63" || client.Description != "About us" || !client.Pro {
 			t.Errorf("the interface says %+v", client)
 		}
-		fresh := once(t, d.wants(page, page+"/secret", 200, "shown once"))
+		fresh := once(t, d.wants(page, page+"/secret", 200, "shown only once"))
 		if old, new := token(secret), token(fresh); old != 401 || new != 200 {
 			t.Errorf("the old secret: %d, the new one: %d", old, new)
 		}
@@ -230,14 +230,14 @@ func TestTokens(t *testing.T) {
 		d.shows(list, []string{"<td>config</td>", "<td>users</td>"}, "<td>user <", d.ConfigToken)
 		d.shows(list+"?all=1", []string{"<td>user <small>"}, user)
 		d.wants(list, list, 422, "kind: must be", "kind", "service")
-		a := d.wants(list, list, 200, "shown once", "kind", "config")
+		a := d.wants(list, list, 200, "shown only once", "kind", "config")
 		text := once(t, a)
 		id := regexp.MustCompile(`Revoke token (\d+)`).FindStringSubmatch(a.body)[1]
 		d.shows(list+"?id="+id, []string{"<td>config</td>", ">never<"}, text)
 		d.OK(d.Call("GET", "/config", text, nil))
 		must(t, d.Access.KeepUses(t.Context()))
 		d.shows(list+"?id="+id, []string{"<td>config</td>"}, ">never<")
-		d.shows(list+"?id=999999", []string{"No token matches."})
+		d.shows(list+"?id=999999", []string{"No tokens match."})
 		d.wants(list, list+"/"+id+"/revoke", 303, "")
 		if a := d.Call("GET", "/config", text, nil); a.Status != 401 {
 			t.Errorf("after the end: %d", a.Status)
@@ -261,7 +261,7 @@ func TestDomains(t *testing.T) {
 			d.wants(list, list, status, text, values...)
 		}
 		make(422, "name: must not be empty", "name", " ", "kind", "sandbox", "base_url", "https://second.example/2.0")
-		make(422, "base_url: must be like", "name", "second", "kind", "sandbox", "base_url", "second.example")
+		make(422, "base_url: must be an address such as", "name", "second", "kind", "sandbox", "base_url", "second.example")
 		make(422, "name: another domain", "name", d.Domain.Name, "kind", "sandbox", "base_url", "https://second.example/2.0")
 		make(422, "kind: must be", "name", "second", "kind", "other", "base_url", "https://second.example/2.0")
 		make(422, "second factor", "name", "second", "kind", "live", "base_url", "https://second.example/2.0")
@@ -270,12 +270,12 @@ func TestDomains(t *testing.T) {
 		second, err := d.DB.ServedDomainByHost(t.Context(), "second.example")
 		must(t, err)
 		page := fmt.Sprintf("%s/%d/domain", list, second.ID)
-		d.shows(page, []string{"planted", "The first one is made when it is needed."}, `<b id="planted"`)
+		d.shows(page, []string{"planted", "The first key is created when it is needed."}, `<b id="planted"`)
 		d.wants(page, page, 422, "base_url: another domain", "base_url", d.Domain.BaseURL)
-		d.wants(page, page, 422, "base_url: must be like", "base_url", "x")
-		d.wants(page, page, 200, "The domain is now at", "base_url", "https://third.example/2.0")
+		d.wants(page, page, 422, "base_url: must be an address such as", "base_url", "x")
+		d.wants(page, page, 200, "The domain has moved to", "base_url", "https://third.example/2.0")
 		d.wants(page, page+"/sign-key", 303, "")
-		d.shows(page, []string{"https://third.example/2.0"}, "The first one is made")
+		d.shows(page, []string{"https://third.example/2.0"}, "The first key is created")
 		d.twice(password)
 		make(303, "", "name", "real", "kind", "live", "base_url", "https://real.example/2.0")
 		real, err := d.DB.ServedDomainByHost(t.Context(), "real.example")

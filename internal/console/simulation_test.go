@@ -21,12 +21,12 @@ func TestClockOfASandbox(t *testing.T) {
 		simulated, clock := d.domainPath("/simulation"), d.domainPath("/simulation/clock")
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
-		if a := d.submit(simulated, clock, "freeze", "yes"); a.status != http.StatusSeeOther || !strings.Contains(d.get(simulated).body, "It stands still.") {
+		if a := d.submit(simulated, clock, "freeze", "yes"); a.status != http.StatusSeeOther || !strings.Contains(d.get(simulated).body, "Stopped.") {
 			t.Errorf("stopping: %d %s", a.status, a.body)
 		}
 		a := d.submit(simulated, clock, "advance", "40d")
 		// How much work is left for this request depends on the loops.
-		if text := words(d.get(a.location).body); !strings.Contains(text, "What was done Payments asked about, or expired") || !strings.Contains(text, "Webhook requests sent") || d.state(id) != "expired" {
+		if text := words(d.get(a.location).body); !strings.Contains(text, "Result Payments checked or expired") || !strings.Contains(text, "Webhook requests sent") || d.state(id) != "expired" {
 			t.Errorf("40 days later: %d %s, %s", a.status, text, d.state(id))
 		}
 		for _, wrong := range [][]string{{"advance", "-1h"}, {"advance", "x"}, {"advance", "401d"}, {"set", "2000-01-01 00:00:00"}, {"set", "tomorrow"}, {}, {"advance", "1h", "set", "2100-01-01 00:00:00"}} {
@@ -56,7 +56,7 @@ func TestPlayingScenarios(t *testing.T) {
 		d.Subscribe("PAYMENT_STATE_UPDATED", "told")
 		a := d.submit(page, page, "scenario", "label-rejected")
 		text := words(d.get(a.location).body)
-		if !strings.Contains(text, "ended as rejected (noSpecifiedReason) , as the scenario says.") {
+		if !strings.Contains(text, "ended as rejected (noSpecifiedReason) , as expected.") {
 			t.Errorf("%d %s", a.status, text[:min(len(text), 500)])
 		}
 		if got := len(d.Received("told")); got != 2 {
@@ -75,7 +75,7 @@ func TestPlayingScenarios(t *testing.T) {
 			t.Errorf("what needs another configuration: %d", a.status)
 		}
 		for _, query := range []string{"?payment=999", "?payment=x", "?user=1&connection=x", "?user=9&connection=9"} {
-			if a := d.get(page + query); a.status != http.StatusOK || strings.Contains(a.body, "as the scenario says") {
+			if a := d.get(page + query); a.status != http.StatusOK || strings.Contains(a.body, "as expected") {
 				t.Errorf("%s: %d", query, a.status)
 			}
 		}
@@ -90,7 +90,7 @@ func TestReceiverOfASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
 		page := d.domainPath("/simulation/receiver")
-		if !strings.Contains(d.get(page).body, "Nothing has arrived.") {
+		if !strings.Contains(d.get(page).body, "No requests yet.") {
 			t.Error("it is not empty")
 		}
 		for n := range 11 {
@@ -108,7 +108,7 @@ func TestReceiverOfASandbox(t *testing.T) {
 		if text := words(older.body); !strings.Contains(text, "shop-0 ") || strings.Contains(text, "shop-1 ") {
 			t.Errorf("the older ones: %s", text[:500])
 		}
-		if a := d.submit(page, page+"/empty"); a.status != http.StatusSeeOther || !strings.Contains(d.get(page).body, "Nothing has arrived.") {
+		if a := d.submit(page, page+"/empty"); a.status != http.StatusSeeOther || !strings.Contains(d.get(page).body, "No requests yet.") {
 			t.Errorf("emptying: %d", a.status)
 		}
 		if diff := cmp.Diff([]string{"empty receiver  0"}, d.acts()); diff != "" {

@@ -113,8 +113,8 @@ func TestTasksOfOperators(t *testing.T) {
 		}},
 		{"revive a stopped webhook", func(k *task) {
 			in.endpoint.turn(200)
-			k.choose("Mend the endpoint, then send what waits")
-			k.choose("Send what waits")
+			k.choose("Fix the endpoint, then send the waiting events")
+			k.choose("Send undelivered payloads")
 			p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 			w, err := p.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: p.Domain.ID, Failing: true}, store.Window{Limit: 10})
 			must(t, err)
@@ -125,22 +125,22 @@ func TestTasksOfOperators(t *testing.T) {
 		{"find the failing connection of a user, and its remedy", func(k *task) {
 			k.choose("Failing connections")
 			k.click(fmt.Sprintf(`main a[href$="/connections/%d"]`, in.connection))
-			k.reads("What resolves it", "The institution cannot be reached. It is tried again by itself.", fmt.Sprint("user ", in.user))
+			k.reads("What to do", "The institution cannot be reached. The service retries automatically.", fmt.Sprint("user ", in.user))
 		}},
 		{"make a client and a webhook", func(k *task) {
 			k.choose("Applications")
 			k.types("#name", "Corner shop")
 			k.choose("Create the application")
-			k.reads("Copy it now. It is shown once")
-			k.choose("Register a webhook for it")
+			k.reads("Copy it now. It is shown only once")
+			k.choose("Register a webhook for this application")
 			k.types("#url", in.endpoint.URL)
-			k.choose("Register it")
+			k.choose("Register the webhook")
 			k.reads("The webhook is registered.")
 		}},
 		{"read what an event means", func(k *task) {
 			k.choose("Webhooks")
 			k.click(fmt.Sprintf(`main a[href$="/webhooks/%d"]`, in.stopped))
-			k.reads("PAYMENT_STATE_UPDATED", "It is sent", "after the state of a payment changes")
+			k.reads("PAYMENT_STATE_UPDATED", "Sent", "after the state of a payment changes")
 		}},
 		{"turn the second factor on", func(k *task) {
 			k.click(`header a[href$="/account"]`)
@@ -148,7 +148,7 @@ func TestTasksOfOperators(t *testing.T) {
 			k.choose("Set up a second factor")
 			k.do(servicetest.Shown(".qr"))
 			k.types("#code", phoneCode(t, k.value(`document.querySelector(".key").textContent`), time.now()))
-			k.choose("Require it from now on")
+			k.choose("Turn it on")
 			k.reads("The second factor is on.")
 		}},
 	} {

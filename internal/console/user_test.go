@@ -113,7 +113,7 @@ func TestUsersAreListedAndFound(t *testing.T) {
 			t.Errorf("%d rows on the way back", rows(again))
 		}
 		d.shows(fmt.Sprint(d.domainPath("/users?id="), ids[0]), []string{oldest}, newest)
-		d.shows(d.domainPath("/users?id=999999"), []string{"No user has that number."})
+		d.shows(d.domainPath("/users?id=999999"), []string{"No user has this number."})
 		for query, want := range map[string]int{"?id=x": 422, "?id=-1": 422, "?after=x": 200, "?after=1-2": 200, "?before=9223372036854775808": 200} {
 			if a := d.get(d.domainPath("/users") + query); a.status != want {
 				t.Errorf("%s: %d", query, a.status)
@@ -139,12 +139,12 @@ func TestOneUser(t *testing.T) {
 		shared := list.Accounts[0]
 		d.OK(d.Call("PUT", fmt.Sprintf("/users/me/accounts/%d?all", shared.ID), token, map[string]any{"disabled": false, "name": hostile}))
 
-		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "works", "until deleted"})
+		d.shows(d.userPath(id, ""), []string{fmt.Sprint("/connections/", connection, `"`), "working", "until deleted"})
 		masked := shared.IBAN[:4] + " **** " + shared.IBAN[len(shared.IBAN)-4:]
 		page := d.userPath(id, "/accounts")
 		d.shows(page, []string{masked, "Show personal data", "planted"}, shared.IBAN, shared.Number, hostile, `id="planted"`)
 		a := d.wants(page, page, 200, shared.IBAN)
-		if !strings.Contains(a.body, "audit log says that you looked") || !strings.Contains(a.body, shared.Number) || strings.Contains(a.body, `id="planted"`) {
+		if !strings.Contains(a.body, "audit log records that you looked") || !strings.Contains(a.body, shared.Number) || strings.Contains(a.body, `id="planted"`) {
 			t.Errorf("the accounts are not shown: %s", a.body)
 		}
 		page = d.userPath(id, "/subscriptions")
@@ -180,13 +180,13 @@ func TestActsOnUsers(t *testing.T) {
 		id, token := d.user()
 		first, second := d.connect(token, "one"), d.connect(token, "down")
 		page := d.userPath(id, fmt.Sprint("/connections/", second))
-		d.shows(page, []string{"websiteUnavailable", "It is tried again by itself.", "directaccess", "there"}, "away")
+		d.shows(page, []string{"websiteUnavailable", "The service retries automatically.", "directaccess", ">present<"}, "not present")
 		a := d.submit(page, page+"/sync")
 		if a.status != http.StatusSeeOther || a.location != page {
 			t.Errorf("reading now: %d %s", a.status, a.body)
 		}
 		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // waits until the running read has ended
-		d.shows(page, []string{"away"}, "It is being read.")
+		d.shows(page, []string{"not present"}, "Synchronisation in progress.")
 
 		d.wants(page, page+"/delete", 422, "number: must be", "number", fmt.Sprint(first))
 		d.wants(page, page+"/delete", 303, "", "number", fmt.Sprint(" ", second, " "))
@@ -229,7 +229,7 @@ func TestReadingNowKeepsToTheBound(t *testing.T) {
 			d.wants(page, page+"/sync", 303, "")
 			d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", connection), token, nil))
 		}
-		d.wants(page, page+"/sync", 422, "It was left as it is")
+		d.wants(page, page+"/sync", 422, "Not synchronised")
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
 			bankstore.In(tx).LeaseConnection(d.Domain.ID, passerelle.ConnectionID(connection), "somebody", time.Minute)
 			return nil
@@ -252,8 +252,8 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		d.shows(list, []string{at(down), at(waits)}, at(well))
 		d.shows(list+"?state=websiteUnavailable", []string{at(down)}, at(waits))
 		d.shows(list+"?connector="+sandbox.TestConnector, []string{at(down), at(waits)})
-		d.shows(list+"?connector="+customers.ProviderConnector, []string{"No connection matches."}, at(down))
-		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connection matches."})
+		d.shows(list+"?connector="+customers.ProviderConnector, []string{"No connections match."}, at(down))
+		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connections match."})
 		for query, want := range map[string]string{"?state=broken": "state: must be", "?connector=x": "connector: must be"} {
 			if a := d.get(list + query); a.status != 422 || !strings.Contains(a.body, want) {
 				t.Errorf("%s: %d %s", query, a.status, a.body)
@@ -311,7 +311,7 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 		}
 		d.shows(at("/users/%d/accounts", user), []string{"E…", "DE93 **** 0001"}, name, number, "Show personal data")
 		for path, button := range map[string]string{
-			at("/users/%d", user): "Delete the user", at("/users/%d/connections/%d", user, connection): "Read now", at("/clients"): "Create the application",
+			at("/users/%d", user): "Delete the user", at("/users/%d/connections/%d", user, connection): "Synchronise now", at("/clients"): "Create the application",
 			at("/tokens"): "Create the token", at("/configuration/key?name=api.timezone"): "Keep", at("/domain"): "Move the domain",
 		} {
 			d.shows(path, nil, button)

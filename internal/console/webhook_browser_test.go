@@ -114,11 +114,11 @@ func (p *person) useActs(name string) {
 		p.do(servicetest.Follow(fmt.Sprintf(`form:has([value=%q]) button`, act)), servicetest.Shown(fmt.Sprintf(`h1 [data-state=%q]`, state)))
 	}
 	press("disable webhook", "disabled")
-	press("enable webhook", "in use")
+	press("enable webhook", "enabled")
 	p.do(chromedp.Click(`details:has([value="delete webhook"]) > summary`))
 	press("delete webhook", "deleted")
 	p.checked(name + "-deleted")
-	press("restore webhook", "in use")
+	press("restore webhook", "enabled")
 }
 
 // No page about webhooks causes a message of the browser.

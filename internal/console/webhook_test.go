@@ -204,7 +204,7 @@ func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
 		}
 		act("disable webhook", "disabled", 303)
 		d.pay()
-		act("enable webhook", "in use", 303)
+		act("enable webhook", "enabled", 303)
 		d.pay()
 		if got := to.all(); len(got) != 1 {
 			t.Errorf("%d requests, while disabled and afterwards", len(got))
@@ -222,7 +222,7 @@ func TestWebhooksAreDisabledAndDeleted(t *testing.T) {
 		if body := d.get(d.webhooksPath("?all")).body; !strings.Contains(body, to.URL) {
 			t.Error("a deleted webhook is not listed although it was asked for")
 		}
-		act("restore webhook", "in use", 303)
+		act("restore webhook", "enabled", 303)
 		var want []string
 		for _, done := range []string{"disable", "enable", "delete", "restore"} {
 			want = append(want, fmt.Sprint(done, " webhook webhook ", id))
@@ -246,8 +246,8 @@ func TestHealthAtAGlance(t *testing.T) {
 			t.Fatalf("%d rows", len(rows)-2)
 		}
 		for i, want := range [][]string{
-			{good.URL, "100.0 %", "of 1", `<td class="digits">0</td>`, "in use", "no provider"},
-			{bad.URL, "0.0 %", "Of 1 requests in the last 24 hours 1 failed.", `<td class="digits">1</td>`, "1 in a row"},
+			{good.URL, "100.0 %", "of 1", `<td class="digits">0</td>`, "enabled", "no provider"},
+			{bad.URL, "0.0 %", "In the last 24 hours, 1 of 1 requests failed.", `<td class="digits">1</td>`, "1 in a row"},
 		} {
 			for _, text := range want {
 				if !strings.Contains(rows[i+2], text) {
@@ -256,7 +256,7 @@ func TestHealthAtAGlance(t *testing.T) {
 			}
 		}
 		page := d.get(d.webhookPath(failing)).body
-		for _, text := range []string{"Of 1 requests", "1 in a row", "Tried again", `data-state="pending"`} {
+		for _, text := range []string{"In the last 24 hours", "1 in a row", "Next attempt", `data-state="pending"`} {
 			if !strings.Contains(page, text) {
 				t.Errorf("the page lacks %q", text)
 			}
@@ -355,7 +355,7 @@ func TestResendingAndRecovering(t *testing.T) {
 			t.Errorf("recovering since yesterday: %d", since.status)
 		}
 		a := d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
-		if a.status != 200 || !strings.Contains(a.body, "1 undelivered since 2020-01-01 00:00:00 are due now.") {
+		if a.status != 200 || !strings.Contains(a.body, "1 undelivered since 2020-01-01 00:00:00 will be sent now.") {
 			t.Errorf("recovering: %d %s", a.status, a.body)
 		}
 		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
@@ -383,15 +383,15 @@ func TestTestsAreSent(t *testing.T) {
 			t.Errorf("no sample: %s", body)
 		}
 		for name, test := range map[string]struct{ typed, shown string }{
-			"no JSON":       {"{\r\n  \"a\": 1,\r\n  b: 2\r\n}", "data: line 3 is no JSON"},
-			"cut off":       {"{\"a\": [1,\r\n2", "data: line 2 is no JSON"},
-			"nothing":       {"", "data: line 1 is no JSON"},
+			"no JSON":       {"{\r\n  \"a\": 1,\r\n  b: 2\r\n}", "data: line 3 is not JSON"},
+			"cut off":       {"{\"a\": [1,\r\n2", "data: line 2 is not JSON"},
+			"nothing":       {"", "data: line 1 is not JSON"},
 			"a list":        {"[1]", "data: must be a JSON object"},
 			"null":          {"null", "data: must be a JSON object"},
-			"two":           {"{} {}", "data: line 1 is no JSON"},
-			"too much":      {`{"a":"` + strings.Repeat("x", 256<<10) + `"}`, "a test may have 262144"},
+			"two":           {"{} {}", "data: line 1 is not JSON"},
+			"too much":      {`{"a":"` + strings.Repeat("x", 256<<10) + `"}`, "the maximum for a test is 262144"},
 			"not UTF-8":     {"{\"a\":\"\xff\"}", "data: must be valid UTF-8"},
-			"hostile typed": {hostile, "data: line 1 is no JSON"},
+			"hostile typed": {hostile, "data: line 1 is not JSON"},
 		} {
 			a := d.submit(page, page, "data", test.typed)
 			if a.status != 422 || !strings.Contains(html.UnescapeString(a.body), test.shown) {
@@ -441,15 +441,15 @@ func TestSignaturesAreChecked(t *testing.T) {
 			status int
 			shown  string
 		}{
-			"right":           {nil, 200, "The signature is right. It was made by its secret."},
-			"path alone":      {map[string]string{"url": "/hook"}, 200, "The signature is right."},
-			"old":             {map[string]string{"date": old.Date, "signature": old.Value}, 200, "It was made by its secret. Its date is more than 5 minutes from now"},
-			"other body":      {map[string]string{"body": payload + "x"}, 200, "The signature is not right. Path, date, body or secret"},
+			"right":           {nil, 200, "The signature is valid. It was made with its secret."},
+			"path alone":      {map[string]string{"url": "/hook"}, 200, "The signature is valid."},
+			"old":             {map[string]string{"date": old.Date, "signature": old.Value}, 200, "It was made with its secret. Its date is more than 5 minutes from now"},
+			"other body":      {map[string]string{"body": payload + "x"}, 200, "The signature is not valid. The path, date, body or secret"},
 			"space in front":  {map[string]string{"body": " " + payload}, 200, "without the white space around it"},
-			"slash":           {map[string]string{"url": "/hook/"}, 200, "with a slash more or less"},
+			"slash":           {map[string]string{"url": "/hook/"}, 200, "with a slash too many or too few"},
 			"query signed":    {map[string]string{"signature": webhook.Sign(secret, "/hook?x=1", at, []byte(payload)).Value}, 200, "with the query of the URL"},
 			"address signed":  {map[string]string{"signature": webhook.Sign(secret, "https://shop.example/hook?x=1", at, []byte(payload)).Value}, 200, "with the whole URL"},
-			"other secret":    {map[string]string{"signature": webhook.Sign("x", "/hook", at, []byte(payload)).Value}, 200, "Path, date, body or secret"},
+			"other secret":    {map[string]string{"signature": webhook.Sign("x", "/hook", at, []byte(payload)).Value}, 200, "The path, date, body or secret"},
 			"GET":             {map[string]string{"method": "get"}, 200, `Only POST requests are signed, and this one is called "GET".`},
 			"no date":         {map[string]string{"date": "today"}, 422, "date: must be the value of SVC-Signature-Date"},
 			"no signature":    {map[string]string{"signature": ""}, 422, "signature: is required"},
@@ -475,7 +475,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 			if strings.Contains(a.body, hostile) || strings.Contains(a.body, secret) {
 				t.Errorf("%s: the page holds what it must not", name)
 			}
-			if name != "right" && name != "old" && name != "path alone" && strings.Contains(text, "The signature is right") {
+			if name != "right" && name != "old" && name != "path alone" && strings.Contains(text, "The signature is valid") {
 				t.Errorf("%s: is right", name)
 			}
 		}
@@ -656,13 +656,13 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 		for _, role := range []operators.Role{operators.Viewer, operators.Administrator} {
 			once := newFixture(t, s)
 			once.enter(role)
-			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show what is sent") {
+			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show the payload") {
 				t.Errorf("%s with a password alone sees %s", role, body)
 			}
 		}
 		twice := newFixture(t, s)
 		twice.enterTwice(operators.Acting, now)
-		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show what is sent") {
+		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show the payload") {
 			t.Errorf("unasked: %s", body)
 		}
 		wantActs(t, live)

@@ -137,7 +137,7 @@ var settingMoves = []move{
 	{line: "Other keys of the family, such as `connectors.enable_new`", rows: []row{
 		config(`{"connectors.enable_new":"1"}`), says("connectors.enable_new", "1"),
 	}},
-	{line: "A key that nobody knows", rows: []row{{call: "POST /2.0/config", as: "config", kind: asJSON, body: `{"nobody.knows":"1"}`, status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`, "nobody.knows"}}}},
+	{line: "An unknown key", rows: []row{{call: "POST /2.0/config", as: "config", kind: asJSON, body: `{"nobody.knows":"1"}`, status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`, "nobody.knows"}}}},
 }
 
 var webhookMoves = []move{
@@ -247,7 +247,7 @@ var differenceMoves = []move{
 	{line: "`amount` with ten decimals", rows: []row{{call: "GET /2.0/payments/{payment}", as: "service", status: 200, shapes: "Payment", says: []string{`"amount":12.50,`}}}},
 	{line: "A list without items fails or has no totals", rows: []row{{call: "GET /2.0/users/me/connections", as: "Bearer {new user token}", status: 200, shapes: "Past", says: []string{`"total":0`}}}},
 	{line: "An incompatibility does not name its connector", rows: []row{{call: "GET /2.0/payments/{payment}/incompatibilities?all=true", as: "service", status: 200, shapes: "[Incompatible]"}}},
-	{line: "Repeating `POST /payments` makes a second payment", prove: func(t *testing.T, w *fixture) {
+	{line: "Repeating `POST /payments` creates a second payment", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
 		first, second := w.repeated(t), w.repeated(t)
 		if string(first.Body) != string(second.Body) || second.Header.Get("Idempotency-Replayed") != "true" {

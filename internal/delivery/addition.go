@@ -66,7 +66,7 @@ func checkAddition(member, key string) error {
 	case member == "" || len(member) > maxAddition || strings.Trim(member, characters) != "":
 		return passerelle.InvalidField("key", "must be 1 to %d letters, digits, -, _ and .", maxAddition)
 	case member == deliveryMember || slices.Contains(webhook.Members(), member):
-		return passerelle.InvalidField("key", "%s is a member that payloads have by themselves; choose another name", member)
+		return passerelle.InvalidField("key", "%s is a member that payloads already have; choose another name", member)
 	}
 	return passerelle.CheckLine("value", key, maxAdditionKey)
 }
@@ -91,7 +91,7 @@ func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain
 		return errors.Join(tx.SetAdditions(w, all, d.now(domain)), tx.AuditOf(int64(id), acts...))
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return passerelle.Conflicting("The webhook was changed at the same moment; try again.")
+		return passerelle.Conflicting("The webhook was changed at the same time; try again.")
 	}
 	if err != nil {
 		return fmt.Errorf("change what is added to the payloads of webhook %d: %w", id, err)

@@ -211,9 +211,9 @@ func (l mailContent) waiting() string {
 }
 
 var subjects = map[string]string{
-	AlertMail:    "Webhook {id} of {domain} fails",
+	AlertMail:    "Webhook {id} of {domain} is failing",
 	RecoveryMail: "Webhook {id} of {domain} works again",
-	HeldMail:     "Webhooks of {domain} are held up",
+	HeldMail:     "Webhooks of {domain} send nothing",
 }
 
 const heading = `
@@ -224,19 +224,19 @@ Receiver:           {receiver}
 
 // texts are the mails of each kind. Times are in the domain's time and zone.
 var texts = map[string]string{
-	AlertMail: `The receiver of a webhook does not accept what it is sent.
+	AlertMail: `The receiver of a webhook does not accept requests.
 ` + heading + `Failing since:      {since} ({zone})
 Last success:       {success}
 Failures in a row:  {failures}
 Last failure:       {failure}
 Deliveries waiting: {waiting}
 
-Nothing is lost: what waits is sent again every {interval} seconds until the receiver
-answers with a status of 2xx within {timeout} seconds. What it has answered:
+Nothing is lost: waiting deliveries are retried every {interval} seconds until the receiver
+answers with a 2xx status within {timeout} seconds. To see its answers:
 
   GET {base}/webhooks/{id}/logs
 
-Once the receiver is well again, what waits can be sent at once:
+When the receiver works again, you can send the waiting deliveries at once:
 
   POST {base}/webhooks/{id}/recover
   {"since": "{oldest}"}
@@ -245,11 +245,11 @@ or with the command
 
   passerelle webhook recover {id} --domain {argument} --since '{oldest}'
 
-A mail follows when everything has arrived. Until then there is at most one every
-{days}; the configuration key {key} changes that.
+You get another mail when everything has arrived. Until then, you get at most one every
+{days}. The configuration key {key} changes this.
 `,
-	HeldMail: `The authentication provider of webhooks was deleted. They send nothing until they
-have another one; what happens meanwhile is kept for them, and sent then.
+	HeldMail: `The authentication provider of some webhooks was deleted. They send nothing until they
+have another one. Events in the meantime are stored, and sent then.
 
 Domain:             {domain} ({kind})
 Webhooks:           {webhooks}
@@ -263,7 +263,7 @@ or with the command
 
   passerelle webhook update {id} --domain {argument} --auth NAME
 `,
-	RecoveryMail: `The receiver of a webhook works again. Everything that waited has arrived, and
+	RecoveryMail: `The receiver of a webhook works again. All waiting deliveries have arrived, and
 there is nothing to do.
 ` + heading + `Last failure:       {failed} ({zone})
 Last success:       {success}

@@ -82,7 +82,7 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 		return tx.AuditOf(a.ID, acts...)
 	})
 	if errors.Is(err, store.ErrFull) {
-		return store.AuthProvider{}, passerelle.Conflicting("The domain has %d providers, which is as many as it can have; delete one first.", store.MaxAuthProviders)
+		return store.AuthProvider{}, passerelle.Conflicting("The domain has %d providers, which is the maximum; delete one first.", store.MaxAuthProviders)
 	}
 	if err != nil {
 		return store.AuthProvider{}, providerFault("store", a, err)
@@ -119,7 +119,7 @@ func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain,
 			return a, err
 		}
 	}
-	busy := passerelle.Conflicting("The provider is being changed by somebody else; try again in a moment.")
+	busy := passerelle.Conflicting("Somebody else is changing the provider; try again in a moment.")
 	busy.RetryAfter = 1
 	return store.AuthProvider{}, busy
 }
@@ -305,7 +305,7 @@ func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name 
 }
 
 func noProvider() error {
-	return passerelle.InvalidField("id_auth", "no provider of that id or name")
+	return passerelle.InvalidField("id_auth", "no provider with this id or name")
 }
 
 // useProvider prevents the deletion of a webhook's provider until the unit has stored the
@@ -321,7 +321,7 @@ func checkProviderName(name string) error {
 		return passerelle.MissingField("name", "is required")
 	}
 	if len(name) > maxProviderName || strings.ContainsFunc(name, outsideName) || strings.TrimSpace(name) != name {
-		return passerelle.InvalidField("name", "must have 1 to %d letters of ASCII, digits, spaces, hyphens and underscores, without a space at either end", maxProviderName)
+		return passerelle.InvalidField("name", "must have 1 to %d characters: ASCII letters, digits, spaces, hyphens and underscores, without a space at either end", maxProviderName)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 }
 
 // renewedToken marks the second request of an exchange. Only the second request is recorded.
-const renewedToken = "A first request was refused with status 401; this one has a new access token."
+const renewedToken = "The first request was refused with status 401. This one has a new access token."
 
 // renew handles the answer of a receiver that has refused a credential with status 401. It
 // reports whether to send another request with the returned credential.

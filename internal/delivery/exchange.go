@@ -318,8 +318,8 @@ const nameNotFound = "name not found"
 // advice contains sentences about failures that the receiver seldom causes. The sentences
 // contain no address, because the addresses of names in the operator's network are private.
 var advice = map[string]string{
-	AddressRefused: "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports.",
-	nameNotFound:   "The name has no address where the service asks for it; check its spelling, and that it is known there.",
+	AddressRefused: "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports.",
+	nameNotFound:   "The service's name server has no address for this name. Check the spelling, and that the name exists there.",
 }
 
 // explained is the detail of a failed request in addition to its failure.

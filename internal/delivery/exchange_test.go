@@ -25,8 +25,8 @@ func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
 // token endpoint is unreachable.
 func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
-		refused  = "The name or address leads into a private or reserved network, or to a port that is not open; who operates the service opens private networks with --allow-networks and ports with --allow-ports."
-		unknown  = "The name has no address where the service asks for it; check its spelling, and that it is known there."
+		refused  = "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports."
+		unknown  = "The service's name server has no address for this name. Check the spelling, and that the name exists there."
 		tokens   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
 		endpoint = "http://10.255.255.1/token"
 	)

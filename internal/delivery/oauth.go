@@ -335,7 +335,7 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 	case !strings.EqualFold(answer.TokenType, "Bearer"):
 		why = "the token_type of the answer is not Bearer"
 	case len(answer.AccessToken) > maxAccessToken || strings.ContainsFunc(answer.AccessToken, outsideHeader):
-		why = "the access_token of the answer does not fit into a header"
+		why = "the access_token in the answer is not valid in a header"
 	default:
 		return answer.AccessToken, lifetime(answer.ExpiresIn), nil
 	}

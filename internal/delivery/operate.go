@@ -80,16 +80,16 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	case err != nil:
 		return found, fmt.Errorf("load delivery %d: %w", id, err)
 	case found.Erased:
-		return found, passerelle.Conflicting("The body of delivery %d was erased; it cannot be sent any more.", id)
+		return found, passerelle.Conflicting("The body of delivery %d was erased, so it can no longer be sent.", id)
 	}
 	first, err := d.DB.BeforeDelivery(ctx, w, id)
 	switch {
 	case err != nil:
 		return found, fmt.Errorf("look for what comes before delivery %d: %w", id, err)
 	case first == id:
-		return found, passerelle.Conflicting("What has the id_webhook_data %d is held back; it goes out when its time has come.", id)
+		return found, passerelle.Conflicting("The payload with id_webhook_data %d is held back; it is sent when it becomes due.", id)
 	case first != 0:
-		return found, passerelle.Conflicting("What has the id_webhook_data %d comes before it, is about the same thing and was not accepted yet; send that first.", first)
+		return found, passerelle.Conflicting("The payload with id_webhook_data %d comes first: it is about the same object and was not accepted yet. Send that one first.", first)
 	}
 	return found, nil
 }
@@ -108,7 +108,7 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 		return 0, err
 	}
 	if len(data) > MaxTestBody {
-		return 0, passerelle.InvalidField("data", "has %d bytes; a test may have %d", len(data), MaxTestBody)
+		return 0, passerelle.InvalidField("data", "has %d bytes; the maximum for a test is %d", len(data), MaxTestBody)
 	}
 	if data == nil {
 		data = webhook.Sample(w.Event)
@@ -160,7 +160,7 @@ func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w stor
 func inUse(w store.Webhook) error {
 	switch {
 	case w.Deleted != nil:
-		return passerelle.Conflicting("The webhook is deleted; make it live again first.")
+		return passerelle.Conflicting("The webhook is deleted; restore it first.")
 	case w.Disabled != nil:
 		return passerelle.Conflicting("The webhook is disabled; enable it first.")
 	case w.AuthDeleted:
@@ -196,7 +196,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 
 // busy returns the error for a request while another sender has the lease of the webhook.
 func busy() error {
-	err := passerelle.Conflicting("Other requests to the webhook are under way, or it is not in use any more; try again in a moment.")
+	err := passerelle.Conflicting("Other requests to the webhook are in progress, or the webhook is no longer in use; try again in a moment.")
 	err.RetryAfter = 1
 	return err
 }

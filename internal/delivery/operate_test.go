@@ -70,7 +70,7 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 		w := r.webhook(in.url, "")
 		r.able(w, false)
 		_, err := r.Test(t.Context(), r.domain, w, nil)
-		conflict(t, err, "not in use any more")
+		conflict(t, err, "no longer in use")
 		left, err := r.DB.CountWebhookData(t.Context(), store.WebhookDataFilter{Domain: r.domain.ID, Webhook: w.ID})
 		must(t, err)
 		if left != 0 {

@@ -78,7 +78,7 @@ func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain,
 	if err != nil {
 		return "", fmt.Errorf("list providers: %w", err)
 	}
-	result := "invalid: there is no provider that could have signed"
+	result := "invalid: no provider could have signed it"
 	for _, provider := range providers {
 		if provider.Type != HMAC {
 			continue

@@ -67,7 +67,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 }
 
 func tooMany() error {
-	return passerelle.Conflicting("The domain has %d webhooks; delete one first.", store.MaxWebhooks)
+	return passerelle.Conflicting("The domain has %d webhooks, which is the maximum; delete one first.", store.MaxWebhooks)
 }
 
 // logAct logs an act on a webhook, with the actor. It omits the URL, which may contain a secret.
@@ -218,7 +218,7 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 	}
 	if c.User != nil && *c.User != 0 {
 		_, err := d.DB.User(ctx, domain.ID, *c.User)
-		return unlessFound(err, "id_user", "no user of that id")
+		return unlessFound(err, "id_user", "no user with this id")
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 // because such a webhook would never send anything.
 func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	if entry, _ := webhook.Lookup(string(event)); user != 0 && !entry.OfUser() {
-		return passerelle.InvalidField("id_user", "must be null for %s, which is of no user", event)
+		return passerelle.InvalidField("id_user", "must be null for %s, which does not belong to a user", event)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 // changed to send without one.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
-		return passerelle.InvalidField("id_auth", "must be a provider: the one before was deleted, and what waits for the webhook is not sent without any")
+		return passerelle.InvalidField("id_auth", "must be a provider: the previous one was deleted, and the webhook's waiting payloads are not sent without one")
 	}
 	if c.Event == nil && c.User == nil {
 		return nil

@@ -220,7 +220,7 @@ func TestReceiverJudgesSignatures(t *testing.T) {
 			receive(header(provider.Secret, now.Add(-time.Hour))), receive(half),
 		}
 		want := []string{
-			"invalid: there is no provider that could have signed", "no signature", "valid (provider my shop)",
+			"invalid: no provider could have signed it", "no signature", "valid (provider my shop)",
 			"invalid: the signature matches no provider", "invalid: the date of the signature is malformed or too far from now",
 			"invalid: the signature and its date must come exactly once",
 		}

@@ -89,14 +89,14 @@ var signingMistakes = []struct {
 	body   func(string) string
 	reason string
 }{
-	{path: queried, reason: "It was made with the query of the URL; only the path is signed."},
-	{path: (*url.URL).String, reason: "It was made with the whole URL; only the path is signed."},
-	{path: slashed, reason: "It was made with a slash more or less at the end of the path."},
-	{path: unescaped, reason: "It was made with the path unescaped; it is signed as it is on the request line."},
-	{body: func(b string) string { return strings.ReplaceAll(b, "\r\n", "\n") }, reason: "It was made over this body with lines that end in a line feed alone."},
+	{path: queried, reason: "It was made with the query of the URL. Only the path is signed."},
+	{path: (*url.URL).String, reason: "It was made with the whole URL. Only the path is signed."},
+	{path: slashed, reason: "It was made with a slash too many or too few at the end of the path."},
+	{path: unescaped, reason: "It was made with the unescaped path. Sign the path as it is on the request line."},
+	{body: func(b string) string { return strings.ReplaceAll(b, "\r\n", "\n") }, reason: "It was made over this body with lines that end in a line feed only."},
 	{body: func(b string) string { return strings.ReplaceAll(b, "\n", "\r\n") }, reason: "It was made over this body with lines that end in carriage return and line feed."},
 	{body: strings.TrimSpace, reason: "It was made over this body without the white space around it."},
-	{body: func(b string) string { return b + "\n" }, reason: "It was made over this body with a line end behind it."},
+	{body: func(b string) string { return b + "\n" }, reason: "It was made over this body followed by a line end."},
 	{body: func(string) string { return "" }, reason: "It was made over an empty body."},
 }
 
@@ -116,7 +116,7 @@ func slashed(u *url.URL) string {
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
-			return SignatureCheck{Valid: true, Reason: "It was made by " + s.name + "." + late(signed, now)}
+			return SignatureCheck{Valid: true, Reason: "It was made with " + s.name + "." + late(signed, now)}
 		}
 	}
 	for _, m := range signingMistakes {
@@ -133,7 +133,7 @@ func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secre
 			}
 		}
 	}
-	return SignatureCheck{Reason: "Path, date, body or secret is another one than what was signed. The body has to be what came, byte for byte, after decompression."}
+	return SignatureCheck{Reason: "The path, date, body or secret differs from what was signed. Use the body exactly as received, after decompression."}
 }
 
 // fits compares signatures in constant time. It ignores the age of the signature.

@@ -397,7 +397,7 @@ func TestRequestsTakeTheirTime(t *testing.T) {
 		must(t, err)
 		want := []store.DeliveryAttempt{
 			{Delivery: 1, At: at(0), Duration: 2 * time.Second, Failure: "token endpoint: status 503"},
-			{Delivery: 1, At: at(69), Duration: 3 * time.Second, Status: 200, Detail: "A first request was refused with status 401; this one has a new access token."},
+			{Delivery: 1, At: at(69), Duration: 3 * time.Second, Status: 200, Detail: "The first request was refused with status 401. This one has a new access token."},
 		}
 		if diff := cmp.Diff(want, attempts); diff != "" {
 			t.Errorf("attempts (-want +got):\n%s", diff)

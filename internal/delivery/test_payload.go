@@ -15,7 +15,7 @@ import (
 // field, with the line of the mistake.
 func TestPayload(field, text string) ([]byte, error) {
 	if len(text) > MaxTestBody {
-		return nil, passerelle.InvalidField(field, "has %d bytes; a test may have %d", len(text), MaxTestBody)
+		return nil, passerelle.InvalidField(field, "has %d bytes; the maximum for a test is %d", len(text), MaxTestBody)
 	}
 	if !utf8.ValidString(text) {
 		return nil, passerelle.InvalidField(field, "must be valid UTF-8")
@@ -28,7 +28,7 @@ func TestPayload(field, text string) ([]byte, error) {
 	err := json.Unmarshal([]byte(text), &whole) // json.Compact does not report the position of a mistake
 	if errors.As(err, &mistake) {
 		line := 1 + strings.Count(text[:min(int(mistake.Offset), len(text))], "\n")
-		return nil, passerelle.InvalidField(field, "line %d is no JSON: %s", line, mistake)
+		return nil, passerelle.InvalidField(field, "line %d is not JSON: %s", line, mistake)
 	}
 	if err == nil {
 		err = json.Compact(&compact, whole)

@@ -86,7 +86,7 @@ func (f endpointField) check(domain passerelle.Domain) error {
 func (c EndpointChange) mustBeEmpty() error {
 	for _, field := range c.fields(&store.TokenEndpoint{}, new(string)) {
 		if field.from != nil {
-			return passerelle.InvalidField(field.name, "is for providers of type %s alone", OAuth)
+			return passerelle.InvalidField(field.name, "is only for providers of type %s", OAuth)
 		}
 	}
 	return nil
@@ -105,13 +105,13 @@ func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, 
 	}
 	leaf, err := parseCertificate(e.PublicCert)
 	if err != nil {
-		return nil, passerelle.InvalidField("config.public_cert", "must be a certificate as PEM")
+		return nil, passerelle.InvalidField("config.public_cert", "must be a certificate in PEM")
 	}
 	if !leaf.NotAfter.After(now) {
 		return nil, passerelle.InvalidField("config.public_cert", "expired on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	if !isPrivateKey(e.PrivateCert) {
-		return nil, passerelle.InvalidField("config.private_cert", "must be a private key as PEM, not encrypted")
+		return nil, passerelle.InvalidField("config.private_cert", "must be an unencrypted private key in PEM")
 	}
 	pair, err := tls.X509KeyPair([]byte(e.PublicCert), []byte(e.PrivateCert))
 	if err != nil {

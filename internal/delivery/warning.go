@@ -22,7 +22,7 @@ const (
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {
-		all = append(all, fmt.Sprintf("Of %d requests in the last 24 hours %d failed.", h.Requests, h.Requests-h.Successes))
+		all = append(all, fmt.Sprintf("In the last 24 hours, %[2]d of %[1]d requests failed.", h.Requests, h.Requests-h.Successes))
 	}
 	if h.Average() > slowRequest {
 		all = append(all, fmt.Sprintf("A request takes %d ms on average.", h.Average().Milliseconds()))
@@ -30,12 +30,12 @@ func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	entry, _ := webhook.Lookup(string(w.Event))
 	switch {
 	case w.AuthDeleted:
-		all = append(all, "Nothing is sent: the authentication provider was deleted. Events wait until the webhook has another one.")
+		all = append(all, "Nothing is sent, because the authentication provider was deleted. Events wait until the webhook has another one.")
 	case w.Auth != 0:
 	case entry.Subject == webhook.SubjectPayment:
-		all = append(all, "Requests carry no authentication: the event belongs to no user, and the webhook has no authentication provider.")
+		all = append(all, "Requests are not authenticated: the event belongs to no user, and the webhook has no authentication provider.")
 	case !hasApplication:
-		all = append(all, "Requests carry no authentication: the webhook has neither an authentication provider nor an application whose user tokens it could send.")
+		all = append(all, "Requests are not authenticated: the webhook has neither an authentication provider nor an application whose user tokens it could send.")
 	}
 	return strings.Join(all, " ")
 }

@@ -72,7 +72,7 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	case errors.Is(err, store.ErrNotFound):
 		return passerelle.Missing() // the document is no longer shared
 	case errors.Is(err, store.ErrConflict):
-		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Something else changed while the document was stored; send it again.", RetryAfter: 1}
+		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Other data changed while the document was being stored; send it again.", RetryAfter: 1}
 	case err != nil:
 		return fmt.Errorf("change document %d: %w", id, err)
 	}

@@ -88,13 +88,13 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	const field = "base_url"
 	u, err := url.Parse(baseURL)
 	if err != nil || baseURL != u.Scheme+"://"+u.Host+"/2.0" {
-		return "", passerelle.InvalidField(field, "must be like https://bank.example/2.0, not %q", baseURL)
+		return "", passerelle.InvalidField(field, "must be an address such as https://bank.example/2.0, not %q", baseURL)
 	}
 	if _, err := passerelle.ParseReturnURL(field, baseURL); err != nil {
 		return "", err
 	}
 	if u.Port() != "" && u.Port() == DefaultPorts[u.Scheme] {
-		return "", passerelle.InvalidField(field, "must not name port %s, which %s has anyway", u.Port(), u.Scheme)
+		return "", passerelle.InvalidField(field, "must not name port %s, which is the default for %s", u.Port(), u.Scheme)
 	}
 	if kind == passerelle.Live && u.Scheme != "https" && !Loopback(u.Host) {
 		return "", passerelle.InvalidField(field, "must begin with https:// for a live domain")

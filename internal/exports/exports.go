@@ -109,7 +109,7 @@ func (e *export) bound(ctx context.Context) error {
 		return fmt.Errorf("count the transactions of account %d: %w", e.account.ID, err)
 	}
 	if n > maxEntries {
-		return passerelle.InvalidField("min_date", "must be later: the period has %d transactions, and a statement at most %d", n, maxEntries)
+		return passerelle.InvalidField("min_date", "must be later: the period has %d transactions, and a statement can have at most %d", n, maxEntries)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 		Account: statementfile.StatementAccount{IBAN: a.IBAN, Number: cmp.Or(a.Number, strconv.FormatInt(int64(a.ID), 10)), Bank: a.BIC, Name: cmp.Or(a.CustomName, a.Name), Currency: a.Currency, Type: a.Type},
 	}}
 	if a.Balance == nil || !a.Currency.Known() {
-		return w, passerelle.Conflicting("the institution gave no balance or no currency of account %d, which a statement needs", a.ID)
+		return w, passerelle.Conflicting("a statement needs the balance and currency of account %d, which the institution did not give", a.ID)
 	}
 	movements, err := e.db.Movements(ctx, []bankstore.StoredAccount{a}, f.From, f.Until)
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	closing := without(a.Balance, later)
 	opening := without(closing, within)
 	if opening == nil {
-		return w, passerelle.Conflicting("the sums of account %d have too many digits for a statement", a.ID)
+		return w, passerelle.Conflicting("the totals of account %d have too many digits for a statement", a.ID)
 	}
 	w.Opening = &statementfile.StatementBalance{Date: f.From.AddDays(-1), Amount: *opening}
 	w.Closing = &statementfile.StatementBalance{Date: f.Until, Amount: *closing}

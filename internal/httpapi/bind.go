@@ -274,7 +274,7 @@ func setIdentifiers(t reflect.Type, set setter) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		words := strings.Split(n.text, ",")
 		if len(words) > maxIdentifiers {
-			return b.path.invalid("names more than %d things", maxIdentifiers)
+			return b.path.invalid("names more than %d items", maxIdentifiers)
 		}
 		v.Set(reflect.MakeSlice(t, len(words), len(words)))
 		for i, word := range words {
@@ -378,5 +378,5 @@ func (b *binding) misspelt(name string, known []string) error {
 		return nil
 	}
 	b.path.enter(memberStep(name))
-	return b.path.invalid("unknown; names are case-sensitive and this one is %q", known[same])
+	return b.path.invalid("unknown name; names are case-sensitive, and this one is written %q", known[same])
 }

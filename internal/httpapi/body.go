@@ -65,7 +65,7 @@ func flat(values url.Values) (node, error) {
 	for _, name := range sorted(values) {
 		at := path{steps: []step{memberStep(name)}}
 		if strings.ContainsAny(name, "[]") {
-			return node{}, at.invalid("a form has no nested levels; send application/json")
+			return node{}, at.invalid("a form cannot have nested members; send application/json")
 		}
 		if err := at.checkText(name); err != nil {
 			return node{}, err

@@ -99,7 +99,7 @@ func (n Needs) open(query string) bool {
 
 func (n Needs) check(p access.Principal) error {
 	if len(n.Kinds) > 0 && !slices.Contains(n.Kinds, p.Kind) {
-		return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "This kind of token cannot make this call."}
+		return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "This kind of token cannot be used for this call."}
 	}
 	if len(n.AnyScope) > 0 && !p.Scopes.Has(n.AnyScope...) {
 		return Lacking(n.AnyScope...)

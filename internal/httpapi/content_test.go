@@ -93,7 +93,7 @@ func TestContent(t *testing.T) {
 		"for everybody": {call{url: "/2.0/download?kind=public"}, 200, paper, map[string]string{"Cache-Control": "public, max-age=86400", "ETag": `"v1"`}},
 		"one that cannot be read": {
 			call{url: "/2.0/download?kind=broken"},
-			500, `{"code":"bug","description":"An internal error happened.","message":null,"request_id":"1234"}`,
+			500, `{"code":"bug","description":"An internal error occurred.","message":null,"request_id":"1234"}`,
 			map[string]string{"Content-Type": "application/json", "ETag": ""},
 		},
 	} {

@@ -16,10 +16,10 @@ import (
 // errorBody is the body of every error answer. It has exactly these four keys, because strict
 // clients cannot parse an error object with others.
 type errorBody struct {
-	Code        string  `json:"code" doc:"word to decide by"`
-	Description string  `json:"description" doc:"fixed sentence for the code"`
-	Message     *string `json:"message" doc:"what was wrong with this request, or null"`
-	RequestID   string  `json:"request_id" doc:"decimal digits, equal to the X-Request-Id header"`
+	Code        string  `json:"code" doc:"error code, for programs to decide on"`
+	Description string  `json:"description" doc:"fixed description of the code"`
+	Message     *string `json:"message" doc:"what was wrong with this request; null when there is no more to say"`
+	RequestID   string  `json:"request_id" doc:"identifier of the request, in decimal digits; equal to the X-Request-Id header"`
 }
 
 // kindStatus is the only translation of error kinds into HTTP.
@@ -43,21 +43,21 @@ var codes = map[string]struct {
 	"missingParameter":    {400, false, "A required parameter is missing."},
 	"invalidValue":        {400, false, "A parameter has a value that cannot be accepted."},
 	"badRequest":          {400, false, "The request cannot be understood."},
-	"wrongpass":           {400, false, "The institution refuses the credentials."},
+	"wrongpass":           {400, false, "The institution refused the credentials."},
 	"notSupported":        {400, false, "The connector does not support this operation."},
 	"websiteUnavailable":  {400, false, "The bank cannot be reached."},
 	"invalidToken":        {401, false, "A valid token is required."},
 	"authFailure":         {401, false, "The credentials are not valid."},
 	"forbidden":           {403, false, "The token does not permit this operation."},
 	"notFound":            {404, false, "The resource was not found."},
-	"methodNotAllowed":    {405, true, "The resource does not have this method."},
-	"conflict":            {409, false, "The request does not fit the present state of the resource."},
+	"methodNotAllowed":    {405, true, "The resource does not support this method."},
+	"conflict":            {409, false, "The request does not fit the current state of the resource."},
 	"noAccount":           {409, false, "The user has no account that fits the request."},
 	"connectionLocked":    {409, false, "The connection is being synchronised."},
 	"payloadTooLarge":     {413, false, "The request is too large."},
 	"rangeNotSatisfiable": {416, true, "The file has no such range."},
 	"rateLimited":         {429, true, "Too many requests in a short time."},
-	"bug":                 {500, false, "An internal error happened."},
+	"bug":                 {500, false, "An internal error occurred."},
 	"maintenance":         {503, false, "The service is down for maintenance."},
 	"unavailable":         {503, false, "The service cannot answer at the moment."},
 }
@@ -144,7 +144,7 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	body, marshalling := encode(f.body(id))
 	if marshalling != nil {
 		// Four strings can always be encoded. This line protects against a later change.
-		body = []byte(`{"code":"bug","description":"An internal error happened.","message":null,"request_id":"` + id + `"}`)
+		body = []byte(`{"code":"bug","description":"An internal error occurred.","message":null,"request_id":"` + id + `"}`)
 	}
 	failed := newAnswer(f.status, body, id)
 	if f.retryAfter > 0 {

@@ -25,7 +25,7 @@ const (
 // The tag without lists members that the endpoint does not embed, separated by commas. Other
 // names are ignored, because clients ask for names that no longer exist.
 type Expand[Of any] struct {
-	Names string `query:"expand" doc:"linked resources to embed, separated by commas, nested ones in brackets"`
+	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
 
 	asked Expansion
 }

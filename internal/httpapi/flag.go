@@ -28,5 +28,5 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 
 // All is embedded by the inputs of endpoints that exclude disabled or deleted items by default.
 type All struct {
-	WithDisabled bool `query:"all" doc:"include what is disabled or deleted"`
+	WithDisabled bool `query:"all" doc:"include disabled and deleted items"`
 }

@@ -31,14 +31,14 @@ func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 		return a.run(ctx, x)
 	}
 	if len(keys) > 1 || !printable(keys[0]) {
-		return answer{}, passerelle.InvalidField("Idempotency-Key", "must be sent once, 1 to %d printable ASCII characters", maxKey)
+		return answer{}, passerelle.InvalidField("Idempotency-Key", "must be sent once, with 1 to %d printable ASCII characters", maxKey)
 	}
 	claim, err := a.config.Answers.ClaimKey(ctx, x.repeatKey(keys[0]))
 	switch {
 	case err != nil:
 		return answer{}, err
 	case claim.Other:
-		return answer{}, passerelle.Conflicting("This Idempotency-Key was used with another request.")
+		return answer{}, passerelle.Conflicting("This Idempotency-Key was used with a different request.")
 	case claim.Answer != nil:
 		return replayed(claim.Answer)
 	case claim.Wait > 0:
@@ -57,7 +57,7 @@ func printable(key string) bool {
 }
 
 func underWay(wait time.Duration) error {
-	err := passerelle.Conflicting("The first request with this Idempotency-Key is still under way.")
+	err := passerelle.Conflicting("The first request with this Idempotency-Key is still in progress.")
 	// Most requests end long before their lease lapses.
 	err.RetryAfter = int(min(math.Ceil(wait.Seconds()), 5))
 	return err

@@ -46,7 +46,7 @@ func TestRepetitionGetsTheSameAnswer(t *testing.T) {
 func TestKeysAreNotShared(t *testing.T) {
 	s := newService(t)
 	s.do(keyed("k", `{"name":"a"}`))
-	conflict := outcome{status: 409, code: "conflict", message: "another request"}
+	conflict := outcome{status: 409, code: "conflict", message: "different request"}
 	put := keyed("k", "")
 	put.method, put.url = "PUT", "/2.0/items/1"
 	for name, test := range map[string]struct {

@@ -174,7 +174,7 @@ func (p *parser) unescape(raw string) (string, error) {
 		return "", malformed("not JSON at byte %d: %s", p.pos, err)
 	}
 	if halved(raw) {
-		return "", p.path.invalid("half of a surrogate pair is not text")
+		return "", p.path.invalid("half of a surrogate pair is not valid text")
 	}
 	return content, p.path.checkText(content)
 }

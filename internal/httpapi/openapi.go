@@ -83,14 +83,14 @@ type mediaType struct {
 
 const conventions = `Conventions of all calls:
 
-- Scalar fields of a request body may also come as query parameters, whatever the content type. A body without nested levels may be a form.
-- Unknown query parameters, body keys and names in expand are ignored; with the header "Prefer: handling=strict" each is an error that names it.
+- Scalar fields of a request body may also be sent as query parameters, with any content type. A body without nested members may be sent as a form.
+- Unknown query parameters, body keys and names in expand are ignored. With the header "Prefer: handling=strict", they are refused with an error that names them.
 - A flag without a value, such as ?all, is true.
-- With the query flag sign_response a successful answer is a compact JWS (application/jose), in domains that have it enabled: its header names the key by key_url, see /sign-keys, and its payload has request_url, response_timestamp and, as response_payload, the answer. Errors and files are not signed.
-- A domain may limit the requests a minute with one token and from one address. Answers then tell, by RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (seconds), what is left; beyond it the answer is 429, and Retry-After the seconds to wait.
-- HEAD answers like GET. A trailing slash is tolerated.
-- Money is a JSON number in the digits stored; it is accepted as a number or as a decimal string.
-- Error bodies have exactly the keys of the schema ErrorBody; decide by code.`
+- With the query flag sign_response, a successful answer is a compact JWS (application/jose), in domains that have this enabled. Its header contains the address of the key as key_url, see /sign-keys. Its payload contains request_url, response_timestamp and the answer as response_payload. Errors and files are not signed.
+- A domain may limit the requests per minute for each token and each address. Answers then contain RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (in seconds). Requests over the limit fail with 429, and Retry-After says how many seconds to wait.
+- HEAD works like GET. A trailing slash is allowed.
+- Amounts are returned as JSON numbers with exactly the stored digits. They are accepted as numbers or as decimal strings.
+- Error bodies have exactly the keys of the schema ErrorBody. Programs should decide on code.`
 
 // describe renders the document of the endpoints.
 func describe(endpoints []*endpoint) RawJSON {
@@ -204,7 +204,7 @@ func (n Needs) security() []map[string][]string {
 
 var idempotencyKey = parameterObject{
 	Name: "Idempotency-Key", In: "header", Schema: &schema{Type: "string", MaxLength: ptr(maxKey)},
-	Description: "makes repetitions of this request harmless: they get the first answer for 24 hours. While the first one is under way, and up to 20 seconds after it was cut off, the answer is 409 with Retry-After",
+	Description: "makes this request safe to repeat: for 24 hours, repetitions get the first answer. While the first request is in progress, and up to 20 seconds after it was interrupted, repetitions fail with 409 and Retry-After",
 }
 
 func ptr(n int64) *int64 { return &n }
@@ -308,7 +308,7 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 		}
 	}
 	if e.route.Redirects {
-		out[strconv.Itoa(http.StatusFound)] = content{Description: "on to the next page"}
+		out[strconv.Itoa(http.StatusFound)] = content{Description: "the next page"}
 		return out
 	}
 	t := e.route.Endpoint.out
@@ -320,7 +320,7 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	case reflect.TypeFor[Content]():
 		success.Content = map[string]mediaType{"*/*": {Schema: &schema{Type: "string", Format: "binary"}}}
 		out[strconv.Itoa(http.StatusPartialContent)] = success
-		out[strconv.Itoa(http.StatusNotModified)] = content{Description: "what the caller has is still the same"}
+		out[strconv.Itoa(http.StatusNotModified)] = content{Description: "not modified: the caller's copy is current"}
 	default:
 		success.Content = map[string]mediaType{"application/json": {Schema: s.output(t)}}
 	}

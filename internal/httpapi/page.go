@@ -15,9 +15,9 @@ import (
 // Paging is embedded by the inputs of all lists that can exceed a page. The handler must call
 // Turn, which reads the page.
 type Paging struct {
-	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"number of items at most"`
+	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
-	Cursor string `query:"cursor" doc:"place in the list, as found in a link; opaque"`
+	Cursor string `query:"cursor" doc:"opaque position in the list, taken from a link"`
 
 	limitSet bool
 	turn     cursor
@@ -49,7 +49,7 @@ func (w PageWindow) OfRows() store.Window {
 
 // Link is the address of another page.
 type Link struct {
-	Href string `json:"href" doc:"full address of the page; to be used unchanged"`
+	Href string `json:"href" doc:"full address of the page, to be used unchanged"`
 }
 
 // Links are the pages around a page; null for none.

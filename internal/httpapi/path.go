@@ -71,7 +71,7 @@ func (p *path) checkText(s string) error {
 		return p.invalid("not valid UTF-8")
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return p.invalid("must not contain the character NUL")
+		return p.invalid("must not contain a NUL character")
 	}
 	return nil
 }

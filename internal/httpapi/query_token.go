@@ -19,7 +19,7 @@ func (x *exchange) presented(inAddress string) (string, error) {
 		return bearer(x.request.Header)
 	}
 	if !x.caller.Settings.On(settings.QueryToken) {
-		return "", unauthenticated("This domain takes no token in the address; send the Authorization header \"Bearer <token>\".")
+		return "", unauthenticated("This domain accepts no token in the address; send the Authorization header \"Bearer <token>\".")
 	}
 	return inAddress, nil
 }

@@ -30,7 +30,7 @@ func TestTokenInTheAddress(t *testing.T) {
 		"to create":              {call{method: "POST", url: "/2.0/items?token=admin", body: `{"name":"a"}`}, unsent},
 		"to change":              {call{method: "PUT", url: "/2.0/items/3?token=admin", body: `{}`}, unsent},
 		"to delete":              {call{method: "DELETE", url: "/2.0/items/3?token=admin"}, unsent},
-		"a domain without":       {call{url: "http://two.example/2.0/items/3?token=reader"}, outcome{status: 401, code: "invalidToken", message: "takes no token in the address"}},
+		"a domain without":       {call{url: "http://two.example/2.0/items/3?token=reader"}, outcome{status: 401, code: "invalidToken", message: "accepts no token in the address"}},
 	} {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
 	}

@@ -43,7 +43,7 @@ func readingError(err error) error {
 	case errors.As(err, &limit):
 		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf("The body may have at most %d MiB.", limit.Limit>>20)}
 	}
-	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The body did not arrive completely.", Cause: err}
+	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The request body is incomplete.", Cause: err}
 }
 
 // bind fills the input of the endpoint: path, headers, query, body, and then the embedded

@@ -8,7 +8,7 @@ import (
 
 // SensitiveInput is embedded by endpoints that can show personal data.
 type SensitiveInput struct {
-	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. The token of one payment shows those of the payer, and those of beneficiaries with payments:allow-sensitive"`
+	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. A token for one payment shows the payer's fields, and those of beneficiaries only with payments:allow-sensitive"`
 }
 
 // settle refuses the flag for a token that does not itself have the right to validate or to see

@@ -84,7 +84,7 @@ func New(config Config, routes []Route) *API {
 func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
-		Summary:  "Read this document",
+		Summary:  "Read this API document",
 		Endpoint: Handle(func(context.Context, *Caller, Nothing) (RawJSON, error) { return a.document(), nil }),
 	}
 }

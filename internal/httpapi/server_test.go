@@ -90,7 +90,7 @@ func TestRouting(t *testing.T) {
 		"one of several ids":        {call{url: "/2.0/several/3"}, outcome{status: 200, body: `{"got":[3]}`}},
 		"several ids, one empty":    {call{url: "/2.0/several/3,"}, notFound},
 		"several ids, one none":     {call{url: "/2.0/several/3,x"}, notFound},
-		"too many ids":              {call{url: "/2.0/several/1" + strings.Repeat(",1", 1000)}, outcome{status: 400, code: "invalidValue", message: "itemIds: names more than 1000 things"}},
+		"too many ids":              {call{url: "/2.0/several/1" + strings.Repeat(",1", 1000)}, outcome{status: 400, code: "invalidValue", message: "itemIds: names more than 1000 items"}},
 		"me":                        {call{url: "/2.0/users/me/things", token: "user"}, outcome{status: 200, body: `{"got":42}`}},
 		"short form":                {call{url: "/2.0/things", token: "user"}, outcome{status: 200, body: `{"got":42}`}},
 		"part of one pattern alone": {call{url: "/2.0/groups/3/things", token: "user"}, outcome{status: 200, body: `{"got":[42,3]}`}},

@@ -224,7 +224,7 @@ func (*FileContent) schema() *schema {
 }
 
 func (*Number) schema() *schema {
-	return &schema{Type: []string{"number", "string"}, Description: "decimal, as a number or as a string; read exactly"}
+	return &schema{Type: []string{"number", "string"}, Description: "decimal number, as a number or a string, without rounding"}
 }
 
 func (*WordList) schema() *schema {

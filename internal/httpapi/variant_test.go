@@ -27,7 +27,7 @@ func TestVariantsOfABody(t *testing.T) {
 		`{"song":"longer"}`:                       invalid("song: longer than 5"),
 		`{"song":"longer","tears":{"a":1}}`:       invalid("tears.a: must be a string"),
 		`{"calm":"yes"}`:                          invalid("calm: must be a boolean"),
-		`{"song":"la","LOUD":true}`:               invalid("LOUD: unknown; names are case-sensitive"),
+		`{"song":"la","LOUD":true}`:               invalid("LOUD: unknown name; names are case-sensitive"),
 		`[]`:                                      invalid("body: must be an object"),
 	} {
 		t.Run(body, func(t *testing.T) {

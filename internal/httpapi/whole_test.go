@@ -95,7 +95,7 @@ func TestBodiesOfOtherKeys(t *testing.T) {
 		"two places":        {to(`{"a":"b"}`).with("a=c"), invalid("a: has one value in the body and another")},
 		"another type":      {to(`{"number":"x"}`), invalid("number: must be an integer")},
 		"another's type":    {to(`{"a":1}`), invalid("a: must be a string, not a number")},
-		"a key in capitals": {to(`{"Number":"1"}`), invalid("Number: unknown; names are case-sensitive")},
+		"a key in capitals": {to(`{"Number":"1"}`), invalid("Number: unknown name; names are case-sensitive")},
 	} {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
 	}

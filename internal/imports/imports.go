@@ -135,7 +135,7 @@ func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	for _, a := range summary.Accounts {
 		key := statements.KeyOf(a.Account)
 		if before := s.formats[key]; before != "" && before != summary.Format {
-			return otherFormat("the account has transactions from %s files, whose texts differ, so they would come twice; send %s files, or create another connection", before, before)
+			return otherFormat("the account has transactions from %s files, whose texts differ, so they would be duplicated; send %s files, or create another connection", before, before)
 		}
 		s.formats[key] = summary.Format
 	}
@@ -273,7 +273,7 @@ func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) e
 		return err
 	}
 	if !Takes(c) {
-		return passerelle.Conflicting("the connection reads an institution and takes no files; create one to the connector %s", statements.UUID)
+		return passerelle.Conflicting("the connection reads an institution and accepts no files; create a connection to the connector %s", statements.UUID)
 	}
 	return nil
 }

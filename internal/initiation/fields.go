@@ -82,7 +82,7 @@ func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fi
 	if err != nil || values.On(settings.PlainFields) {
 		return err
 	}
-	return passerelle.InvalidField("fields", "this domain does not take field values in plain text; encrypt them with the key of /publickey")
+	return passerelle.InvalidField("fields", "this domain does not accept field values in plain text; encrypt them with the key from /publickey")
 }
 
 // PublicKey returns the key with which clients of the domain encrypt field values. The first

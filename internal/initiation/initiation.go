@@ -302,11 +302,11 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	offers := func(profile connector.Profile) bool { return known && profile.UUID == c.Profile().UUID }
 	at := slices.IndexFunc(profiles, offers)
 	if at < 0 {
-		return nil, connector.Profile{}, passerelle.InvalidField("connector_uuid", "no connector of that name initiates payments")
+		return nil, connector.Profile{}, passerelle.InvalidField("connector_uuid", "no connector with this id initiates payments")
 	}
 	profile := profiles[at]
 	if long := p.LongLabel(*profile.Payments); long >= 0 {
-		return nil, profile, passerelle.InvalidField("connector_uuid", "%s cannot carry this payment: the label of instructions[%d] is longer than it takes", profile.Name, long)
+		return nil, profile, passerelle.InvalidField("connector_uuid", "%s does not support this payment: the label of instructions[%d] is longer than it accepts", profile.Name, long)
 	}
 	reasons := p.Incompatibilities(*profile.Payments, i.now(d))
 	if payment.Eligible(reasons) {
@@ -314,7 +314,7 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	}
 	for _, reason := range reasons {
 		if reason.Severity == payment.Incompatible {
-			return nil, profile, passerelle.InvalidField("connector_uuid", "%s cannot carry this payment: %s (%s)", profile.Name, reason.Description, reason.Code)
+			return nil, profile, passerelle.InvalidField("connector_uuid", "%s does not support this payment: %s (%s)", profile.Name, reason.Description, reason.Code)
 		}
 	}
 	return c, profile, nil

@@ -35,7 +35,7 @@ func (i *Initiation) openFirst(ctx context.Context, d passerelle.Domain, p *paym
 // openNext commits the intent to send the bank more about an order it has.
 func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
 	if s.attempt.Number == 0 {
-		return next, passerelle.Conflicting("No bank has an order of this payment.")
+		return next, passerelle.Conflicting("No bank has an order for this payment.")
 	}
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
 	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
@@ -158,5 +158,5 @@ func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report pa
 	if err != nil {
 		return i.undecided(ctx, s, payment.Report{}, err)
 	}
-	return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, and was told nothing.", RetryAfter: 10}
+	return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, so nothing was sent.", RetryAfter: 10}
 }

@@ -62,7 +62,7 @@ func (i *Initiation) simulate(bank bankSession, s SimulatedChange) ([]payment.St
 }
 
 func (s SimulatedChange) illegal(from payment.State) error {
-	return passerelle.Conflicting("Nothing leads from %s to %s here.", from, s.State)
+	return passerelle.Conflicting("The state cannot change from %s to %s here.", from, s.State)
 }
 
 // check refuses changes that no bank could report or that are more than one edge.
@@ -75,7 +75,7 @@ func (s SimulatedChange) check(p *payment.Payment) error {
 	case s.Code != "" && !slices.Contains(payment.ErrorCodes(), s.Code):
 		return passerelle.InvalidField("error_code", "must be one of %q", s.Code.Values())
 	case s.Code != "" && !rejects:
-		return passerelle.InvalidField("error_code", "goes with the states rejected and partial alone")
+		return passerelle.InvalidField("error_code", "is only for the states rejected and partial")
 	case s.Instruction != nil:
 		return s.checkLine(p)
 	case !slices.ContainsFunc(payment.Edges(), edge):
@@ -90,7 +90,7 @@ func (s SimulatedChange) checkLine(p *payment.Payment) error {
 	case n < 0 || n >= len(p.Instructions):
 		return passerelle.InvalidField("instruction", "must be from 0 to %d", len(p.Instructions)-1)
 	case !slices.Contains([]payment.State{payment.Done, payment.Accepted, payment.Rejected}, s.State):
-		return passerelle.InvalidField("state", "of an instruction must be done, accepted or rejected")
+		return passerelle.InvalidField("state", "must be done, accepted or rejected for an instruction")
 	case p.State != payment.Pending || p.Instructions[n].State != payment.InstructionPending:
 		return passerelle.Conflicting("Instruction %d of the payment is not pending.", n)
 	}

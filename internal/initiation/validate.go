@@ -81,7 +81,7 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 		return false, err
 	}
 	if _, able := c.(connector.Responder); !able || c.Profile().ExecutesAtOnce {
-		return false, passerelle.InvalidField("connector_uuid", "%s cannot wait for the client's confirmation, which this domain asks for", c.Profile().Name)
+		return false, passerelle.InvalidField("connector_uuid", "%s cannot wait for the client's confirmation, which this domain requires", c.Profile().Name)
 	}
 	return true, nil
 }
@@ -134,7 +134,7 @@ func (u unvalidated) mayValidate() error {
 }
 
 func underWay() error {
-	conflict := passerelle.Conflicting("Something else is being done with this payment.")
+	conflict := passerelle.Conflicting("Another operation on this payment is in progress.")
 	conflict.RetryAfter = 2
 	return conflict
 }

@@ -42,7 +42,7 @@ func decrypt(ctx context.Context, r *store.Reader, d passerelle.Domain, path, ki
 	}
 	stored, err := r.FieldKey(ctx, d.ID, kid)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", passerelle.InvalidField(path, "is encrypted for a key that is not of this domain; take the key from /publickey")
+		return "", passerelle.InvalidField(path, "is encrypted for a key that does not belong to this domain; use the key from /publickey")
 	}
 	if err != nil {
 		return "", fmt.Errorf("load a key for fields: %w", err)

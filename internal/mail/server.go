@@ -87,7 +87,7 @@ func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	choices := map[string]security{"none": none, "starttls": startTLS}
 	switch {
 	case err != nil || len(query) > 0 || asked != "" && (choices[asked] == "" || u.Scheme == "smtps"):
-		return "", passerelle.InvalidField("--smtp-url", "may end in ?tls=none or ?tls=starttls after smtp://, and in nothing else")
+		return "", passerelle.InvalidField("--smtp-url", "may only end in ?tls=none or ?tls=starttls, and only after smtp://")
 	case asked != "":
 		return choices[asked], nil
 	case u.Scheme == "smtp" && onThisMachine(s.host):
@@ -107,7 +107,7 @@ func (s *SMTPServer) checkUser() error {
 		return passerelle.InvalidField("--smtp-url", "must name both a user and a password, or neither")
 	}
 	if s.security == none && !onThisMachine(s.host) {
-		return passerelle.InvalidField("--smtp-url", "must not have a password with tls=none: everybody on the way could read it")
+		return passerelle.InvalidField("--smtp-url", "must not have a password with tls=none: anybody on the network path could read it")
 	}
 	return nil
 }

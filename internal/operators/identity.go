@@ -91,7 +91,7 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (ope
 		return operatorstore.In(tx).LinkOperator(operatorstore.OperatorIdentity{Operator: o.ID, Issuer: issuer, Subject: subject, Created: a.Now()})
 	})
 	if errors.Is(err, store.ErrDuplicate) {
-		return o, passerelle.InvalidField("subject", "is linked to an operator already, or the operator to another subject of this issuer")
+		return o, passerelle.InvalidField("subject", "is already linked to an operator, or the operator to another subject of this issuer")
 	}
 	return o, err
 }

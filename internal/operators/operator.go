@@ -44,7 +44,7 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (operato
 		return tx.Audit(a.about(o.ID, actCreate))
 	})
 	if errors.Is(err, store.ErrDuplicate) {
-		return o, "", passerelle.InvalidField("name", "is that of another operator")
+		return o, "", passerelle.InvalidField("name", "belongs to another operator")
 	}
 	if err != nil {
 		return o, "", fmt.Errorf("create an operator: %w", err)

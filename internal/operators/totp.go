@@ -136,7 +136,7 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		return tx.Audit(a.Entry(v, request, actTOTP))
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return passerelle.Conflicting("Another second factor was set up meanwhile.")
+		return passerelle.Conflicting("Another second factor was set up in the meantime.")
 	}
 	if err != nil {
 		return fmt.Errorf("confirm a second factor: %w", err)

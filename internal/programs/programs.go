@@ -102,7 +102,7 @@ func (p *Programs) Add(ctx context.Context, address, secret string, acts ...stor
 	}
 	switch {
 	case taken || errors.Is(err, store.ErrDuplicate):
-		return Program{}, passerelle.InvalidField("uuid", "the connector %s is there already", row.UUID)
+		return Program{}, passerelle.InvalidField("uuid", "the connector %s already exists", row.UUID)
 	case err != nil:
 		return Program{}, fmt.Errorf("add the connector %s: %w", row.UUID, err)
 	}

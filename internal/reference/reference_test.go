@@ -136,7 +136,7 @@ func TestCallsHaveExamples(t *testing.T) {
 	body := html.UnescapeString(read(t, s.Origin+"/docs/payments", http.StatusOK))
 	for _, want := range []string{
 		fmt.Sprintf("curl '%s/payments/%d'", s.Base, id), "http.NewRequest(\"GET\"", "await fetch(", "<code>payments:admin</code>", "The message names the field",
-		`data-method="POST" data-path="/payments/{paymentId}"`, fmt.Sprintf(`data-id="paymentId" value="%d"`, id), "of lists one item is left",
+		`data-method="POST" data-path="/payments/{paymentId}"`, fmt.Sprintf(`data-id="paymentId" value="%d"`, id), "lists are cut to one item",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the chapter does not have %s", want)

@@ -22,7 +22,7 @@ var taskNames = []struct{ name, chapters string }{
 	{"Read bills and documents", "subscriptions documents documenttypes"},
 	{"Receive webhooks", "webhooks webhooks_events"},
 	{"Try it in a sandbox", "sandbox test"},
-	{"Set a domain up", "clients config admin connector_programs publickey sign-keys openapi.json"},
+	{"Configure a domain", "clients config admin connector_programs publickey sign-keys openapi.json"},
 }
 
 // otherTask has the chapters that no task names.
@@ -55,20 +55,20 @@ func byTask(chapters []Chapter) []Task {
 
 // errorTexts say what the codes of errors mean, and what to do.
 var errorTexts = map[string]string{
-	"invalidValue":        "A value is wrong. The message names the field and says what would be right.",
+	"invalidValue":        "A value is not valid. The message names the field and says what is allowed.",
 	"missingParameter":    "A required field is missing. The message names it.",
 	"invalidToken":        "The token is missing, wrong, expired or revoked. Get another one.",
-	"forbidden":           "The token does not have the kind or the scope that the call needs.",
-	"notFound":            "There is no such thing, or it belongs to somebody else.",
-	"conflict":            "The state does not allow it now. With Retry-After, try again; otherwise read the state first.",
-	"connectionLocked":    "The connection is being read. Try again in a moment.",
-	"noAccount":           "The connection has no account that is shared.",
+	"forbidden":           "The token has the wrong kind, or lacks a scope that the call needs.",
+	"notFound":            "The resource does not exist, or the token cannot reach it.",
+	"conflict":            "The current state of the resource does not allow the request. With Retry-After, try again later. Otherwise, read the current state first.",
+	"connectionLocked":    "The connection is being synchronised. Try again in a moment.",
+	"noAccount":           "The user shares no account that fits the request.",
 	"wrongpass":           "The institution refused the credentials. Ask the user for the right ones.",
-	"notSupported":        "The bank or the connector does not offer this.",
-	"payloadTooLarge":     "The body is too large.",
-	"rangeNotSatisfiable": "The file does not have the bytes that Range asks for.",
+	"notSupported":        "The bank or connector does not support this.",
+	"payloadTooLarge":     "The request body is too large.",
+	"rangeNotSatisfiable": "The file does not have the bytes that the Range header requests.",
 	"rateLimited":         "Too many requests. Wait as long as Retry-After says.",
-	"bug":                 "Something failed in the service. Report the request_id.",
+	"bug":                 "An internal error occurred. Report the request_id.",
 	"maintenance":         "The service is in maintenance. Wait as long as Retry-After says.",
 	"unavailable":         "The service is at its limit. Wait as long as Retry-After says.",
 }

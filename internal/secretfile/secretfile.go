@@ -25,11 +25,11 @@ func Text(flag, name string) (string, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return "", passerelle.InvalidField(flag, "there is no file to read: %s", name)
+		return "", passerelle.InvalidField(flag, "the file does not exist: %s", name)
 	}
 	defer file.Close()
 	if err := keys.CheckPrivate(file); err != nil {
-		return "", passerelle.InvalidField(flag, "others may read it: %v", err)
+		return "", passerelle.InvalidField(flag, "other users can read it: %v", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxSize))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s Value) read() error {
 		return nil
 	}
 	if *s.Value != "" {
-		return passerelle.InvalidField(flag, "takes the place of %s: give one of them", s.Flag)
+		return passerelle.InvalidField(flag, "replaces %s: give only one of them", s.Flag)
 	}
 	text, err := Text(flag, name)
 	if err != nil {

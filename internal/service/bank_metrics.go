@@ -17,13 +17,13 @@ func measure(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	bankCalls      = measure("calls_total", "Calls to the bank, by their kind.", "call")
-	bankGood       = measure("call_success_ratio", "Part of the last 256 calls that the bank answered.", "call")
-	bankP95        = measure("call_duration_p95_seconds", "Time that 95 of 100 of the last 256 calls took at most.", "call")
-	bankOpen       = measure("circuit_open", "1 while the bank is left alone because calls failed in a row.")
-	bankFailures   = measure("failures_in_a_row", "Calls that failed since the last that did not.")
-	bankSuccess    = measure("last_success_timestamp_seconds", "When the bank answered last.")
-	bankExpiration = measure("certificate_expiry_timestamp_seconds", "When a certificate of the bank file ends.", "certificate")
+	bankCalls      = measure("calls_total", "Calls to the bank, by kind.", "call")
+	bankGood       = measure("call_success_ratio", "Share of the last 256 calls that the bank answered.", "call")
+	bankP95        = measure("call_duration_p95_seconds", "95th percentile of the duration of the last 256 calls.", "call")
+	bankOpen       = measure("circuit_open", "1 while the bank is not called because calls failed in a row.")
+	bankFailures   = measure("failures_in_a_row", "Failed calls since the last successful one.")
+	bankSuccess    = measure("last_success_timestamp_seconds", "When the bank last answered.")
+	bankExpiration = measure("certificate_expiry_timestamp_seconds", "When a certificate of the bank file expires.", "certificate")
 )
 
 // Describe implements prometheus.Collector.

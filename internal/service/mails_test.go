@@ -139,7 +139,7 @@ func TestAlertsAreFewAndARecoveryFollows(t *testing.T) {
 		o.wants("after the interval", "alert", "alert")
 		o.status.Store(http.StatusOK)
 		o.advance("2m")
-		o.wants("well again", "alert", "alert", "recovery")
+		o.wants("works again", "alert", "alert", "recovery")
 		o.happen(1)
 		o.advance("2m")
 		o.wants("still well", "alert", "alert", "recovery")
@@ -195,7 +195,7 @@ func TestMailsSayWhatThereIsToDo(t *testing.T) {
 		want := []shownMail{{
 			IDWebhook: o.webhook, Kind: "recovery", Recipient: "ops@bank.example", Created: "2027-01-01 02:02:00",
 			Subject: fmt.Sprintf("Webhook %d of test works again", o.webhook),
-			Text: fmt.Sprintf(`The receiver of a webhook works again. Everything that waited has arrived, and
+			Text: fmt.Sprintf(`The receiver of a webhook works again. All waiting deliveries have arrived, and
 there is nothing to do.
 
 Domain:             test (sandbox)
@@ -207,7 +207,7 @@ Last success:       2027-01-01 02:02:00
 		}, {
 			IDWebhook: o.webhook, Kind: "alert", Recipient: "ops@bank.example", Created: "2027-01-01 02:00:00",
 			Subject: fmt.Sprintf("Webhook %d of test fails", o.webhook),
-			Text: fmt.Sprintf(`The receiver of a webhook does not accept what it is sent.
+			Text: fmt.Sprintf(`The receiver of a webhook does not accept requests.
 
 Domain:             test (sandbox)
 Webhook:            %[1]d, for PAYMENT_STATE_UPDATED
@@ -223,7 +223,7 @@ answers with a status of 2xx within 10 seconds. What it has answered:
 
   GET %[3]s/webhooks/%[1]d/logs
 
-Once the receiver is well again, what waits can be sent at once:
+When the receiver works again, you can send the waiting deliveries at once:
 
   POST %[3]s/webhooks/%[1]d/recover
   {"since": "2027-01-01 02:00:00"}
@@ -232,7 +232,7 @@ or with the command
 
   passerelle webhook recover %[1]d --domain 'test' --since '2027-01-01 02:00:00'
 
-A mail follows when everything has arrived. Until then there is at most one every
+You get another mail when everything has arrived. Until then, you get at most one every
 day; the configuration key webhooks.alerts_frequency changes that.
 `, o.webhook, o.url, s.Base),
 		}}

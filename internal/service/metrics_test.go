@@ -25,7 +25,7 @@ const metricsPage = "../../docs/metrics.md"
 
 const metricsIntroduction = `# Metrics
 
-<!-- Made from the program; make generate writes it anew. -->
+<!-- Generated from the program; make generate updates it. -->
 
 This page lists what ` + "`/metrics`" + ` shows, beside the metrics of the Go runtime and the process. [observability.md](observability.md)
 says what to watch.

@@ -83,5 +83,5 @@ func checkMechanism(wanted *string, offered []passerelle.AuthMechanism) error {
 	if wanted == nil || *wanted == "" || slices.Contains(offered, passerelle.AuthMechanism(*wanted)) {
 		return nil
 	}
-	return passerelle.InvalidField("auth_mechanism", "must be one of those that are available: %v", offered)
+	return passerelle.InvalidField("auth_mechanism", "must be one of the available ones: %v", offered)
 }

@@ -168,7 +168,7 @@ func canonical(changes map[string]*string) (map[string]*string, error) {
 		}
 		other, set := wanted[key.Name]
 		if set && (other == nil) != (value == nil) || set && deref(other) != deref(value) {
-			return nil, passerelle.InvalidField(name, "has one value here and another under another name of the key")
+			return nil, passerelle.InvalidField(name, "is given twice with different values, under two names of the same key")
 		}
 		wanted[key.Name] = value
 	}

@@ -45,7 +45,7 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 		return tx.Audit(acts...)
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return d, Result{}, passerelle.Conflicting("Another call moved the clock at the same moment; read it and try again.")
+		return d, Result{}, passerelle.Conflicting("Another call moved the clock at the same time; read the clock and try again.")
 	}
 	if err != nil {
 		return d, Result{}, fmt.Errorf("move the clock of domain %d: %w", d.ID, err)
@@ -106,7 +106,7 @@ func (c ClockChange) target(now time.Time) (time.Time, error) {
 		to = to.Add(length)
 	}
 	if to.Before(now) {
-		return to, passerelle.InvalidField(field, "the clock does not go backwards; it is %s", passerelle.FormatDateTime(now, c.Zone))
+		return to, passerelle.InvalidField(field, "the clock cannot go back; it is %s", passerelle.FormatDateTime(now, c.Zone))
 	}
 	if to.Sub(now) > maxAdvance {
 		return to, passerelle.InvalidField(field, "at most 400d at a time")

@@ -65,7 +65,7 @@ func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name stri
 	all := sandbox.Scenarios()
 	i := slices.IndexFunc(all, func(s sandbox.Scenario) bool { return s.Name == name })
 	if i < 0 {
-		return nil, passerelle.InvalidField("scenario", "there is no scenario of that name")
+		return nil, passerelle.InvalidField("scenario", "there is no scenario with this name")
 	}
 	values, err := settings.Load(ctx, &l.DB.Reader, d.ID)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name stri
 	}
 	for key, value := range all[i].Settings {
 		if got := values.Text(key); got != value {
-			return nil, passerelle.Conflicting("Scenario %s needs the configuration key %s to be %q; here it is %q.", name, key, value, got)
+			return nil, passerelle.Conflicting("Scenario %s needs the configuration key %s to be %q, but it is %q.", name, key, value, got)
 		}
 	}
 	back := strings.TrimSuffix(d.BaseURL, "/2.0") + shop
@@ -90,7 +90,7 @@ func refusedAs(move sandbox.Move, err error) error {
 	case move.Refused == "":
 		return err
 	case err == nil:
-		return passerelle.Conflicting("It was to be refused with %s, and was not.", move.Refused)
+		return passerelle.Conflicting("The step should have been refused with %s, but was not.", move.Refused)
 	case errors.As(err, &reported) && reported.Code == move.Refused:
 		return nil
 	}
@@ -201,7 +201,7 @@ func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word stri
 	}
 	known := func(one customers.Login) bool { return one.Word == word }
 	if !slices.ContainsFunc(customers.Logins(), known) {
-		return bankstore.Connection{}, passerelle.InvalidField("login", "no login begins with that word")
+		return bankstore.Connection{}, passerelle.InvalidField("login", "no login begins with this word")
 	}
 	user, err := l.Aggregation.CreateUser(ctx, d, true, func(tx *store.Tx, u passerelle.User) error {
 		return tx.AuditOf(int64(u.ID), acts...)

@@ -86,7 +86,7 @@ func Of(body []byte) ([]byte, int, error) {
 		}
 		lines, err := accounts[i].write()
 		if err != nil {
-			return nil, 0, passerelle.InvalidField("data", "account %d does not fit into a statement: %s", accounts[i].ID, err)
+			return nil, 0, passerelle.InvalidField("data", "account %d cannot be written as a statement: %s", accounts[i].ID, err)
 		}
 		text = append(text, lines...)
 	}

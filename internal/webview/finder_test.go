@@ -111,7 +111,7 @@ func TestFavouriteBanks(t *testing.T) {
 		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))
 		s.offer(t, numberedBanks(s, 12)...)
 		body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body
-		if names := seen(body); len(names) != 12 || names[0] != "Bank 7" || !strings.Contains(body, "Often chosen") || !strings.Contains(body, "All banks") {
+		if names := seen(body); len(names) != 12 || names[0] != "Bank 7" || !strings.Contains(body, "Frequently chosen") || !strings.Contains(body, "All banks") {
 			t.Errorf("the list begins with %q: %s", names[:1], body)
 		}
 	})
@@ -176,14 +176,14 @@ func TestBanksArePaidWithAgain(t *testing.T) {
 		}
 		body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body
 		names := seen(body)
-		if want := []string{"Banco do Norte", "Bank number 6", "Banque des Deux Pays"}; !slices.Equal(names[:3], want) || !strings.Contains(body, "Used last time") {
+		if want := []string{"Banco do Norte", "Bank number 6", "Banque des Deux Pays"}; !slices.Equal(names[:3], want) || !strings.Contains(body, "Last used") {
 			t.Errorf("the list begins with %q, want %q", names[:3], want)
 		}
 		if len(names) != 4 {
 			t.Errorf("besides the banks of the country and those used before there are %q", names)
 		}
 		s.browser = newBrowser(t)
-		if body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body; strings.Contains(body, "Used last time") {
+		if body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body; strings.Contains(body, "Last used") {
 			t.Error("another browser knows, too")
 		}
 	})

@@ -21,7 +21,7 @@ func TestConnect(t *testing.T) {
 		}
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", customers.Password))
 		page.shows(t, "What do you want to share from Banque Exemple?", "Compte courant", "Contracts").lacks(t, " checked")
-		p.send(page, "share").shows(t, "Tick at least one account")
+		p.send(page, "share").shows(t, "Select at least one account")
 
 		accounts, subscriptions := page.offered()
 		back := p.send(page, "share", "account", accounts[0], "subscription", subscriptions[0]).back(t)
@@ -95,15 +95,15 @@ func TestConnectStates(t *testing.T) {
 		}{
 			{"otp", []string{"Banque Exemple needs more information", "fill", "field.otp", "123456"}, "What do you want to share"},
 			{"device", []string{"needs more information", "fill", "field.device", "phone"}, "What do you want to share"},
-			{"app", []string{"Confirm in the app of Banque Exemple", "resume", "", ""}, "What do you want to share"},
+			{"app", []string{"Confirm in the Banque Exemple app", "resume", "", ""}, "What do you want to share"},
 			{"steps", []string{
-				"needs more information", "fill", "field.device", "tablet", "needs more information", "fill", "field.otp", "123456", "Confirm in the app", "resume", "", "",
+				"needs more information", "fill", "field.device", "tablet", "needs more information", "fill", "field.otp", "123456", "Confirm in the Banque Exemple app", "resume", "", "",
 			}, "What do you want to share"},
 			{"action", []string{"is waiting for you", "again", "", ""}, "Please accept the new terms on our site."},
 			{"expired", nil, "Your password has expired."},
 			{"limited", nil, "allows no more updates"},
 			{"down", []string{"cannot be reached", "again", "", ""}, "cannot be reached"},
-			{"bug", nil, "The mistake is on our side"},
+			{"bug", nil, "The problem is on our side"},
 			{"unsupported", nil, "is not supported"},
 			{"none", nil, "What do you want to share"},
 		} {
@@ -138,7 +138,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 			t.Errorf("a form without a password: %d, %d connections", missing.status, len(p.connections(p.token)))
 		}
 		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", "0000"))
-		page.shows(t, "did not accept these sign-in details", "Login or password is wrong.")
+		page.shows(t, "did not accept these sign-in details", "The login or password is wrong.")
 		p.send(page, "fill", "field.login", "anna").shows(t, "Something is missing")
 		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password))
 		page.shows(t, "What do you want to share")

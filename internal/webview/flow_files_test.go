@@ -80,18 +80,18 @@ func (p *walker) transactions() int {
 func TestFilesAreHandedOver(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
-		page := p.open(p.link("manage", "connection_id", id)).shows(t, "Hand over statement files")
-		page = p.click(page, "Hand over statement files").shows(t, "Choose files that you downloaded", "At most 20 files, of 8 MB together")
+		page := p.open(p.link("manage", "connection_id", id)).shows(t, "Import statement files")
+		page = p.click(page, "Import statement files").shows(t, "Choose files that you downloaded", "At most 20 files, 8 MB in total")
 		preview := p.choose(page, "preview", "november.csv", november).shows(t, "november.csv", "FR7630006000011234567890189", "2, of which 2 new", "November", "€95.00", "Import these files")
 		if n := p.transactions(); n != 0 {
 			t.Errorf("a preview stored %d transactions", n)
 		}
-		done := p.choose(preview, "import").shows(t, "The files are imported.").lacks(t, "Import these files")
+		done := p.choose(preview, "import").shows(t, "The files were imported.").lacks(t, "Import these files")
 		if n := p.transactions(); n != 2 {
 			t.Errorf("%d transactions are stored", n)
 		}
 		p.choose(done, "preview", "january.csv", january, "november.csv", november).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.", "2, of which 0 new")
-		p.click(done, "Back to the connection").shows(t, "Hand over statement files", " checked")
+		p.click(done, "Back to the connection").shows(t, "Import statement files", " checked")
 	})
 }
 
@@ -100,14 +100,14 @@ func TestFilesAreHandedOver(t *testing.T) {
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
-		page := p.click(p.open(p.link("manage", "connection_id", id)), "Hand over statement files")
-		refused := p.choose(page, "preview", "november.csv", november, "<b>.csv", damaged).shows(t, "This file is refused", "A value is not as the format wants it. (Line 2, field date.)").lacks(t, "Import these files", "Rent")
+		page := p.click(p.open(p.link("manage", "connection_id", id)), "Import statement files")
+		refused := p.choose(page, "preview", "november.csv", november, "<b>.csv", damaged).shows(t, "This file cannot be imported", "A value does not have the right format. (Line 2, field date.)").lacks(t, "Import these files", "Rent")
 		if strings.Contains(refused.body, "<b>.csv") {
 			t.Error("the name of the file is code")
 		}
 		forged := page
 		forged.body = strings.ReplaceAll(page.body, `value="preview"`, `value="import"`)
-		p.choose(forged, "import", "november.csv", november, "damaged.csv", damaged).shows(t, "This file is refused")
+		p.choose(forged, "import", "november.csv", november, "damaged.csv", damaged).shows(t, "This file cannot be imported")
 		p.choose(page, "preview").shows(t, "Choose a file first.")
 		p.choose(page, "preview", "large.csv", strings.Repeat("x", 9<<20)).shows(t, "These files are too many or too large")
 		if a := p.choose(page, "preview", "large.csv", strings.Repeat("x", 17<<20)); a.status != http.StatusRequestEntityTooLarge {
@@ -117,7 +117,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			t.Errorf("%d transactions are stored", n)
 		}
 		// Connections to institutions accept no files, and forms of other people are not read.
-		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Hand over"), "End this connection")
+		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Import statement"), "Remove this connection")
 		other.body = strings.ReplaceAll(other.body, `value="forget"`, `value="preview"`)
 		if a := p.choose(other, "preview", "november.csv", november); a.status < 400 {
 			t.Errorf("a connection to an institution: %d", a.status)
@@ -136,7 +136,7 @@ func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
 		other := ":20:A\n:25:FR7630006000011234567890189\n:60F:C261231EUR70,00\n:62F:C270101EUR70,00\n-\n"
-		page := p.click(p.open(p.link("manage", "connection_id", p.fileConnection())), "Hand over statement files")
+		page := p.click(p.open(p.link("manage", "connection_id", p.fileConnection())), "Import statement files")
 		p.choose(page, "preview", "a.csv", november, "b.csv", january, "c.csv", november, "d.csv", december).
 			shows(t, "2, of which 2 new", "1, of which 1 new", "2, of which 0 new", "Import these files").lacks(t, "Something is missing")
 		p.choose(page, "preview", "a.csv", november, "b.csv", january).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.")

@@ -22,7 +22,7 @@ func TestManage(t *testing.T) {
 		if n := strings.Count(page.body, "connection="); n < 2 {
 			t.Errorf("%d connections are listed: %s", n, page.body)
 		}
-		one := p.click(page, "Banque Exemple").shows(t, "Compte courant", "End this connection")
+		one := p.click(page, "Banque Exemple").shows(t, "Compte courant", "Remove this connection")
 		accounts, _ := one.offered()
 		one = p.send(one, "share", "account", accounts[0], "account", accounts[1]).shows(t, "Saved. test application sees 2 accounts of Banque Exemple.", " checked")
 		if all := p.connections(p.token); len(all[0].Accounts) != 2 {
@@ -38,9 +38,9 @@ func TestManage(t *testing.T) {
 		if all := p.connections(p.token); len(all[0].Accounts) != 0 {
 			t.Errorf("nothing is ticked, and shared are %+v", all[0].Accounts)
 		}
-		question := p.click(one, "End this connection").shows(t, "End the connection to Banque Exemple?", "erased")
+		question := p.click(one, "Remove this connection").shows(t, "Remove the connection to Banque Exemple?", "erased")
 		p.click(question, "No, keep it").shows(t, "Compte courant")
-		rest := p.send(question, "forget").shows(t, "Your connections", "The connection is ended")
+		rest := p.send(question, "forget").shows(t, "Your connections", "The connection was removed")
 		if all := p.connections(p.token); len(all) != 1 || all[0].ID.String() != second {
 			t.Errorf("left are %+v", all)
 		}
@@ -86,7 +86,7 @@ func TestManageOneConnection(t *testing.T) {
 		id := p.connection("anna")
 		p.connection("one")
 		page := p.open(p.link("manage", "connection_id", id, "redirect_uri", "")).shows(t, "Compte courant").lacks(t, "All connections")
-		p.send(p.click(page, "End this connection"), "forget").shows(t, "All done")
+		p.send(p.click(page, "Remove this connection"), "forget").shows(t, "All done")
 		if all := p.connections(p.token); len(all) != 1 {
 			t.Errorf("%d connections are left", len(all))
 		}
@@ -119,14 +119,14 @@ func TestReconnect(t *testing.T) {
 			t.Errorf("back with %v, want %v", back, want)
 		}
 		left := p.waiting("app")
-		page = p.open(p.link("reconnect", "connection_id", left)).shows(t, "Confirm in the app")
+		page = p.open(p.link("reconnect", "connection_id", left)).shows(t, "Confirm in the Banque Exemple app")
 		back = p.click(page, "Leave without connecting").back(t)
 		if back.Get("error") != "access_denied" || back.Get("connection_id") != left || back.Get("state") == "" {
 			t.Errorf("left with %v", back)
 		}
-		list := p.open(p.link("manage")).shows(t, "Needs you: open it to repair it")
-		one := p.open(list.at.String()+"&connection="+left).shows(t, "Confirm in the app").lacks(t, "nothing that you could share")
-		p.settled(p.send(one, "resume")).shows(t, "Updated on", "works again", "Compte courant").lacks(t, "Confirm in the app")
+		list := p.open(p.link("manage")).shows(t, "Needs your attention: open it to repair it")
+		one := p.open(list.at.String()+"&connection="+left).shows(t, "Confirm in the Banque Exemple app").lacks(t, "nothing to share")
+		p.settled(p.send(one, "resume")).shows(t, "Updated on", "works again", "Compte courant").lacks(t, "Confirm in the Banque Exemple app")
 	})
 }
 

@@ -118,7 +118,7 @@ func TestMessages(t *testing.T) {
 
 		list := p.open(p.link("manage", "redirect_uri", "", "state", "x"))
 		one := p.click(list, "Banque Exemple")
-		check(p.click(p.send(p.click(one, "End this connection"), "forget"), "Done"), `{"connectionDeleted":true,"connectionId":"`+id+`","state":"x"}`)
+		check(p.click(p.send(p.click(one, "Remove this connection"), "forget"), "Done"), `{"connectionDeleted":true,"connectionId":"`+id+`","state":"x"}`)
 	})
 }
 
@@ -136,7 +136,7 @@ func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 		onward := window.post(page, action, form).shows(t, "Continue at Banque Exemple")
 		_, bank, _ := strings.Cut(onward.header.Get("Refresh"), "url=")
 		landed := window.open(window.decide(bank, url.Values{"login": {"one"}}))
-		landed.shows(t, "Access was given", "close this window")
+		landed.shows(t, "Access granted", "close this window")
 		if landed.at.Query().Has("ticket") {
 			t.Errorf("the ticket is in an address: %s", landed.at)
 		}

@@ -111,7 +111,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 		s.offer(t, all...)
 		first := s.journey(t)
 		s.light(t, first)
-		if len(seen(first.body)) != 60 || !strings.Contains(first.body, "Banks in all countries: 1000") || !strings.Contains(first.body, "Further down the list") {
+		if len(seen(first.body)) != 60 || !strings.Contains(first.body, "Banks in all countries: 1000") || !strings.Contains(first.body, "Next page") {
 			t.Errorf("%d institutions on the first page: %s", len(seen(first.body)), first.body)
 		}
 		handle := regexpOne(t, `name="session" value="([^"]*)"`, first.body)
@@ -154,7 +154,7 @@ func TestManyAccountsToShare(t *testing.T) {
 			if len(all) != want {
 				t.Fatalf("part %d has %d accounts: %s", part, len(all), page.body)
 			}
-			if last := !strings.Contains(page.body, "Save, and show the next"); last != (part == 2) {
+			if last := !strings.Contains(page.body, "Save and show the next page"); last != (part == 2) {
 				t.Errorf("part %d is the last: %t", part, last)
 			}
 			send := url.Values{"csrf": {token}, "step": {"share"}, "paged": {"1"}, "next": {regexpOne(t, `name="next" value="(\d*)"`, page.body)}, "account": {all[0][1], all[1][1]}}

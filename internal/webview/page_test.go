@@ -23,7 +23,7 @@ func TestThePageSaysWhatIsPaid(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
 		for lang, want := range map[string][]string{
-			"en": {"€1,234.56", "Maison Dupont SARL", "FR76 3000 6000 0112 3456 7890 189", "Order 1234", "At once", "Requested by Maison Dupont", "no money moves"},
+			"en": {"€1,234.56", "Maison Dupont SARL", "FR76 3000 6000 0112 3456 7890 189", "Order 1234", "Immediately", "Requested by Maison Dupont", "no money moves"},
 			"fr": {"1\u202f234,56\u00a0€", "Tout de suite", "Demandé par Maison Dupont"},
 			"de": {"1.234,56\u00a0€", "Sofort", "Angefordert von Maison Dupont"},
 			"es": {"1234,56\u00a0€", "Ahora mismo", "Solicitado por Maison Dupont"},
@@ -180,7 +180,7 @@ func TestEveryStateHasItsPage(t *testing.T) {
 		at, state, code string
 	}{
 		{name: "created", page: "Check your payment"},
-		{name: "redirect", reports: ask(payment.Redirect), page: "Go to the bank"},
+		{name: "redirect", reports: ask(payment.Redirect), page: "Go to your bank"},
 		{name: "decoupled", reports: ask(payment.Decoupled), page: "Approve in your banking app"},
 		{name: "fields", reports: ask(payment.FillFields), page: "Your bank needs more information"},
 		{name: "psu validation", reports: ask(payment.PSUValidation), page: "Yes, pay"},

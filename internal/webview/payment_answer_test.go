@@ -149,9 +149,9 @@ func TestWrongValuesAreShownAgain(t *testing.T) {
 		}
 		const invalid = ` aria-invalid="true"`
 		for _, c := range []struct{ code, device, says, at string }{
-			{"12", "phone", "not written as it should be", `id="field.code"`},
-			{"1234", "", "not written as it should be", `<fieldset class="field"` + invalid},
-			{"1234", "fax", "not written as it should be", `<fieldset class="field"` + invalid},
+			{"12", "phone", "not in the right format", `id="field.code"`},
+			{"1234", "", "not in the right format", `<fieldset class="field"` + invalid},
+			{"1234", "fax", "not in the right format", `<fieldset class="field"` + invalid},
 			{"9999", "tablet", "did not accept", `value="tablet" checked`},
 		} {
 			got := s.post(t, page, "same-origin", form(c.code, c.device))
@@ -317,7 +317,7 @@ func TestHintsInWords(t *testing.T) {
 		if patterned := strings.Contains(body, "pattern="); patterned != (regex != "") {
 			t.Errorf("%q: the pattern is there: %t", regex, patterned)
 		}
-		if title := cmp.Or(want, "Type it as your bank writes it."); regex != "" && !strings.Contains(body, `title="`+title+`"`) {
+		if title := cmp.Or(want, "Type it exactly as your bank shows it."); regex != "" && !strings.Contains(body, `title="`+title+`"`) {
 			t.Errorf("%q: want the title %q: %s", regex, title, body)
 		}
 		if numeric := strings.Contains(body, `inputmode="numeric"`); numeric != (strings.Contains(strings.ToLower(want), "digits") && !strings.Contains(want, "letters")) {

@@ -23,7 +23,7 @@ func (s *stack) question(t *testing.T, page string) {
 		t.Fatalf("the page does not lead to a cancellation: %s", body)
 	}
 	body := s.get(t, page+"&step=cancel").body
-	for _, want := range []string{"Cancel this payment?", `">No, continue with it</a>`, `<a class="button" href`, `<button class="quiet">Yes, cancel it</button>`} {
+	for _, want := range []string{"Cancel this payment?", `">No, continue paying</a>`, `<a class="button" href`, `<button class="quiet">Yes, cancel the payment</button>`} {
 		if !strings.Contains(body, want) {
 			t.Fatalf("the page does not ask first, with %q: %s", want, body)
 		}
@@ -69,7 +69,7 @@ func TestThePayerApprovesTheCancellationAtTheBank(t *testing.T) {
 					s.question(t, page)
 				}
 				s.cancelAtBank(t, page)
-				checkBack(t, s.get(t, page), "/sorry", p.ID, withMessage(byPayer, "The payment was cancelled on the client's demand."))
+				checkBack(t, s.get(t, page), "/sorry", p.ID, withMessage(byPayer, "The payment was cancelled at the client's request."))
 			})
 		})
 	}
@@ -137,7 +137,7 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 				if c.says == "" {
 					reported := byPayer
 					if c.name == "at once" {
-						reported = withMessage(byPayer, "The payment was cancelled on the client's demand.")
+						reported = withMessage(byPayer, "The payment was cancelled at the client's request.")
 					}
 					checkBack(t, s.get(t, got.location), "/sorry", p.ID, reported)
 					return
@@ -185,7 +185,7 @@ func (s *stack) numbered(t *testing.T, id int64) connector.Connector {
 func TestAClientsCancellationLeadsWhereItSaid(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for decision, reported := range map[string]url.Values{
-			"cancel": {"payment_state": {"rejected"}, "error_code": {"CancelledByClient"}, "bank_message": {"The payment was cancelled on the client's demand."}},
+			"cancel": {"payment_state": {"rejected"}, "error_code": {"CancelledByClient"}, "bank_message": {"The payment was cancelled at the client's request."}},
 			"keep":   {"payment_state": {"validating"}},
 		} {
 			p, page := s.ordered(t, "", labelled("actn(redirect)/done"))

@@ -89,7 +89,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 		}
 		for missing, problem := range map[string]string{
 			"holder": "account to pay from is missing", "number": "account to pay from is missing",
-			"field.login": "Something your bank needs is missing", "field.kind": "Something your bank needs is missing",
+			"field.login": "Something that your bank needs is missing", "field.kind": "Something that your bank needs is missing",
 		} {
 			form := url.Values{}
 			for name, values := range complete {
@@ -185,7 +185,7 @@ func TestTheTestBankIsAtHand(t *testing.T) {
 		if len(names) < 15 || names[0] != "Banque Exemple" || names[1] != "Beispielbank" || strings.Contains(body, "checked") {
 			t.Fatalf("the list does not begin with the test bank, or something is chosen: %v", names)
 		}
-		ordinary, peculiar, apart := strings.Cut(body, "Test banks with one peculiarity")
+		ordinary, peculiar, apart := strings.Cut(body, "Test banks with special behaviour")
 		if !apart || strings.Contains(ordinary, "Sandbox Accept Only") || strings.Contains(peculiar, "Beispielbank") {
 			t.Errorf("banks with a peculiarity are not apart: %s", body)
 		}

@@ -13,11 +13,11 @@ type Attachment struct {
 	Name            string  `json:"name"`
 	Description     *string `json:"description"`
 	MimeType        string  `json:"mime_type"`
-	Size            *int64  `json:"size" doc:"in bytes; null until the file has come from the institution"`
+	Size            *int64  `json:"size" doc:"in bytes; null until the file has been fetched from the institution"`
 	CreatedDate     string  `json:"created_date"`
 	CreatedDatetime string  `json:"created_datetime"`
 	LastUpdate      string  `json:"last_update"`
-	URL             string  `json:"url" doc:"where the file is"`
+	URL             string  `json:"url" doc:"address of the file"`
 }
 
 // NewAttachment renders an attachment whose transaction is below base.

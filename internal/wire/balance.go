@@ -12,10 +12,10 @@ import (
 // Moved has the balance, the expenses and the incomes of the accounts of one currency over some
 // time.
 type Moved struct {
-	Balance  *json.Number `json:"balance" doc:"at the end"`
-	Expenses *json.Number `json:"expenses" doc:"what went out, zero or less"`
+	Balance  *json.Number `json:"balance" doc:"at the end of the period"`
+	Expenses *json.Number `json:"expenses" doc:"sum of outgoing transactions, zero or less"`
 	Incomes  *json.Number `json:"incomes"`
-	Remains  *json.Number `json:"remains" doc:"incomes and expenses together"`
+	Remains  *json.Number `json:"remains" doc:"sum of incomes and expenses"`
 }
 
 // BalanceGroup has the balances and movements of accounts in a period. Amounts that would mix
@@ -24,9 +24,9 @@ type BalanceGroup struct {
 	MinDate    string            `json:"min_date"`
 	MaxDate    string            `json:"max_date"`
 	Currencies []CurrencyBalance `json:"currencies"`
-	NOverdraft int               `json:"n_overdraft" doc:"number of days that ended with a balance below zero, in any currency"`
+	NOverdraft int               `json:"n_overdraft" doc:"number of days that ended with a negative balance, in any currency"`
 	Moved
-	DailyBalances []DailyBalance `json:"daily_balances" doc:"of the days until today"`
+	DailyBalances []DailyBalance `json:"daily_balances" doc:"one for each day until today"`
 }
 
 // CurrencyBalance is the part of a group that is in one currency.

@@ -17,11 +17,11 @@ type BankAccount struct {
 	IDConnection     int64                       `json:"id_connection"`
 	IDUser           int64                       `json:"id_user"`
 	IDSource         *int64                      `json:"id_source"`
-	IDParent         *int64                      `json:"id_parent" doc:"the account a card is settled on"`
+	IDParent         *int64                      `json:"id_parent" doc:"the account that a card is settled on"`
 	Number           string                      `json:"number"`
-	IBAN             string                      `json:"iban" doc:"empty when there is none"`
-	BIC              string                      `json:"bic" doc:"empty when it is not known"`
-	WebID            string                      `json:"webid" doc:"the institution's own name for it"`
+	IBAN             string                      `json:"iban" doc:"empty when the account has none"`
+	BIC              string                      `json:"bic" doc:"empty when unknown"`
+	WebID            string                      `json:"webid" doc:"the institution's identifier of the account"`
 	Name             string                      `json:"name"`
 	OriginalName     string                      `json:"original_name"`
 	CompanyName      *string                     `json:"company_name"`
@@ -43,23 +43,23 @@ type BankAccount struct {
 	Error            *passerelle.ConnectionState `json:"error"`
 	Information      map[string]string           `json:"information"`
 	Loan             *Loan                       `json:"loan"`
-	CoveredFrom      *string                     `json:"covered_from" doc:"the first day of which all transactions are here"`
+	CoveredFrom      *string                     `json:"covered_from" doc:"first day from which all transactions are stored"`
 
 	// Worth is only set for accounts of a type that holds investments.
 	*Worth
 
 	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
-	Transactions *[]Transaction `json:"transactions,omitempty" expand:"true" doc:"below a connection, with expand=accounts[transactions]: what the last synchronisation brought or changed"`
+	Transactions *[]Transaction `json:"transactions,omitempty" expand:"true" doc:"transactions that the last synchronisation added or changed; in connections, with expand=accounts[transactions]"`
 }
 
 // AccountType describes a type of bank accounts.
 type AccountType struct {
 	ID          int64                  `json:"id"`
 	Name        passerelle.AccountType `json:"name"`
-	IDParent    *int64                 `json:"id_parent" doc:"the type it is a kind of"`
+	IDParent    *int64                 `json:"id_parent" doc:"parent type"`
 	Invest      bool                   `json:"is_invest" doc:"whether the account holds investments"`
 	DisplayName string                 `json:"display_name" doc:"in English"`
-	Plural      string                 `json:"display_name_p" doc:"in English, of several"`
+	Plural      string                 `json:"display_name_p" doc:"plural, in English"`
 }
 
 // AccountTypes renders all types.

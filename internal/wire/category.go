@@ -15,10 +15,10 @@ type CategoryDetails struct {
 	ParentCode             *string `json:"parent_code"`
 	Name                   string  `json:"name"`
 	NameDisplayed          string  `json:"name_displayed"`
-	Income                 bool    `json:"income" doc:"whether it is of money that comes in"`
-	Color                  *string `json:"color" doc:"six hexadecimal digits; null for that of the parent"`
+	Income                 bool    `json:"income" doc:"whether the category is for incoming money"`
+	Color                  *string `json:"color" doc:"six hexadecimal digits; null for the parent's colour"`
 	Refundable             bool    `json:"refundable"`
-	IDUser                 *int64  `json:"id_user" doc:"the end user who made it; null for those of all"`
+	IDUser                 *int64  `json:"id_user" doc:"the end user who created it; null for categories common to all"`
 	IDLogo                 *int64  `json:"id_logo" doc:"always null"`
 }
 

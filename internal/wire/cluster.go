@@ -11,9 +11,9 @@ type TransactionsCluster struct {
 	ID              int64       `json:"id"`
 	IDAccount       int64       `json:"id_account"`
 	MeanAmount      json.Number `json:"mean_amount"`
-	MedianIncrement *int        `json:"median_increment" doc:"days from one to the next"`
+	MedianIncrement *int        `json:"median_increment" doc:"median number of days between two transactions"`
 	Enabled         bool        `json:"enabled"`
-	NextDate        *string     `json:"next_date" doc:"when the next one is expected"`
+	NextDate        *string     `json:"next_date" doc:"date when the next transaction is expected"`
 	Wording         string      `json:"wording"`
 	IDCategory      int64       `json:"id_category"`
 	CreatedBy       string      `json:"created_by" doc:"clustering or user"`

@@ -16,14 +16,14 @@ type Connection struct {
 	IDProvider    *int64                      `json:"id_provider" doc:"deprecated, see connector_uuid; set for a provider of documents"`
 	ConnectorUUID string                      `json:"connector_uuid"`
 	State         *passerelle.ConnectionState `json:"state"`
-	Error         *passerelle.ConnectionState `json:"error" doc:"deprecated twin of state"`
-	ErrorMessage  *string                     `json:"error_message" doc:"what the institution says"`
-	Fields        json.RawMessage             `json:"fields,omitempty" doc:"values to give, when there are any"`
+	Error         *passerelle.ConnectionState `json:"error" doc:"deprecated, same as state"`
+	ErrorMessage  *string                     `json:"error_message" doc:"message from the institution"`
+	Fields        json.RawMessage             `json:"fields,omitempty" doc:"fields to fill in, when there are any"`
 	Created       string                      `json:"created"`
 	LastUpdate    *string                     `json:"last_update"`
 	LastPush      *string                     `json:"last_push"`
-	Expire        *string                     `json:"expire" doc:"when it is removed unless it is established, or when the consent ends"`
-	Active        bool                        `json:"active" doc:"whether it is synchronised in the background"`
+	Expire        *string                     `json:"expire" doc:"when the connection is removed if it is not established by then, or when its consent ends"`
+	Active        bool                        `json:"active" doc:"whether the connection is synchronised in the background"`
 	NextTry       *string                     `json:"next_try"`
 
 	Connector        *Connector          `json:"connector,omitempty" expand:"true"`
@@ -56,11 +56,11 @@ type ConnectionLog struct {
 	IDConnection int64                       `json:"id_connection"`
 	IDConnector  *int64                      `json:"id_connector"`
 	IDSource     *int64                      `json:"id_source"`
-	Timestamp    string                      `json:"timestamp" doc:"when it ended"`
+	Timestamp    string                      `json:"timestamp" doc:"when the synchronisation ended"`
 	Start        string                      `json:"start"`
 	NextTry      *string                     `json:"next_try"`
-	Error        *passerelle.ConnectionState `json:"error" doc:"the state it ended in; null when everything was read"`
+	Error        *passerelle.ConnectionState `json:"error" doc:"state in which the synchronisation ended; null when everything was read"`
 	ErrorMessage *string                     `json:"error_message"`
 	Accounts     int64                       `json:"nb_accounts"`
-	PSURequested bool                        `json:"psu_requested" doc:"whether the end user took part"`
+	PSURequested bool                        `json:"psu_requested" doc:"whether the end user was present"`
 }

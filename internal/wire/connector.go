@@ -70,55 +70,55 @@ type ConnectorView struct{ Fields, PaymentFields, Countries, Sources, URLs bool 
 // connector that only initiates payments.
 type Connector struct {
 	ID                          int64                      `json:"id" doc:"deprecated, see uuid"`
-	UUID                        string                     `json:"uuid" doc:"the same in all domains"`
+	UUID                        string                     `json:"uuid" doc:"UUID, the same in all domains"`
 	Name                        string                     `json:"name"`
 	Slug                        *string                    `json:"slug"`
-	Code                        *string                    `json:"code" doc:"code of the bank"`
+	Code                        *string                    `json:"code" doc:"bank code"`
 	Color                       *string                    `json:"color" doc:"hexadecimal, without #"`
 	Siret                       *string                    `json:"siret"`
-	Hidden                      bool                       `json:"hidden" doc:"whether it is kept from end users"`
+	Hidden                      bool                       `json:"hidden" doc:"whether the connector is hidden from end users"`
 	Charged                     bool                       `json:"charged"`
 	Beta                        bool                       `json:"beta"`
 	Restricted                  bool                       `json:"restricted" doc:"whether new connections are refused"`
-	AuthMechanism               passerelle.AuthMechanism   `json:"auth_mechanism" doc:"that of the source that is used first"`
+	AuthMechanism               passerelle.AuthMechanism   `json:"auth_mechanism" doc:"mechanism of the source that is used first"`
 	AvailableAuthMechanisms     []passerelle.AuthMechanism `json:"available_auth_mechanisms"`
 	Capabilities                []string                   `json:"capabilities" doc:"bank, bankwealth, document, profile, contact"`
-	Products                    []string                   `json:"products" doc:"pay for one that initiates payments, bank, wealth and bill for one that reads"`
+	Products                    []string                   `json:"products" doc:"pay for a connector that initiates payments; bank, wealth and bill for one that reads data"`
 	AccountTypes                []passerelle.AccountType   `json:"account_types"`
 	AccountUsages               []passerelle.Usage         `json:"account_usages"`
-	Categories                  []ConnectorCategory        `json:"categories" doc:"what it serves, see /banks/categories"`
-	DocumentsType               []string                   `json:"documents_type,omitempty" doc:"types of documents, of one that reads documents"`
+	Categories                  []ConnectorCategory        `json:"categories" doc:"categories of the connector, see /banks/categories"`
+	DocumentsType               []string                   `json:"documents_type,omitempty" doc:"types of documents that the connector reads"`
 	MonthsToFetch               *int                       `json:"months_to_fetch"`
-	SyncFrequency               *json.Number               `json:"sync_frequency" doc:"deprecated; days between two synchronisations, null for those of the domain"`
+	SyncFrequency               *json.Number               `json:"sync_frequency" doc:"deprecated; days between two synchronisations, null for the domain's default"`
 	SyncPeriodicity             *json.Number               `json:"sync_periodicity" doc:"deprecated, see sync_frequency"`
 	Stability                   Stability                  `json:"stability"`
-	AvailableTransferMechanisms []string                   `json:"available_transfer_mechanisms" doc:"of a product that is not offered"`
-	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"of a product that is not offered"`
-	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"of a product that is not offered"`
-	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"of one that initiates payments"`
+	AvailableTransferMechanisms []string                   `json:"available_transfer_mechanisms" doc:"not used: belongs to a product that is not offered"`
+	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"not used: belongs to a product that is not offered"`
+	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"not used: belongs to a product that is not offered"`
+	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"for connectors that initiate payments"`
 	// The expansions, absent unless they are asked for.
 	Fields        *[]ConnectorField        `json:"fields,omitempty" expand:"true" doc:"with expand=fields"`
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" expand:"true" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" expand:"true" doc:"with expand=countries"`
 	Sources       *[]ConnectorSource       `json:"sources,omitempty" expand:"true" doc:"with expand=sources"`
-	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"sites of the institution; with expand=urls"`
+	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"websites of the institution; with expand=urls"`
 }
 
 // ConnectorField is a value that a user gives for a connection, or while it is being
 // established.
 type ConnectorField struct {
-	Name     string `json:"name" doc:"key of the body in which the value comes"`
+	Name     string `json:"name" doc:"key of the value in the request body"`
 	Type     string `json:"type" doc:"text, password, date, list or number"`
 	Label    string `json:"label"`
 	Required bool   `json:"required"`
 	// Regex and Values are null when every value is allowed.
 	Regex            *string                    `json:"regex"`
-	Values           *[]FieldValue              `json:"values" doc:"the choices of a list; null for other types"`
-	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"with which it is to be given; empty for all"`
-	ConnectorSources []string                   `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
+	Values           *[]FieldValue              `json:"values" doc:"the options of a list; null for other types"`
+	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"mechanisms that require the field; empty for all"`
+	ConnectorSources []string                   `json:"connector_sources" doc:"names of the sources that require the field; empty for all"`
 	Description      *string                    `json:"description"`
 	// Image is left out when there is none.
-	Image string `json:"image,omitempty" doc:"a picture that the person needs for the value, as a data URL (PNG, JPEG or GIF)"`
+	Image string `json:"image,omitempty" doc:"a picture that the user needs in order to enter the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
 // ConnectorSource is a channel by which a bank is reached. Members about reading are empty for a
@@ -129,8 +129,8 @@ type ConnectorSource struct {
 	Name                    string                     `json:"name" doc:"openapi, directaccess or fallback"`
 	AuthMechanism           passerelle.AuthMechanism   `json:"auth_mechanism"`
 	AvailableAuthMechanisms []passerelle.AuthMechanism `json:"available_auth_mechanisms"`
-	Disabled                *string                    `json:"disabled" doc:"since when it is out of use; null while it is in use"`
-	Priority                int                        `json:"priority" doc:"the lowest is used first"`
+	Disabled                *string                    `json:"disabled" doc:"when the source was disabled; null while it is in use"`
+	Priority                int                        `json:"priority" doc:"sources with lower numbers are used first"`
 	Capabilities            []string                   `json:"capabilities"`
 	AccountTypes            []passerelle.AccountType   `json:"account_types"`
 	AccountUsages           []passerelle.Usage         `json:"account_usages"`
@@ -151,8 +151,8 @@ type Country struct {
 // ConnectorPaymentField is a value that must be given when a payment is validated.
 type ConnectorPaymentField struct {
 	PaymentField
-	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms with which it is to be given"`
-	ConnectorSources []string `json:"connector_sources" doc:"names of the sources with which it is to be given; empty for all"`
+	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms that require the field"`
+	ConnectorSources []string `json:"connector_sources" doc:"names of the sources that require the field; empty for all"`
 }
 
 // PaymentSettings are what a connector can do with payments.
@@ -162,15 +162,15 @@ type PaymentSettings struct {
 	ExecutionDateTypes      []payment.DateType         `json:"execution_date_types"`
 	ExecutionFrequencies    []payment.Frequency        `json:"execution_frequencies"`
 	Currencies              []passerelle.Currency      `json:"currencies"`
-	MaximumInstructions     int                        `json:"maximum_number_of_instructions" doc:"1 for one that takes no bulks"`
+	MaximumInstructions     int                        `json:"maximum_number_of_instructions" doc:"1 when the connector accepts no bulk payments"`
 	PayerAccount            string                     `json:"providing_payer_account" doc:"not_used, optional or mandatory"`
-	PartialTracking         []payment.DateType         `json:"partial_status_tracking" doc:"payments of these types may end in accepted"`
+	PartialTracking         []payment.DateType         `json:"partial_status_tracking" doc:"types of payments that may end in state accepted"`
 	AppToApp                AppToApp                   `json:"is_app_to_app_used"`
 	GivesPayerAccount       bool                       `json:"bank_provides_payer_account"`
 	GivesPayerLabel         bool                       `json:"bank_provides_payer_label"`
 	TrustedBeneficiaryTypes []payment.DateType         `json:"transfer_date_types_where_trusted_beneficiary_required"`
 	Cancellable             bool                       `json:"cancellation_available"`
-	OpenDaysOnly            bool                       `json:"open_days_only" doc:"whether an execution day has to be an open day"`
+	OpenDaysOnly            bool                       `json:"open_days_only" doc:"whether the execution date must be a bank working day"`
 	MinimumAmount           Bounds                     `json:"minimum_amount"`
 	MaximumAmount           Bounds                     `json:"maximum_amount"`
 	MinimumDays             int                        `json:"minimum_date_delta_days"`

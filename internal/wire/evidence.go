@@ -9,15 +9,15 @@ import (
 
 // Evidence is the content of a page of the service at the moment of the payer's action.
 type Evidence struct {
-	Act           payment.Act    `json:"act" doc:"order: the payment was ordered; fields: the bank's questions were answered; agree, refuse: the bank asked for the payer's word; cancel"`
+	Act           payment.Act    `json:"act" doc:"what the payer did: order (ordered the payment), fields (answered the bank's questions), agree or refuse (answered the bank's request for confirmation), or cancel"`
 	Date          string         `json:"date" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
-	Language      string         `json:"language" doc:"of the page, and so of the texts below"`
-	Application   string         `json:"application" doc:"who was said to ask for the payment"`
+	Language      string         `json:"language" doc:"language of the page and of the texts below"`
+	Application   string         `json:"application" doc:"application that the page named as requesting the payment"`
 	Bank          string         `json:"bank"`
 	Amount        string         `json:"amount"`
-	Execution     string         `json:"execution" doc:"when it was said to be executed"`
-	Payer         *string        `json:"payer" doc:"the payer's account as it was shown, mostly hidden"`
-	TermsVersion  *string        `json:"terms_version" doc:"the terms of service that were on the page"`
+	Execution     string         `json:"execution" doc:"execution date as shown on the page"`
+	Payer         *string        `json:"payer" doc:"the payer's account as shown on the page, mostly masked"`
+	TermsVersion  *string        `json:"terms_version" doc:"version of the terms of service on the page"`
 	Beneficiaries []EvidenceLine `json:"beneficiaries"`
 }
 

@@ -8,8 +8,8 @@ import (
 
 // Incompatibility has the reasons why a payment cannot be made with a connector.
 type Incompatibility struct {
-	Type          payment.Severity `json:"type" doc:"incompatible when one of the reasons is"`
-	Reasons       []Reason         `json:"reasons" doc:"all of them"`
+	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is"`
+	Reasons       []Reason         `json:"reasons" doc:"all reasons"`
 	ConnectorUUID string           `json:"connector_uuid"`
 	IDConnector   int64            `json:"id_connector" doc:"deprecated, see connector_uuid"`
 }
@@ -17,10 +17,10 @@ type Incompatibility struct {
 // Reason is one rule of a connector that a payment breaks.
 type Reason struct {
 	Code           string           `json:"code"`
-	Type           payment.Severity `json:"type" doc:"incompatible excludes the connector, warning does not"`
+	Type           payment.Severity `json:"type" doc:"incompatible rules the connector out, warning does not"`
 	Description    string           `json:"description"`
-	ValueConnector any              `json:"value_connector" doc:"the connector's side of the comparison"`
-	ValuePayment   any              `json:"value_payment" doc:"the payment's side of the comparison"`
+	ValueConnector any              `json:"value_connector" doc:"the connector's value in the comparison"`
+	ValuePayment   any              `json:"value_payment" doc:"the payment's value in the comparison"`
 }
 
 // NewIncompatibility renders the reasons against a connector. There must be at least one.

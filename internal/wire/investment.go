@@ -12,10 +12,10 @@ import (
 
 // Worth is the value and the gains of investments.
 type Worth struct {
-	Calculated      []string     `json:"calculated" doc:"what the institution did not say"`
+	Calculated      []string     `json:"calculated" doc:"members that the service calculated, because the institution did not report them"`
 	Diff            *json.Number `json:"diff" doc:"gain since the purchase"`
 	DiffPercent     *json.Number `json:"diff_percent" doc:"as a fraction"`
-	PrevDiff        *json.Number `json:"prev_diff" doc:"gain since the value before"`
+	PrevDiff        *json.Number `json:"prev_diff" doc:"gain since the previous value"`
 	PrevDiffPercent *json.Number `json:"prev_diff_percent" doc:"as a fraction"`
 	Valuation       *json.Number `json:"valuation"`
 }
@@ -45,18 +45,18 @@ type Investment struct {
 	IDAccount   int64        `json:"id_account"`
 	IDSecurity  *int64       `json:"id_security" doc:"always null"`
 	Label       string       `json:"label"`
-	Code        string       `json:"code" doc:"empty when it is not known"`
+	Code        string       `json:"code" doc:"empty when unknown"`
 	CodeType    *string      `json:"code_type" doc:"ISIN or AMF"`
 	Source      string       `json:"source" doc:"where the code comes from: website or notFound"`
 	Description *string      `json:"description"`
 	StockSymbol *string      `json:"stock_symbol"`
 	StockMarket *string      `json:"stock_market"`
 	Quantity    *json.Number `json:"quantity"`
-	UnitPrice   *json.Number `json:"unitprice" doc:"what a unit cost on average"`
-	UnitValue   *json.Number `json:"unitvalue" doc:"what a unit is worth"`
-	VDate       *string      `json:"vdate" doc:"the day of the value"`
-	PrevVDate   *string      `json:"prev_vdate" doc:"the day of the value before"`
-	Share       *json.Number `json:"portfolio_share" doc:"its part of the account, as a fraction"`
+	UnitPrice   *json.Number `json:"unitprice" doc:"average purchase price of a unit"`
+	UnitValue   *json.Number `json:"unitvalue" doc:"present value of a unit"`
+	VDate       *string      `json:"vdate" doc:"day of the valuation"`
+	PrevVDate   *string      `json:"prev_vdate" doc:"day of the previous valuation"`
+	Share       *json.Number `json:"portfolio_share" doc:"share of the account, as a fraction"`
 	Currency    *Currency    `json:"original_currency"`
 	OrigDiff    *json.Number `json:"original_diff"`
 	OrigPrice   *json.Number `json:"original_unitprice"`
@@ -118,25 +118,25 @@ type InvestmentValue struct {
 type MarketOrder struct {
 	ID            int64        `json:"id"`
 	IDAccount     int64        `json:"id_account"`
-	Number        *string      `json:"number" doc:"the institution's number of the order"`
+	Number        *string      `json:"number" doc:"the institution's order number"`
 	Label         string       `json:"label"`
 	Code          *string      `json:"code" doc:"ISIN"`
-	WebID         string       `json:"webid" doc:"the institution's own name for it"`
+	WebID         string       `json:"webid" doc:"the institution's identifier"`
 	Direction     *Named       `json:"order_direction" doc:"BUY or SALE"`
 	Type          Named        `json:"order_type" doc:"MARKET, LIMIT, TRIGGER or UNKNOWN"`
-	State         *string      `json:"state" doc:"in the words of the institution"`
+	State         *string      `json:"state" doc:"as the institution reports it"`
 	PaymentMethod string       `json:"payment_method" doc:"CASH, DEFERRED or UNKNOWN"`
 	StockMarket   *string      `json:"stock_market"`
 	StockSymbol   *string      `json:"stock_symbol"`
 	Quantity      *json.Number `json:"quantity"`
 	Amount        *json.Number `json:"amount"`
-	OrderValue    *json.Number `json:"ordervalue" doc:"the limit or the trigger"`
-	UnitPrice     *json.Number `json:"unitprice" doc:"what a unit was worth at the order"`
-	UnitValue     *json.Number `json:"unitvalue" doc:"what a unit is worth"`
-	Date          *string      `json:"date" doc:"the first instant of the day"`
-	ValidityDate  *string      `json:"validity_date" doc:"the first instant of the day"`
-	ExecutionDate *string      `json:"execution_date" doc:"the first instant of the day"`
-	Created       string       `json:"created" doc:"when it was read for the first time"`
+	OrderValue    *json.Number `json:"ordervalue" doc:"limit or trigger price"`
+	UnitPrice     *json.Number `json:"unitprice" doc:"value of a unit when the order was placed"`
+	UnitValue     *json.Number `json:"unitvalue" doc:"present value of a unit"`
+	Date          *string      `json:"date" doc:"start of the day"`
+	ValidityDate  *string      `json:"validity_date" doc:"start of the day"`
+	ExecutionDate *string      `json:"execution_date" doc:"start of the day"`
+	Created       string       `json:"created" doc:"when it was first read"`
 	LastUpdate    string       `json:"last_update"`
 	Deleted       *string      `json:"deleted"`
 }
@@ -188,7 +188,7 @@ type Pocket struct {
 	IDAccount        int64        `json:"id_account"`
 	Label            *string      `json:"label"`
 	Quantity         *json.Number `json:"quantity"`
-	Value            json.Number  `json:"value" doc:"zero where nobody says what a unit is worth"`
+	Value            json.Number  `json:"value" doc:"zero when the value of a unit is unknown"`
 	Condition        string       `json:"condition" doc:"available, date, retirement or unknown"`
 	AvailabilityDate *string      `json:"availability_date"`
 	LastUpdate       string       `json:"last_update"`
@@ -216,13 +216,13 @@ type Amortization struct {
 	ID                 int64           `json:"id"`
 	IDAccount          int64           `json:"id_account"`
 	PaymentDate        *string         `json:"payment_date"`
-	Period             *int            `json:"period" doc:"number of the payment in the plan, from 1"`
-	AmortizationAmount *CurrencyAmount `json:"amortization_amount" doc:"what is paid back of the capital"`
+	Period             *int            `json:"period" doc:"position of the payment in the schedule, from 1"`
+	AmortizationAmount *CurrencyAmount `json:"amortization_amount" doc:"repaid capital"`
 	InterestAmount     *CurrencyAmount `json:"interest_amount"`
 	InsuranceAmount    *CurrencyAmount `json:"insurance_amount"`
 	TotalPaymentAmount *CurrencyAmount `json:"total_payment_amount"`
-	RemainingCapital   *CurrencyAmount `json:"remaining_capital" doc:"what is left after the payment"`
-	Calculated         []string        `json:"calculated" doc:"what the institution did not say"`
+	RemainingCapital   *CurrencyAmount `json:"remaining_capital" doc:"capital that remains after the payment"`
+	Calculated         []string        `json:"calculated" doc:"members that the service calculated, because the institution did not report them"`
 	LastUpdate         string          `json:"last_update"`
 	Deleted            *string         `json:"deleted"`
 }
@@ -268,5 +268,5 @@ func NewInvestmentValue(v passerelle.InvestmentValue) InvestmentValue {
 // Indicators are figures about the finances of a user.
 type Indicators struct {
 	IDUser     int64           `json:"id_user"`
-	Indicators *map[string]any `json:"indicators" doc:"null: none are worked out"`
+	Indicators *map[string]any `json:"indicators" doc:"always null: the service computes none"`
 }

@@ -24,11 +24,11 @@ type Payment struct {
 	ID                int64                   `json:"id" doc:"payment id"`
 	State             payment.State           `json:"state"`
 	StateDetail       *payment.Detail         `json:"state_detail" doc:"cancelling while a cancellation waits for the payer"`
-	Action            *payment.Action         `json:"action" doc:"what has to be done next"`
+	Action            *payment.Action         `json:"action" doc:"what needs to be done next"`
 	ErrorCode         *payment.ErrorCode      `json:"error_code" doc:"set with state rejected"`
 	ErrorDescription  *string                 `json:"error_description"`
-	Fields            map[string]PaymentField `json:"fields" doc:"fields to fill for additionalInformationNeeded, by name"`
-	ValidateURI       *string                 `json:"validate_uri" doc:"where the payer is to be redirected"`
+	Fields            map[string]PaymentField `json:"fields" doc:"fields to fill in for the action additionalInformationNeeded, by name"`
+	ValidateURI       *string                 `json:"validate_uri" doc:"address to redirect the payer to"`
 	IDConnector       *int64                  `json:"id_connector" doc:"deprecated, see connector_uuid"`
 	ConnectorUUID     *string                 `json:"connector_uuid"`
 	ValidateMechanism *string                 `json:"validate_mechanism"`
@@ -39,11 +39,11 @@ type Payment struct {
 	Instructions      []Instruction           `json:"instructions"`
 	PayerIdentity     *Identity               `json:"payer_identity"`
 	// Transitions are not sent to webhooks.
-	Transitions *[]TimelineRow `json:"transitions,omitempty" expand:"true" doc:"all that happened, oldest first; with expand=transitions"`
+	Transitions *[]TimelineRow `json:"transitions,omitempty" expand:"true" doc:"all events of the payment, oldest first; with expand=transitions"`
 	// Timeline is not sent to webhooks.
-	Timeline *Timeline `json:"timeline,omitempty" expand:"true" doc:"all that happened, and what it is called at the bank; with expand=timeline"`
+	Timeline *Timeline `json:"timeline,omitempty" expand:"true" doc:"all events of the payment, and its identifiers at the bank; with expand=timeline"`
 	// Evidence is not sent to webhooks.
-	Evidence *[]Evidence `json:"evidence,omitempty" expand:"true" doc:"what the payer saw on the pages of the service when they acted there, oldest first; with expand=evidence, of one payment"`
+	Evidence *[]Evidence `json:"evidence,omitempty" expand:"true" doc:"what the payer saw on the service's pages each time they acted, oldest first; with expand=evidence, when reading one payment"`
 }
 
 // PaymentField describes a value that the payer must give.
@@ -55,7 +55,7 @@ type PaymentField struct {
 	Required bool         `json:"required"`
 	Values   []FieldValue `json:"values"`
 	// Image is left out when there is none.
-	Image string `json:"image,omitempty" doc:"a picture that the payer needs for the value, as a data URL (PNG, JPEG or GIF)"`
+	Image string `json:"image,omitempty" doc:"a picture that the payer needs in order to enter the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
 // FieldValue is one choice of a list field.
@@ -80,7 +80,7 @@ type Instruction struct {
 	Label               string                    `json:"label"`
 	ExecutionDateType   payment.DateType          `json:"execution_date_type"`
 	ExecutionDate       *string                   `json:"execution_date"`
-	ExecDate            *string                   `json:"exec_date" doc:"the day of the real execution"`
+	ExecDate            *string                   `json:"exec_date" doc:"actual execution date"`
 	StartDate           *string                   `json:"start_date"`
 	EndDate             *string                   `json:"end_date"`
 	Frequency           *payment.Frequency        `json:"frequency"`
@@ -109,7 +109,7 @@ type Beneficiary struct {
 type Currency struct {
 	ID        passerelle.Currency `json:"id" doc:"ISO 4217 code"`
 	Symbol    string              `json:"symbol"`
-	Prefix    bool                `json:"prefix" doc:"whether the symbol stands before the number"`
+	Prefix    bool                `json:"prefix" doc:"whether the symbol comes before the number"`
 	Crypto    bool                `json:"crypto"`
 	Precision int                 `json:"precision"`
 	Marketcap *json.Number        `json:"marketcap"`

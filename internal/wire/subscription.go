@@ -42,7 +42,7 @@ type Document struct {
 	IDType           *int64       `json:"id_type"`
 	IDCategory       *int64       `json:"id_category"`
 	IDFile           *int64       `json:"id_file"`
-	IDThumbnail      *int64       `json:"id_thumbnail" doc:"always null: thumbnails are kept nowhere, see thumb_url"`
+	IDThumbnail      *int64       `json:"id_thumbnail" doc:"always null: thumbnails are not stored, see thumb_url"`
 	Name             string       `json:"name"`
 	Number           *string      `json:"number"`
 	Issuer           *string      `json:"issuer"`
@@ -57,7 +57,7 @@ type Document struct {
 	ReadOnly         bool         `json:"readonly"`
 	HasFileOnWebsite bool         `json:"has_file_on_website"`
 	URL              *string      `json:"url"`
-	ThumbURL         *string      `json:"thumb_url" doc:"a drawing of a sheet with the kind of the file on it, in PNG"`
+	ThumbURL         *string      `json:"thumb_url" doc:"address of a PNG that shows a sheet with the kind of the file on it"`
 	LastUpdate       *string      `json:"last_update"`
 
 	Type *DocumentType `json:"type,omitempty" expand:"true" doc:"with expand=type"`
@@ -67,7 +67,7 @@ type Document struct {
 type DocumentType struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
-	Attachable bool   `json:"attacheable" doc:"whether such a document can be attached to a transaction"`
+	Attachable bool   `json:"attacheable" doc:"whether documents of this type can be attached to a transaction"`
 }
 
 // NewDocument renders a document whose file, if there is one, is below base.

@@ -13,8 +13,8 @@ const TimelineTransition = "transition"
 
 // Timeline is the history of a payment, with its references at its bank.
 type Timeline struct {
-	BankPaymentID     *string       `json:"bank_payment_id" doc:"the bank's identifier of the payment; null until it gave one"`
-	IDConnectorSource *int64        `json:"id_connector_source" doc:"the source of the connector that the payment went through; null until it was sent to the bank"`
+	BankPaymentID     *string       `json:"bank_payment_id" doc:"the bank's identifier of the payment; null until the bank has given one"`
+	IDConnectorSource *int64        `json:"id_connector_source" doc:"source of the connector that the payment was sent through; null until it was sent to the bank"`
 	Transitions       []TimelineRow `json:"transitions" doc:"oldest first"`
 }
 
@@ -25,15 +25,15 @@ func NewTimeline(p *payment.Payment, rows []TimelineRow) *Timeline {
 
 // TimelineRow is one event in the history of a payment.
 type TimelineRow struct {
-	Kind       string           `json:"kind" doc:"transition for a change of state; else what is worth knowing besides: cancelling, occurrence and others"`
-	From       *payment.State   `json:"from" doc:"null for the creation, and for what is no transition"`
-	To         *payment.State   `json:"to" doc:"null for what is no transition"`
-	Cause      *payment.Trigger `json:"cause" doc:"of a transition: which edge of the state table was taken"`
+	Kind       string           `json:"kind" doc:"transition for a change of state; otherwise the kind of note, such as cancelling or occurrence"`
+	From       *payment.State   `json:"from" doc:"state before; null for the creation and for notes"`
+	To         *payment.State   `json:"to" doc:"state after; null for notes"`
+	Cause      *payment.Trigger `json:"cause" doc:"for a transition, the rule of the state table that was applied"`
 	Actor      payment.Actor    `json:"actor" doc:"client, payer, bank or service"`
-	BankStatus *string          `json:"bank_status" doc:"the bank's own word, as it came"`
-	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone; of an occurrence the first instant of its day"`
-	ReportedAt *string          `json:"heard_at" doc:"of an occurrence: when the bank told of it; else null"`
-	Text       *string          `json:"text" doc:"for people"`
+	BankStatus *string          `json:"bank_status" doc:"status as the bank reported it"`
+	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone; for an occurrence, the start of its day"`
+	ReportedAt *string          `json:"heard_at" doc:"for an occurrence, when the bank reported it; otherwise null"`
+	Text       *string          `json:"text" doc:"description for people"`
 }
 
 // NewTransition renders a change of state.

@@ -17,12 +17,12 @@ import (
 type Transaction struct {
 	ID                 int64                      `json:"id"`
 	IDAccount          int64                      `json:"id_account"`
-	ApplicationDate    *string                    `json:"application_date" doc:"the day the person counts it for"`
+	ApplicationDate    *string                    `json:"application_date" doc:"day that the user assigns the transaction to"`
 	Date               *string                    `json:"date"`
 	Datetime           *string                    `json:"datetime" doc:"in UTC"`
-	VDate              *string                    `json:"vdate" doc:"value day"`
+	VDate              *string                    `json:"vdate" doc:"value date"`
 	VDatetime          *string                    `json:"vdatetime" doc:"in UTC"`
-	RDate              *string                    `json:"rdate" doc:"the day it was made"`
+	RDate              *string                    `json:"rdate" doc:"day of the transaction"`
 	RDatetime          *string                    `json:"rdatetime" doc:"in UTC"`
 	BDate              *string                    `json:"bdate" doc:"booking day"`
 	BDatetime          *string                    `json:"bdatetime" doc:"in UTC"`
@@ -30,10 +30,10 @@ type Transaction struct {
 	GrossValue         *json.Number               `json:"gross_value"`
 	FormattedValue     *string                    `json:"formatted_value"`
 	Type               passerelle.TransactionType `json:"type"`
-	Nature             passerelle.TransactionType `json:"nature" doc:"deprecated twin of type"`
+	Nature             passerelle.TransactionType `json:"nature" doc:"deprecated, same as type"`
 	OriginalWording    string                     `json:"original_wording"`
 	SimplifiedWording  string                     `json:"simplified_wording"`
-	StemmedWording     string                     `json:"stemmed_wording" doc:"capitals without accents"`
+	StemmedWording     string                     `json:"stemmed_wording" doc:"wording in capitals, without accents"`
 	Wording            string                     `json:"wording"`
 	Categories         []Category                 `json:"categories" expand:"true"`
 	IDCategory         int64                      `json:"id_category" doc:"deprecated, see categories"`
@@ -53,10 +53,10 @@ type Transaction struct {
 	Country            *string                    `json:"country"`
 	Card               string                     `json:"card"`
 	WebID              string                     `json:"webid"`
-	DocumentsCount     int                        `json:"documents_count" doc:"how many documents the person attached"`
+	DocumentsCount     int                        `json:"documents_count" doc:"number of documents that the user attached"`
 	Information        map[string]string          `json:"informations" expand:"true"`
 	Counterparty       *Counterparty              `json:"counterparty"`
-	Origin             *Origin                    `json:"origin,omitempty" doc:"where it is in a statement file, if it came in one"`
+	Origin             *Origin                    `json:"origin,omitempty" doc:"position in the statement file that the transaction came from, if any"`
 	Account            *BankAccount               `json:"account,omitempty" expand:"true" doc:"with expand"`
 	Documents          *[]Document                `json:"documents,omitempty" expand:"true" doc:"with expand"`
 	Attachments        *[]Attachment              `json:"attachments,omitempty" expand:"true" doc:"with expand"`
@@ -66,7 +66,7 @@ type Transaction struct {
 // Origin is a place in a statement file.
 type Origin struct {
 	File *string `json:"file" doc:"name of the file"`
-	Line int     `json:"line" doc:"from 1"`
+	Line int     `json:"line" doc:"line number, from 1"`
 }
 
 // Category is a category of a transaction.

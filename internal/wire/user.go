@@ -9,8 +9,8 @@ import (
 // User is an end user on the wire.
 type User struct {
 	ID       int64               `json:"id"`
-	Signin   string              `json:"signin" doc:"when the user came"`
-	Platform passerelle.Platform `json:"platform" doc:"how the user came"`
+	Signin   string              `json:"signin" doc:"when the user was created"`
+	Platform passerelle.Platform `json:"platform" doc:"how the user was created"`
 }
 
 // NewUser renders a user with times in the zone.
@@ -23,8 +23,8 @@ func NewUser(u passerelle.User, zone *time.Location) User {
 type Client struct {
 	ID                   int64             `json:"id"`
 	Name                 string            `json:"name"`
-	Secret               string            `json:"secret,omitempty" doc:"shown once, by the call that makes it"`
-	PublicKey            *string           `json:"public_key" doc:"in PEM; checks signed tokens"`
+	Secret               string            `json:"secret,omitempty" doc:"shown once, by the call that creates it"`
+	PublicKey            *string           `json:"public_key" doc:"PEM key to verify signed tokens"`
 	RedirectURIs         []string          `json:"redirect_uris"`
 	Pro                  bool              `json:"pro"`
 	IDLogo               *int64            `json:"id_logo"`

@@ -61,22 +61,22 @@ type Manner struct {
 // Manners lists all ways to fail that an order can ask for.
 func Manners() []Manner {
 	all := []Manner{
-		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "takes the order, and answers after 3 seconds"},
-		{Word: "hang", Amount: "13.02", Wire: Hang, Shows: "takes the order, and never answers"},
-		{Word: "lost", Amount: "13.03", Wire: Lost, Shows: "takes the order, and closes the connection without an answer"},
-		{Word: "cut", Amount: "13.04", Wire: Cut, Shows: "takes the order, and closes the connection in the middle of the answer"},
-		{Word: "malformed", Amount: "13.05", Wire: Malformed, Shows: "takes the order, and answers with what is not JSON"},
-		{Word: "huge", Amount: "13.06", Wire: Huge, Shows: "takes the order, and answers without end"},
-		{Word: "deep", Amount: "13.07", Wire: Deep, Shows: "takes the order, and answers with 10 MB of nested arrays"},
-		{Word: "elsewhere", Amount: "13.08", Wire: Elsewhere, Shows: "takes the order, and redirects the caller to another host"},
+		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "accepts the order, and answers after 3 seconds"},
+		{Word: "hang", Amount: "13.02", Wire: Hang, Shows: "accepts the order, and never answers"},
+		{Word: "lost", Amount: "13.03", Wire: Lost, Shows: "accepts the order, and closes the connection without an answer"},
+		{Word: "cut", Amount: "13.04", Wire: Cut, Shows: "accepts the order, and closes the connection in the middle of the answer"},
+		{Word: "malformed", Amount: "13.05", Wire: Malformed, Shows: "accepts the order, and answers with invalid JSON"},
+		{Word: "huge", Amount: "13.06", Wire: Huge, Shows: "accepts the order, and sends an endless answer"},
+		{Word: "deep", Amount: "13.07", Wire: Deep, Shows: "accepts the order, and answers with 10 MB of nested arrays"},
+		{Word: "elsewhere", Amount: "13.08", Wire: Elsewhere, Shows: "accepts the order, and redirects the caller to another host"},
 		{Word: "429", Amount: "13.29", Status: 429, Shows: "refuses the order: too many requests"},
-		{Word: "500", Amount: "13.50", Status: 500, Shows: "refuses the order: an error of the bank"},
+		{Word: "500", Amount: "13.50", Status: 500, Shows: "refuses the order: internal error at the bank"},
 		{Word: "503", Amount: "13.53", Status: 503, Shows: "refuses the order: the bank is closed"},
-		{Word: "silent", Amount: "13.60", Silent: true, Shows: "takes the order, and the customer's approval is never answered"},
-		{Word: "sca", Amount: "13.61", Fails: true, Shows: "takes the order, and the customer's approval fails"},
+		{Word: "silent", Amount: "13.60", Silent: true, Shows: "accepts the order, and never answers the customer's approval"},
+		{Word: "sca", Amount: "13.61", Fails: true, Shows: "accepts the order, and the customer's approval fails"},
 	}
 	for i, reason := range reasons {
-		all = append(all, Manner{Word: reason.code, Amount: "14." + twoDigits(i+1), Reason: reason.code, Shows: "refuses the order at its execution, or the line of a bulk: " + reason.text})
+		all = append(all, Manner{Word: reason.code, Amount: "14." + twoDigits(i+1), Reason: reason.code, Shows: "rejects the order, or the line of a bulk, at execution: " + reason.text})
 	}
 	for _, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "PATC", "ZZZZ"} {
 		all = append(all, Manner{Word: status, Stays: status, Shows: "keeps the approved order in " + status})

@@ -129,36 +129,36 @@ func usual(name, shows string, change func(*Profile)) Profile {
 // Profiles lists all banks. Their order numbers them, so a new bank must come last.
 func Profiles() []Profile {
 	return []Profile{
-		usual("redirect", "Redirect to the bank's page, authorisation started by the order itself.", func(*Profile) {}),
-		usual("redirect-explicit", "Redirect, and the third party starts the authorisation.", func(p *Profile) { p.Explicit = true }),
-		usual("oauth", "Redirect by OAuth 2.0 with PKCE; account data needs the token.", func(p *Profile) { p.SCA = []Approach{OAuth} }),
+		usual("redirect", "Redirect to the bank's page. The order itself starts the authorisation.", func(*Profile) {}),
+		usual("redirect-explicit", "Redirect to the bank's page. The third party starts the authorisation.", func(p *Profile) { p.Explicit = true }),
+		usual("oauth", "Redirect with OAuth 2.0 and PKCE. Account data needs the token.", func(p *Profile) { p.SCA = []Approach{OAuth} }),
 		usual("decoupled", "The customer approves in the bank's app.", func(p *Profile) { p.SCA = []Approach{Decoupled} }),
-		usual("embedded", "Password, choice of a method and one code, all through the third party.", func(p *Profile) { p.SCA = []Approach{Embedded} }),
-		usual("embedded-3", "As embedded, with three codes, the second beside an image.", func(p *Profile) {
+		usual("embedded", "Password, choice of a method, and one code, all entered at the third party.", func(p *Profile) { p.SCA = []Approach{Embedded} }),
+		usual("embedded-3", "As embedded, with three codes, the second with an image.", func(p *Profile) {
 			p.SCA, p.Codes = []Approach{Embedded}, 3
 		}),
-		usual("confirmation", "Redirect, and the third party confirms with the code that came back.", func(p *Profile) { p.Confirmation = true }),
-		usual("multilevel", "Two customers, Anna and Bert, have to authorise.", func(p *Profile) { p.Signatories, p.Explicit = 2, true }),
-		usual("signed", "Requests are signed with a QSealC; errors come as RFC 7807 has them.", func(p *Profile) { p.Signed, p.Problems = true, true }),
-		usual("old", "An older minor version: no ids of transactions, ACSP is the last status, few abilities.", func(p *Profile) {
+		usual("confirmation", "Redirect to the bank's page. The third party confirms with the code that came back.", func(p *Profile) { p.Confirmation = true }),
+		usual("multilevel", "Two customers, Anna and Bert, must authorise.", func(p *Profile) { p.Signatories, p.Explicit = 2, true }),
+		usual("signed", "Requests are signed with a QSealC. Errors follow RFC 7807.", func(p *Profile) { p.Signed, p.Problems = true, true }),
+		usual("old", "An older minor version: no transaction ids, ACSP is the last status, few features.", func(p *Profile) {
 			p.Minor, p.AcceptedIsLast, p.TransactionIDs, p.DeltaList, p.EntryReference, p.CardAccounts = 3, true, false, false, false, false
 			p.BookingStatuses, p.Cancellation, p.FutureDates, p.DebtorAccount = []string{"booked"}, NoCancellation, false, Required
 			p.Consents = []string{Detailed, AllPSD2}
 			p.Products = map[string][]string{Single: {SEPA}}
 		}),
-		usual("idempotent", "An order that comes again with its X-Request-ID is the same order; direct cancellation; downloads.", func(p *Profile) {
+		usual("idempotent", "A repeated X-Request-ID means the same order. Direct cancellation. Downloads.", func(p *Profile) {
 			p.Idempotent, p.Cancellation, p.Download = true, DirectCancellation, true
 		}),
-		usual("all", "All approaches: redirect first, decoupled and embedded when they are preferred.", func(p *Profile) {
+		usual("all", "All approaches: redirect by default, decoupled and embedded on request.", func(p *Profile) {
 			p.SCA = []Approach{Redirect, Decoupled, Embedded}
 		}),
-		usual("rewording", "No ids of transactions, and other texts and value dates once they are booked.", func(p *Profile) {
+		usual("rewording", "No transaction ids. Texts and value dates change when a transaction is booked.", func(p *Profile) {
 			p.TransactionIDs, p.DeltaList, p.EntryReference, p.Rewords = false, false, false, true
 		}),
 		usual("passwords", "As embedded, with two passwords, both encrypted.", func(p *Profile) {
 			p.SCA, p.TwoPasswords, p.EncryptsPasswords = []Approach{Embedded}, true, true
 		}),
-		usual("statements", "Lists of transactions as camt.053 and MT940 where these are asked for; downloads as camt.053.", func(p *Profile) {
+		usual("statements", "Transaction lists as camt.053 and MT940 on request. Downloads as camt.053.", func(p *Profile) {
 			p.Download, p.Formats = true, []string{"camt", "mt940"}
 		}),
 	}

@@ -47,7 +47,7 @@ func (p *Pages) Handler() http.Handler {
 	mux.HandleFunc("GET /app", p.app)
 	mux.HandleFunc("POST /app", p.decideInApp)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		p.show(w, http.StatusNotFound, view{Heading: "There is no such page", Notice: "The address is wrong."})
+		p.show(w, http.StatusNotFound, view{Heading: "Page not found", Notice: "The address is wrong."})
 	})
 	return mux
 }
@@ -105,12 +105,12 @@ func (p *Pages) fail(w http.ResponseWriter, err error) {
 	var refusal *bank.Refusal
 	switch {
 	case errors.Is(err, bank.ErrLinkOver):
-		p.show(w, http.StatusGone, view{Heading: "This link is over", Notice: "It has been used, or its time is over. Go back to where you came from, and begin again."})
+		p.show(w, http.StatusGone, view{Heading: "This link is no longer valid", Notice: "It has been used or has expired. Go back to where you came from and start again."})
 	case errors.As(err, &refusal):
 		p.show(w, http.StatusConflict, view{Heading: "This did not work", Notice: refusal.Text})
 	default:
 		p.Log.Error("the bank failed", slog.Any("error", err))
-		p.show(w, http.StatusInternalServerError, view{Heading: "This did not work", Notice: "The bank has a fault. Try again later."})
+		p.show(w, http.StatusInternalServerError, view{Heading: "This did not work", Notice: "The bank has a problem. Try again later."})
 	}
 }
 
@@ -130,7 +130,7 @@ func (p *Pages) authorize(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &wrong):
 		// The customer is never redirected to an address that was not compared with an order or
 		// consent.
-		p.show(w, http.StatusBadRequest, view{Heading: "This did not work", Notice: "The application asked in a way that the bank does not take: " + string(wrong) + "."})
+		p.show(w, http.StatusBadRequest, view{Heading: "This did not work", Notice: "The bank does not accept the application's request: " + string(wrong) + "."})
 	case err != nil:
 		p.fail(w, err)
 	default:
@@ -150,7 +150,7 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request) {
 	customer, known := bank.CustomerByID(cmp.Or(q.Authorisation.PSU, r.URL.Query().Get("customer")))
 	switch {
 	case q.Silent && q.Authorisation.Status == "started":
-		p.show(w, http.StatusOK, view{Heading: "Please wait", Customer: customer, Notice: "The bank has your answer, and does nothing with it. This is what was asked for."})
+		p.show(w, http.StatusOK, view{Heading: "Please wait", Customer: customer, Notice: "The bank has your answer and ignores it, as the test requested."})
 	case !known:
 		p.show(w, http.StatusOK, view{Heading: "Sign in", SignIn: true})
 	default:
@@ -201,7 +201,7 @@ func (p *Pages) take(w http.ResponseWriter, r *http.Request, ticket string) (*ba
 	}
 	decision := r.PostForm.Get("decision")
 	if decision != "approve" && decision != "refuse" {
-		return nil, bank.Refuse("FORMAT_ERROR", "decision", "Choose whether to approve or to refuse.")
+		return nil, bank.Refuse("FORMAT_ERROR", "decision", "Choose to approve or to refuse.")
 	}
 	return p.Bank.Decide(r.Context(), ticket, bank.Decision{Approve: decision == "approve", PSU: r.PostForm.Get("customer"), Accounts: r.PostForm["account"]})
 }
@@ -226,7 +226,7 @@ func (p *Pages) app(w http.ResponseWriter, r *http.Request) {
 			v.Questions = append(v.Questions, shown)
 		}
 		if len(waiting) == 0 {
-			v.Heading, v.Notice = "Nothing to approve", "When an application asks for your approval, you find it here."
+			v.Heading, v.Notice = "Nothing to approve", "When an application asks for your approval, it appears here."
 		}
 	}
 	p.show(w, http.StatusOK, v)

@@ -42,7 +42,7 @@ func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Custome
 		v.Heading, v.Approve, v.Many = "Share account data", "Share", true
 		v.Facts, chooses = p.consentFacts(q.Consent), q.Consent.Kind == bank.Global
 	case q.Authorisation.Subject.Kind == bank.OfCancellation:
-		v.Heading, v.Approve, v.Refuse, v.Facts = "Cancel a payment", "Cancel the payment", "Keep it", orderFacts(q.Order)
+		v.Heading, v.Approve, v.Refuse, v.Facts = "Cancel a payment", "Cancel the payment", "Keep the payment", orderFacts(q.Order)
 	default:
 		v.Facts, chooses = orderFacts(q.Order), q.Order.Debtor == ""
 	}

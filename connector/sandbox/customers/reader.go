@@ -226,7 +226,7 @@ func (m memory) encode() []byte {
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
-		return connector.Outcome{State: passerelle.Wrongpass, Message: "Login or password is wrong.", Fields: fields}, true
+		return connector.Outcome{State: passerelle.Wrongpass, Message: "The login or password is wrong.", Fields: fields}, true
 	}
 	if req.Source != openAPI || m.Access && req.Callback.Get("error") == "" {
 		return connector.Outcome{}, false
@@ -280,13 +280,13 @@ func byCode(req *connector.DataRequest) (connector.Outcome, bool) {
 }
 
 func byDevice(req *connector.DataRequest) (connector.Outcome, bool) {
-	devices := []connector.FieldValue{{Label: "Phone of Jeanne", Value: "phone"}, {Label: "Tablet", Value: "tablet"}}
+	devices := []connector.FieldValue{{Label: "Jeanne’s phone", Value: "phone"}, {Label: "Tablet", Value: "tablet"}}
 	for _, d := range devices {
 		if req.Answers["device"] == d.Value {
 			return connector.Outcome{}, false
 		}
 	}
-	field := connector.Field{Name: "device", Label: "Device to validate with", Type: "list", Required: true, Values: devices}
+	field := connector.Field{Name: "device", Label: "Device to approve with", Type: "list", Required: true, Values: devices}
 	return connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{field}}, true
 }
 
@@ -295,7 +295,7 @@ func byApp(req *connector.DataRequest) (connector.Outcome, bool) {
 		req.Resumed = false
 		return connector.Outcome{}, false
 	}
-	return connector.Outcome{State: passerelle.Decoupled, Message: "Please confirm in the app of your bank."}, true
+	return connector.Outcome{State: passerelle.Decoupled, Message: "Please confirm in your bank’s app."}, true
 }
 
 var errBroken = errors.New("the connection to the sandbox bank broke")

@@ -20,15 +20,15 @@ import (
 func (s *Service) accountRoutes() []httpapi.Route {
 	const (
 		all, of  = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
-		onlyAll  = "A disabled or deleted one needs all."
-		shareDoc = "With disabled false, records the end user's consent, and the service reads the account soon. With disabled true, ends the consent and removes the transactions at once. " + onlyAll + " Several ids, separated by commas, return a list. Accounts of one connection change together or not at all."
+		onlyAll  = "Add all to include a disabled or deleted account."
+		shareDoc = "With disabled false, records the end user's consent, and the service reads the account soon afterwards. With disabled true, ends the consent and removes the transactions at once. " + onlyAll + " Several ids, separated by commas, return a list. The accounts of one connection change together or not at all."
 	)
-	const everyDoc = "Changes all of them and returns the list. Disabled ones need all, so sharing needs it too. More than a thousand are a conflict."
+	const everyDoc = "Changes all accounts and returns the list. Disabled accounts are included only with all, so add all to share them again. Fails with conflict for more than 1,000 accounts."
 	changing := []string{"conflict", "connectionLocked"}
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listAccounts),
-			Summary: "List bank accounts", Doc: "Lists the accounts that the end user shares. With all, also disabled and deleted accounts. The sums count the accounts of the page that are neither.",
+			Summary: "List bank accounts", Doc: "Lists the accounts that the end user shares. With all, also lists disabled and deleted accounts. The sums cover the accounts on this page that are neither disabled nor deleted.",
 		},
 		{
 			Method: http.MethodGet, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountsOf),
@@ -44,19 +44,19 @@ func (s *Service) accountRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAccounts),
-			Summary: "Share a bank account, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+			Summary: "Share or stop sharing a bank account, or change how it is shown", Errors: changing, Doc: shareDoc,
 		},
 		{
 			Method: httpapi.Update, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAccountsOf),
-			Summary: "Share a bank account of a connection, withhold it, or change how it is shown", Errors: changing, Doc: shareDoc,
+			Summary: "Share or stop sharing a bank account of a connection, or change how it is shown", Errors: changing, Doc: shareDoc,
 		},
 		{
 			Method: httpapi.Update, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAllAccounts),
-			Summary: "Share all bank accounts, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
+			Summary: "Share or stop sharing all bank accounts, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
 		{
 			Method: httpapi.Update, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeAllAccountsOf),
-			Summary: "Share all bank accounts of a connection, withhold them, or change how they are shown", Errors: changing, Doc: everyDoc,
+			Summary: "Share or stop sharing all bank accounts of a connection, or change how they are shown", Errors: changing, Doc: everyDoc,
 		},
 	}
 }
@@ -66,18 +66,18 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_ownerships", Aliases: []string{"/account_ownerships"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listOwnerships),
-			Summary: "List the holders of the bank accounts", Doc: "Returns those of the accounts that the end user shares.",
+			Summary: "List the holders of the bank accounts", Doc: "Returns the holders of the accounts that the end user shares.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/account_types", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listAccountTypes), Summary: "List account types",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountTypesFor),
-			Summary: "List account types, below a user", Doc: "The answer is the same for all users.",
+			Summary: "List account types, under a user's path", Doc: "The answer is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types/{typeId}", Needs: ofUser, Endpoint: httpapi.Handle(s.oneAccountTypeFor),
-			Summary: "Read an account type, below a user", Doc: "The answer is the same for all users.",
+			Summary: "Read an account type, under a user's path", Doc: "The answer is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},
@@ -85,17 +85,17 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/logs", Aliases: []string{"/accounts/{accountId}/logs", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/logs", "/connections/{connectionId}/accounts/{accountId}/logs"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "List the reads of an account", Doc: "Returns the same as for the account's connection.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountLogs), Summary: "List the synchronisations of an account", Doc: "Returns the same list as for the account's connection.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/categories", Aliases: []string{"/accounts/{accountId}/categories", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/categories", "/connections/{connectionId}/accounts/{accountId}/categories"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Returns the categories of the account's user. An account has none of its own.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.accountCategories), Summary: "List the categories for an account", Doc: "Returns the categories of the account's user. Accounts have no categories of their own.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/account_types/{typeId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneAccountType), Summary: "Read an account type",
 		},
 		{
-			Method: http.MethodGet, Pattern: "/currencies", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCurrencies), Summary: "List currencies", Doc: "Lists all currencies of accounts.",
+			Method: http.MethodGet, Pattern: "/currencies", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCurrencies), Summary: "List currencies", Doc: "Lists all currencies that an account can have.",
 		},
 	}
 }
@@ -103,26 +103,26 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 func (s *Service) withholdingRoutes() []httpapi.Route {
 	const (
 		all, of = "/users/{userId}/accounts", "/users/{userId}/connections/{connectionId}/accounts"
-		onlyAll = "A disabled or deleted one needs all."
-		goneDoc = "Ends the consent and erases the data, as with disabled true. The account stays listed, disabled, while its institution lists it. The service reads it again only after another consent."
+		onlyAll = "Add all to include a disabled or deleted account."
+		goneDoc = "Ends the consent and erases the data, as setting disabled to true does. The account stays in the list, disabled, as long as its institution lists it. The service reads it again only after a new consent."
 	)
 	changing := []string{"conflict", "connectionLocked"}
 	return []httpapi.Route{
 		{
 			Method: http.MethodDelete, Pattern: all, Aliases: []string{"/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAllAccounts),
-			Summary: "Withhold all bank accounts", Errors: changing, Doc: goneDoc,
+			Summary: "Stop sharing all bank accounts", Errors: changing, Doc: goneDoc,
 		},
 		{
 			Method: http.MethodDelete, Pattern: of, Aliases: []string{"/connections/{connectionId}/accounts"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAllAccountsOf),
-			Summary: "Withhold all bank accounts of a connection", Errors: changing, Doc: goneDoc,
+			Summary: "Stop sharing all bank accounts of a connection", Errors: changing, Doc: goneDoc,
 		},
 		{
 			Method: http.MethodDelete, Pattern: all + "/{accountId}", Aliases: []string{"/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAccounts),
-			Summary: "Withhold a bank account", Errors: changing, Doc: goneDoc + " " + onlyAll,
+			Summary: "Stop sharing a bank account", Errors: changing, Doc: goneDoc + " " + onlyAll,
 		},
 		{
 			Method: http.MethodDelete, Pattern: of + "/{accountId}", Aliases: []string{"/connections/{connectionId}/accounts/{accountId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteAccountsOf),
-			Summary: "Withhold a bank account of a connection", Errors: changing, Doc: goneDoc + " " + onlyAll,
+			Summary: "Stop sharing a bank account of a connection", Errors: changing, Doc: goneDoc + " " + onlyAll,
 		},
 	}
 }
@@ -145,9 +145,9 @@ type listAccountsOfInput struct {
 // deleted.
 type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
-	Balance        *json.Number                         `json:"balance" doc:"the sum, when all accounts have the same currency"`
-	Balances       map[passerelle.Currency]*json.Number `json:"balances" doc:"sums by currency"`
-	ComingBalances map[passerelle.Currency]*json.Number `json:"coming_balances" doc:"sums by currency once what is coming has come"`
+	Balance        *json.Number                         `json:"balance" doc:"sum of the balances, when all accounts have the same currency"`
+	Balances       map[passerelle.Currency]*json.Number `json:"balances" doc:"sums of the balances, by currency"`
+	ComingBalances map[passerelle.Currency]*json.Number `json:"coming_balances" doc:"sums of the balances after all pending transactions are booked, by currency"`
 }
 
 type listAccountsOutput struct {
@@ -307,8 +307,8 @@ func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInpu
 
 // accountChange has the fields of accounts that can change.
 type accountChange struct {
-	Disabled   *bool             `body:"disabled" doc:"false shares the account, true withholds it"`
-	Name       *string           `body:"name" max:"255" doc:"the end user's own name for it; empty for the institution's"`
+	Disabled   *bool             `body:"disabled" doc:"false shares the account, true stops sharing it"`
+	Name       *string           `body:"name" max:"255" doc:"the end user's own name for the account; empty restores the institution's name"`
 	Display    *bool             `body:"display"`
 	Bookmarked *httpapi.Bit      `body:"bookmarked"`
 	Usage      *passerelle.Usage `body:"usage" enum:"PRIV,ORGA,ASSO"`
@@ -321,7 +321,7 @@ func (in accountChange) change() aggregation.AccountChange {
 type accountsPath struct {
 	oneUserInput
 	httpapi.All
-	IDs []passerelle.AccountID `path:"accountId" doc:"id of the account; several are separated by commas"`
+	IDs []passerelle.AccountID `path:"accountId" doc:"id of the account, or several ids separated by commas"`
 }
 
 type changeAccountsInput struct {

@@ -18,11 +18,11 @@ func (s *Service) attachmentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: list, Aliases: lists, Needs: ofUser, Endpoint: httpapi.Handle(s.listAttachments),
-			Summary: "List the attachments of a transaction", Doc: "Lists the institution's attachments, oldest first, without paging.",
+			Summary: "List the attachments of a transaction", Doc: "Lists the attachments that the institution provides, oldest first, without paging.",
 		},
 		{
 			Method: http.MethodGet, Pattern: file, Aliases: files, Needs: ofUser, Endpoint: httpapi.Handle(s.attachmentFile), Errors: []string{"rangeNotSatisfiable"},
-			Summary: "Download an attachment", Doc: "Returns the file, whole or in ranges. A file that has not arrived yet is fetched now. When the institution does not deliver it, the answer is 503 with Retry-After.",
+			Summary: "Download an attachment", Doc: "Returns the file, whole or in ranges. If the service does not have the file yet, the call fetches it from the institution. Fails with 503 and Retry-After when the institution does not deliver it.",
 		},
 	}
 }

@@ -23,25 +23,25 @@ func (s *Service) balanceRoutes() []httpapi.Route {
 	const within = "/connections/{connectionId}" + account
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/users/{userId}" + account, Aliases: []string{account, "/users/{userId}" + within, within}, Needs: ofUser, Endpoint: httpapi.Handle(s.deltas),
-		Summary: "Read the changes of an account's balance",
-		Doc:     "Returns the change in each period, computed like /balances. The default is the current month.",
+		Summary: "Read how an account's balance changed",
+		Doc:     "Returns the change of the balance in each period, computed as in /balances. The default range is the current month.",
 	}, {
 		Method: http.MethodGet, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.balances),
 		Summary: "List balances by day",
-		Doc:     "Computes balances from the present balances of the enabled accounts and the booking days of their transactions, without coming ones. The default is the current month. The first group begins at min_date, and each is as long as period. Every day belongs to a group. Future days have no daily balance.",
+		Doc:     "Computes balances from the present balances of the enabled accounts and the booking dates of their transactions, excluding pending ones. The default range is the current month. Groups begin at min_date, each as long as period, and cover every day of the range. Future days have no daily balance.",
 	}}
 }
 
 type balancesInput struct {
 	anyPlace
 	httpapi.DateRange
-	Period string `query:"period" default:"1month" max:"50" doc:"how long a group is: numbers of days, weeks, months or years" example:"1year6months"`
+	Period string `query:"period" default:"1month" max:"50" doc:"length of a group: a number of days, weeks, months or years" example:"1year6months"`
 }
 
 type balancesOutput struct {
 	Balances      []wire.BalanceGroup `json:"balances"`
-	FirstDate     string              `json:"first_date" doc:"of all transactions that are there"`
-	LastDate      string              `json:"last_date" doc:"of all transactions that are there"`
+	FirstDate     string              `json:"first_date" doc:"of all stored transactions"`
+	LastDate      string              `json:"last_date" doc:"of all stored transactions"`
 	ResultMinDate string              `json:"result_min_date"`
 	ResultMaxDate string              `json:"result_max_date"`
 	Total         int                 `json:"total" doc:"number of groups"`
@@ -57,9 +57,9 @@ type deltasOutput struct {
 type delta struct {
 	MinDate  string       `json:"min_date"`
 	MaxDate  string       `json:"max_date"`
-	Delta    *json.Number `json:"delta" doc:"how much the balance changed"`
-	Balance  *json.Number `json:"balance" doc:"at the end"`
-	Expenses *json.Number `json:"expenses" doc:"what went out, zero or less"`
+	Delta    *json.Number `json:"delta" doc:"change of the balance"`
+	Balance  *json.Number `json:"balance" doc:"at the end of the period"`
+	Expenses *json.Number `json:"expenses" doc:"sum of outgoing transactions, zero or less"`
 	Incomes  *json.Number `json:"incomes"`
 }
 

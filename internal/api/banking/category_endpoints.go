@@ -17,34 +17,34 @@ func (s *Service) categoryRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/categories", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.listCategories),
-			Summary: "List the categories of transactions", Doc: "Lists the categories that all end users share. 9998 is the category of unknown transactions.",
+			Summary: "List the categories of transactions", Doc: "Lists the categories that are common to all end users. Transactions that could not be categorized have category 9998.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/categories/{categoryId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.commonCategory),
-			Summary: "Read a category of transactions", Doc: "Returns a category that all end users share.",
+			Summary: "Read a category of transactions", Doc: "Returns a category that is common to all end users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listUserCategories),
-			Summary: "List the categories of a user", Doc: "Lists the categories that all end users share, then those the end user created.",
+			Summary: "List the categories of a user", Doc: "Lists the categories that are common to all end users, then those that this end user created.",
 		},
 		{
 			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
-			Summary: "Create a category", Doc: "An end user has at most 100 categories.",
+			Summary: "Create a category", Doc: "Creates a category for this end user. An end user can create at most 100.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.oneCategory), Summary: "Read a category",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.changeCategory),
-			Summary: "Change a category of the user", Doc: "Omitted members keep their values. Categories that all end users share cannot change.",
+			Summary: "Change a category of the user", Doc: "Omitted members keep their values. Categories that are common to all end users cannot be changed.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Aliases: []string{own + "/full/{categoryId}"}, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteCategory),
-			Summary: "Delete a category of the user", Doc: "Transactions keep the category until they get another one.",
+			Summary: "Delete a category of the user", Doc: "Deletes the category. Transactions keep it until they get another one.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/categorize", Needs: httpapi.AnyToken, Endpoint: httpapi.Handle(categorize),
-			Summary: "Categorize transactions", Doc: "Categorizes any transactions without storing them. The body may also be an array. Transactions without a known type or a label are in failed.",
+			Summary: "Categorize transactions", Doc: "Categorizes any transactions without storing them. The body may also be an array. Transactions that have no label or no known type are returned in failed.",
 		},
 	}
 }
@@ -91,10 +91,10 @@ func (s *Service) listUserCategories(ctx context.Context, c *httpapi.Caller, in 
 }
 
 type categoryFields struct {
-	Parent     *passerelle.CategoryID `body:"id_parent_category" doc:"a category of all end users that it is below; 0 for none"`
+	Parent     *passerelle.CategoryID `body:"id_parent_category" doc:"parent, one of the categories common to all end users; 0 for none"`
 	Income     *bool                  `body:"income"`
 	Refundable *bool                  `body:"refundable"`
-	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for that of the parent" example:"2E7D32"`
+	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for the parent's colour" example:"2E7D32"`
 }
 
 // onto changes a category by the fields in the request.

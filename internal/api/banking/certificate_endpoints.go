@@ -14,7 +14,7 @@ func (s *Service) certificateRoutes() []httpapi.Route {
 		Method: http.MethodGet, Pattern: "/users/{userId}" + place, Aliases: []string{place}, Needs: ofUser, Endpoint: httpapi.Handle(s.ownerCertificate),
 		Errors:  []string{"conflict", "noAccount", "rangeNotSatisfiable"},
 		Summary: "Get a certificate of account ownership",
-		Doc:     "Creates a PDF with the holders of the connection's enabled payment accounts, the account numbers, and the time of the end user's consent. The service does not store it. It is a conflict when no such account is enabled (code noAccount), and when the configuration key account_ownership_certificate.enabled is 0.",
+		Doc:     "Creates a PDF with the holders of the connection's enabled payment accounts, the account numbers, and the time of the end user's consent. The service does not store the PDF. Fails with noAccount when no such account is enabled, and with conflict when the setting account_ownership_certificate.enabled is 0.",
 	}}
 }
 

@@ -19,11 +19,11 @@ func (s *Service) clusterRoutes() []httpapi.Route {
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
 	}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List series of transactions", "Lists recurring transactions of an account: those found after its last synchronisation, and those that clients created.", httpapi.Handle(s.listClusters)),
-		route(http.MethodPost, "", "Create a series of transactions", "Creates a cluster for the account that the path or id_account names, without transactions.", httpapi.Handle(s.createCluster), "conflict"),
+		route(http.MethodGet, "", "List series of transactions", "Lists the series of recurring transactions of an account: those that the service found after the last synchronisation, and those created through the API.", httpapi.Handle(s.listClusters)),
+		route(http.MethodPost, "", "Create a series of transactions", "Creates a cluster without transactions for the account named in the path or in id_account.", httpapi.Handle(s.createCluster), "conflict"),
 		route(http.MethodGet, "/{clusterId}", "Read a series of transactions", "", httpapi.Handle(s.oneCluster)),
-		route(httpapi.Update, "/{clusterId}", "Change a series of transactions", "Omitted members keep their values. A synchronisation overwrites amount, increment and date of a found cluster.", httpapi.Handle(s.changeCluster)),
-		route(http.MethodDelete, "/{clusterId}", "Delete a series of transactions", "Deletes the cluster. Its transactions stay, and the cluster is not found again.", httpapi.Handle(s.deleteCluster)),
+		route(httpapi.Update, "/{clusterId}", "Change a series of transactions", "Omitted members keep their values. Synchronisations overwrite amount, increment and date of clusters that the service found.", httpapi.Handle(s.changeCluster)),
+		route(http.MethodDelete, "/{clusterId}", "Delete a series of transactions", "Deletes the cluster. Its transactions stay. Synchronisations do not find the same cluster again.", httpapi.Handle(s.deleteCluster)),
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *Service) listClusters(ctx context.Context, c *httpapi.Caller, in listCl
 
 type clusterFields struct {
 	MeanAmount httpapi.Number `body:"mean_amount"`
-	Increment  *int64         `body:"median_increment" min:"0" max:"3660" doc:"days from one to the next"`
+	Increment  *int64         `body:"median_increment" min:"0" max:"3660" doc:"median number of days between two transactions"`
 	Enabled    *bool          `body:"enabled"`
 	NextDate   *string        `body:"next_date" doc:"YYYY-MM-DD; empty for none"`
 	Wording    *string        `body:"wording" max:"2048"`

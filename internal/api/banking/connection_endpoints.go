@@ -20,22 +20,22 @@ import (
 func (s *Service) connectionRoutes() []httpapi.Route {
 	const (
 		all, one = "/users/{userId}/connections", "/users/{userId}/connections/{connectionId}"
-		waitsDoc = "When the connection waits for the end user, the answer has the status of the configuration key connection.questions_code, by default 202. Its state names the reason, and fields lists the values to send."
+		waitsDoc = "If the connection needs the end user, the answer has the status from the setting connection.questions_code, 202 by default. Its state gives the reason, and fields lists the values to send."
 	)
 	shortAll, shortOne := []string{"/connections"}, []string{"/connections/{connectionId}"}
 	waits := []int{http.StatusAccepted}
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.listConnections),
-			Summary: "List connections", Doc: "Oldest first.",
+			Summary: "List connections", Doc: "Lists connections, oldest first.",
 		},
 		{
 			Method: http.MethodPost, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.connect), Statuses: waits, Errors: []string{"wrongpass"},
-			Summary: "Connect to an institution", Doc: "Send the values of the connector's fields as members of the body, in plain text or encrypted with the key of /publickey. The call waits until the first read has ended. Credentials that the institution refuses create no connection. " + waitsDoc,
+			Summary: "Connect to an institution", Doc: "Takes the values of the connector's fields as members of the body, in plain text or encrypted with the key from /publickey. The call waits until the first synchronisation has ended. If the institution refuses the credentials, no connection is created. " + waitsDoc,
 		},
 		{
 			Method: http.MethodPut, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnections),
-			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Reads all connections now and returns them afterwards. Connections that are being read, or that their institution does not let the service read without the end user, stay unchanged. USER_SYNCED reports two or more. More than 100 connections are a conflict: synchronise them one by one.",
+			Errors: []string{"conflict"}, Summary: "Synchronise all connections", Doc: "Synchronises all connections and then returns them. Leaves a connection unchanged when it is already being synchronised, or when its institution requires the end user to be present. When two or more connections are synchronised, USER_SYNCED reports them. Fails with conflict for more than 100 connections: synchronise them one by one.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: all, Aliases: shortAll, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnections),
@@ -47,15 +47,15 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.resumeConnection), Statuses: waits,
 			Errors: []string{"wrongpass", "connectionLocked", "conflict"}, Summary: "Update a connection",
-			Doc: "Sends what the institution asks for, or new values of the connector's fields, as members of the body. With resume, reports that the end user has acted elsewhere. With neither, reads while the end user is present. With background, the call does not wait, and the connection is validating until the read has ended. " + waitsDoc,
+			Doc: "Takes the values that the institution asks for, or new values of the connector's fields, as members of the body. With resume, reports that the end user has acted elsewhere. With neither, synchronises the connection with the end user present. With background, the call does not wait, and the connection is in state validating until the synchronisation has ended. " + waitsDoc,
 		},
 		{
 			Method: http.MethodPut, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.synchroniseConnection),
-			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Reads the connection now and returns it afterwards. Without the end user, the service reads no more often than the institution allows, and otherwise leaves the connection unchanged.",
+			Errors: []string{"connectionLocked", "conflict"}, Summary: "Synchronise a connection", Doc: "Synchronises the connection and then returns it. When the end user is not present and the institution's limit is reached, leaves the connection unchanged.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: one, Aliases: shortOne, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteConnection),
-			Summary: "Delete a connection", Doc: "Deletes the connection and its data, which becomes unreachable at once and is erased soon after.",
+			Summary: "Delete a connection", Doc: "Deletes the connection and its data. The data is inaccessible at once and is erased soon after.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/sources", Aliases: []string{"/connections/{connectionId}/sources"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listConnectionSources),
@@ -63,11 +63,11 @@ func (s *Service) connectionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: one + "/logs", Aliases: []string{"/connections/{connectionId}/logs"}, Needs: ofUser, Endpoint: httpapi.Handle(s.connectionLogs),
-			Summary: "List the reads of a connection", Doc: "Lists the reads of the institution, newest first. The range includes both dates.",
+			Summary: "List the synchronisations of a connection", Doc: "Lists the synchronisations with the institution, newest first. The range includes both dates.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/logs", Needs: ofUser, Endpoint: httpapi.Handle(s.userLogs),
-			Summary: "List the reads of a user's connections", Doc: "Lists the reads of institutions, newest first. The range includes both dates.",
+			Summary: "List the synchronisations of a user's connections", Doc: "Lists the synchronisations with institutions, newest first. The range includes both dates.",
 		},
 	}
 }
@@ -144,7 +144,7 @@ type connectInput struct {
 	IDConnector   *int64            `body:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
 	IDBank        *int64            `body:"id_bank" min:"1" doc:"deprecated, see connector_uuid"`
 	IDProvider    *int64            `body:"id_provider" min:"1" doc:"deprecated, see connector_uuid"`
-	Source        string            `body:"source" doc:"name of the connector's source to go through; the first by priority when it is left out"`
+	Source        string            `body:"source" doc:"name of the connector's source to use; by default, the first by priority"`
 	Values        map[string]string `body:"*,query" max:"8192" doc:"values of the connector's fields"`
 }
 
@@ -212,11 +212,11 @@ func (s *Service) oneConnection(ctx context.Context, c *httpapi.Caller, in readC
 type resumeConnectionInput struct {
 	oneConnectionInput
 	httpapi.Expand[wire.Connection]
-	Background bool              `query:"background" doc:"answer at once"`
-	Source     string            `body:"source" doc:"name of the source the connection goes through"`
-	Active     *bool             `body:"active" doc:"whether it is synchronised in the background"`
-	Resume     bool              `body:"resume" doc:"the end user has done what they were asked to do elsewhere"`
-	Values     map[string]string `body:"*,query" max:"8192" doc:"what the institution asks for, or new values of the connector's fields"`
+	Background bool              `query:"background" doc:"whether to answer at once instead of waiting for the synchronisation"`
+	Source     string            `body:"source" doc:"name of the source that the connection uses"`
+	Active     *bool             `body:"active" doc:"whether the connection is synchronised in the background"`
+	Resume     bool              `body:"resume" doc:"true when the end user has done what they were asked to do elsewhere"`
+	Values     map[string]string `body:"*,query" max:"8192" doc:"values that the institution asks for, or new values of the connector's fields"`
 }
 
 func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in resumeConnectionInput) (connectionOutput, error) {
@@ -243,7 +243,7 @@ func (s *Service) resumeConnection(ctx context.Context, c *httpapi.Caller, in re
 type synchroniseConnectionInput struct {
 	oneConnectionInput
 	httpapi.Expand[wire.Connection]
-	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is present"`
 }
 
 func (s *Service) synchroniseConnection(ctx context.Context, c *httpapi.Caller, in synchroniseConnectionInput) (connectionOutput, error) {
@@ -261,7 +261,7 @@ func (s *Service) synchroniseConnection(ctx context.Context, c *httpapi.Caller, 
 type synchroniseConnectionsInput struct {
 	oneUserInput
 	httpapi.Expand[wire.Connection]
-	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is there"`
+	PSURequested bool `query:"psu_requested" default:"true" doc:"whether the end user is present"`
 }
 
 type allConnectionsOutput struct {
@@ -328,13 +328,13 @@ type userLogsInput struct {
 type logsQuery struct {
 	httpapi.Paging
 	httpapi.DateRange
-	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only syncs through this source of the connection"`
+	IDSource passerelle.SourceID `query:"id_source" min:"1" doc:"only synchronisations through this source of the connection"`
 }
 
 type connectionLogsOutput struct {
 	Logs      []wire.ConnectionLog `json:"connectionlogs"`
-	FirstDate *string              `json:"first_date" doc:"day of the oldest sync of the page"`
-	LastDate  *string              `json:"last_date" doc:"day of the newest sync of the page"`
+	FirstDate *string              `json:"first_date" doc:"day of the oldest synchronisation on the page"`
+	LastDate  *string              `json:"last_date" doc:"day of the newest synchronisation on the page"`
 	httpapi.Listing
 }
 

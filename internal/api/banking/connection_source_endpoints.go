@@ -19,7 +19,7 @@ func (s *Service) connectionSourceRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: long, Aliases: short, Needs: ofUser, Endpoint: httpapi.Handle(s.changeConnectionSource), Errors: []string{"conflict"},
-			Summary: "Enable a source of a connection", Doc: "A connection has one source, which is enabled. Disabling it is a conflict. Set active of the connection to stop reads in the background.",
+			Summary: "Enable a source of a connection", Doc: "A connection has one source, which is always enabled. Fails with conflict when disabled is true. To stop background synchronisation, set the connection's active to false.",
 		},
 	}
 }

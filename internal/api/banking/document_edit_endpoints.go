@@ -20,11 +20,11 @@ func (s *Service) documentEditRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
-			Summary: "Create a document", Doc: "Creates a document that the provider does not know, under one of the user's subscriptions. No synchronisation changes or removes it. It needs a name. Its type is other unless id_type names one. Send a file as a part of a multipart form, or in base64.",
+			Summary: "Create a document", Doc: "Creates a document that did not come from the provider, under one of the user's subscriptions. Synchronisations do not change or remove it. A name is required. The type is other unless id_type names one. Send a file as a part of a multipart form, or in base64.",
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Aliases: ones, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.editDocument), Errors: []string{"conflict"},
-			Summary: "Change a document", Doc: "Omitted members keep their values. No synchronisation overwrites the changes. Send a file as a part of a multipart form, or in base64. Its bytes determine its type. A read-only document is a conflict.",
+			Summary: "Change a document", Doc: "Omitted members keep their values. Synchronisations do not overwrite the changes. Send a file as a part of a multipart form, or in base64. The type of the file is determined from its content. Fails with conflict when the document is read-only.",
 		},
 	}
 }
@@ -41,15 +41,15 @@ type editDocumentInput struct {
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`
-	Name     httpapi.Nullable[string]         `body:"name" doc:"at most 255 characters; null returns to the name the provider gave"`
+	Name     httpapi.Nullable[string]         `body:"name" doc:"at most 255 characters; null restores the provider's name"`
 	Date     httpapi.Nullable[string]         `body:"date" doc:"YYYY-MM-DD; null for none"`
 	Due      httpapi.Nullable[string]         `body:"duedate" doc:"YYYY-MM-DD; null for none"`
 	Total    httpapi.Nullable[httpapi.Number] `body:"total_amount" doc:"null for none"`
 	Untaxed  httpapi.Nullable[httpapi.Number] `body:"untaxed_amount" doc:"null for none"`
 	VAT      httpapi.Nullable[httpapi.Number] `body:"vat" doc:"null for none"`
-	Income   *bool                            `body:"income" doc:"whether the total is money that came in"`
-	ReadOnly *bool                            `body:"readonly" doc:"true keeps the document as it is until it is set to false"`
-	File     httpapi.FileContent              `body:"file" doc:"the file, in place of the one that the document has"`
+	Income   *bool                            `body:"income" doc:"whether the total is incoming money"`
+	ReadOnly *bool                            `body:"readonly" doc:"true prevents changes to the document until it is set to false"`
+	File     httpapi.FileContent              `body:"file" doc:"the file, which replaces the document's present file"`
 }
 
 func (s *Service) editDocument(ctx context.Context, c *httpapi.Caller, in editDocumentInput) (wire.Document, error) {
@@ -73,7 +73,7 @@ func (s *Service) editDocument(ctx context.Context, c *httpapi.Caller, in editDo
 
 type createDocumentInput struct {
 	documentPlace
-	IDSubscription passerelle.SubscriptionID `body:"id_subscription" min:"1" doc:"the subscription it is filed under; required unless the path names it"`
+	IDSubscription passerelle.SubscriptionID `body:"id_subscription" min:"1" doc:"subscription that the document belongs to; required unless the path names it"`
 	documentFields
 }
 
@@ -111,9 +111,9 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
 	switch named := in.IDSubscription; {
 	case in.Subscription == 0 && named == 0:
-		return 0, passerelle.MissingField("id_subscription", "is required: a document is filed under a subscription")
+		return 0, passerelle.MissingField("id_subscription", "is required: a document belongs to a subscription")
 	case in.Subscription != 0 && named != 0 && named != in.Subscription:
-		return 0, passerelle.InvalidField("id_subscription", "must be the subscription that the path names, %d, or absent", in.Subscription)
+		return 0, passerelle.InvalidField("id_subscription", "must be %d, the subscription in the path, or be omitted", in.Subscription)
 	}
 	return cmp.Or(in.Subscription, in.IDSubscription), nil
 }
@@ -162,7 +162,7 @@ const maxDocumentName = 255
 
 func documentName(name string) (string, error) {
 	if name == "" {
-		return "", passerelle.InvalidField("name", "must not be empty; null returns to the name the provider gave")
+		return "", passerelle.InvalidField("name", "must not be empty; null restores the provider's name")
 	}
 	return name, passerelle.CheckText("name", name, maxDocumentName)
 }

@@ -22,7 +22,7 @@ func (s *Service) documentRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: list, Aliases: lists, Needs: ofUser, Endpoint: httpapi.Handle(s.listDocuments),
-			Summary: "List documents", Doc: "Newest first. Ranges include their bounds. A bound on the total excludes documents without a total.",
+			Summary: "List documents", Doc: "Lists documents, newest first. Ranges include their bounds. Documents without a total are excluded when min_amount or max_amount is given.",
 		},
 		{
 			Method: http.MethodGet, Pattern: one, Aliases: ones, Needs: ofUser, Endpoint: httpapi.Handle(s.oneDocument),
@@ -31,7 +31,7 @@ func (s *Service) documentRoutes() []httpapi.Route {
 		{
 			Method: http.MethodGet, Pattern: file, Aliases: slices.Concat(files, []string{file + "/{name}"}, named), Needs: ofUser, Endpoint: httpapi.Handle(s.documentFile),
 			Errors:  []string{"rangeNotSatisfiable"},
-			Summary: "Download the file of a document", Doc: "Returns the file, whole or in ranges. The path may end with a file name. A file that has not arrived yet is fetched now, which takes a while. When the provider does not deliver it, the answer is 503 with Retry-After.",
+			Summary: "Download the file of a document", Doc: "Returns the file, whole or in ranges. The path may end with a file name. If the service does not have the file yet, the call fetches it from the provider, which takes a while. Fails with 503 and Retry-After when the provider does not deliver it.",
 		},
 	}
 }
@@ -71,16 +71,16 @@ type documentQuery struct {
 	httpapi.All
 	httpapi.Expand[wire.Document]
 	Type         *int64         `query:"id_type" min:"1" doc:"only documents of this type, see /documenttypes"`
-	MinAmount    httpapi.Number `query:"min_amount" doc:"least total"`
-	MaxAmount    httpapi.Number `query:"max_amount" doc:"greatest total"`
+	MinAmount    httpapi.Number `query:"min_amount" doc:"lowest total"`
+	MaxAmount    httpapi.Number `query:"max_amount" doc:"highest total"`
 	MinTimestamp string         `query:"min_timestamp" doc:"earliest timestamp, a DateTime or a date"`
 	MaxTimestamp string         `query:"max_timestamp" doc:"latest timestamp, a DateTime or a date"`
 }
 
 type listDocumentsOutput struct {
 	Documents []wire.Document `json:"documents"`
-	FirstDate *string         `json:"first_date" doc:"of all documents that are there"`
-	LastDate  *string         `json:"last_date" doc:"of all documents that are there"`
+	FirstDate *string         `json:"first_date" doc:"of all stored documents"`
+	LastDate  *string         `json:"last_date" doc:"of all stored documents"`
 	httpapi.Listing
 }
 
@@ -263,7 +263,7 @@ func (s *Service) selected(ctx context.Context, f bankstore.DocumentFilter) (ban
 
 type documentFileInput struct {
 	whichDocument
-	Name string `path:"name,optional" doc:"anything"`
+	Name string `path:"name,optional" doc:"any file name"`
 }
 
 func (s *Service) documentFile(ctx context.Context, c *httpapi.Caller, in documentFileInput) (httpapi.Content, error) {

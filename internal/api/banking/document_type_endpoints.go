@@ -25,7 +25,7 @@ func (s *Service) documentTypeRoutes() []httpapi.Route {
 		},
 		{
 			Method: httpapi.Update, Pattern: one, Needs: httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}}, Endpoint: httpapi.Handle(s.changeDocumentType),
-			Summary: "Configure a document type", Doc: "Configures a document type for the caller's domain. Omitted members keep their values, and null restores the default. Attached documents stay attached.",
+			Summary: "Configure a document type", Doc: "Configures a document type for the caller's domain. Omitted members keep their values, and null restores the default. Documents that are already attached stay attached.",
 		},
 	}
 }
@@ -67,8 +67,8 @@ func (s *Service) oneDocumentType(ctx context.Context, c *httpapi.Caller, in whi
 
 type changeDocumentTypeInput struct {
 	whichDocumentType
-	Name       httpapi.Nullable[string] `body:"name" doc:"what it is called, in at most 100 characters"`
-	Attachable httpapi.Nullable[bool]   `body:"attacheable" doc:"whether such a document can be attached to a transaction"`
+	Name       httpapi.Nullable[string] `body:"name" doc:"display name, at most 100 characters"`
+	Attachable httpapi.Nullable[bool]   `body:"attacheable" doc:"whether documents of this type can be attached to a transaction"`
 }
 
 func (s *Service) changeDocumentType(ctx context.Context, c *httpapi.Caller, in changeDocumentTypeInput) (wire.DocumentType, error) {
@@ -95,7 +95,7 @@ const maxTypeName = 100
 
 func checkTypeName(name string) error {
 	if name == "" {
-		return passerelle.InvalidField("name", "must not be empty; null returns to the first name")
+		return passerelle.InvalidField("name", "must not be empty; null restores the original name")
 	}
 	return passerelle.CheckLine("name", name, maxTypeName)
 }

@@ -19,48 +19,48 @@ func (s *Service) fileRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodPost, Pattern: "/users/{userId}/connections/{connectionId}/files", Aliases: []string{"/connections/{connectionId}/files"}, Needs: ofUser,
 		MaxBody: maxStatementFile, Endpoint: httpapi.Handle(s.importFile), Errors: []string{"conflict", "connectionLocked"},
-		Summary: "Hand over a statement file",
-		Doc:     "Reads a camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX or CSV file into a connection to the connector of statement files: all of it or nothing. The body is a form with the file, JSON with the file in base64, or the file itself. Transactions that are stored already stay as they are, so files may overlap and come twice. New accounts are shared. With preview, nothing is written.",
+		Summary: "Import a statement file",
+		Doc:     "Imports a camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX or CSV file into a connection to the statement file connector. Imports the whole file or nothing. The body is a form with the file, JSON with the file in base64, or the file itself. Transactions that are already stored stay unchanged, so files may overlap or be imported twice. New accounts are shared. With preview, nothing is changed.",
 	}}
 }
 
 type importFileInput struct {
 	oneConnectionInput
-	Preview    bool                 `query:"preview" doc:"report what the file would bring, and write nothing"`
-	Unbalanced bool                 `query:"unbalanced" doc:"take statements whose entries do not lead from their opening to their closing balance"`
+	Preview    bool                 `query:"preview" doc:"report what an import would change, without changing anything"`
+	Unbalanced bool                 `query:"unbalanced" doc:"accept statements whose transactions do not add up from the opening to the closing balance"`
 	File       httpapi.UploadedFile `body:"file,required" raw:"application/xml,text/xml,text/plain,text/csv,application/x-ofx,application/vnd.intu.qfx,application/octet-stream" doc:"the statement file"`
-	Name       string               `body:"name" max:"200" doc:"name of the file, for people; a file in a form has one"`
-	Mapping    string               `body:"mapping" max:"4096" doc:"how to read CSV files, a JSON object; kept for the next files of the connection" example:"{\"account\":{\"iban\":\"FR7630006000011234567890189\",\"currency\":\"EUR\"}}"`
+	Name       string               `body:"name" max:"200" doc:"display name of the file; in a form, the file part provides it"`
+	Mapping    string               `body:"mapping" max:"4096" doc:"how to read CSV files, a JSON object; remembered for the next files of the connection" example:"{\"account\":{\"iban\":\"FR7630006000011234567890189\",\"currency\":\"EUR\"}}"`
 }
 
 // importFileOutput reports the content of a file. Unbalanced has the lines of the statements
 // that do not balance.
 type importFileOutput struct {
-	Preview  bool          `json:"preview" doc:"nothing was written"`
+	Preview  bool          `json:"preview" doc:"whether this is a preview, so nothing was changed"`
 	Format   string        `json:"format" doc:"camt053, mt940, cfonb120, ofx or csv"`
-	Message  string        `json:"message" doc:"the kind of message, such as camt.053.001.08"`
+	Message  string        `json:"message" doc:"type of the message, such as camt.053.001.08"`
 	Accounts []fileAccount `json:"accounts"`
 }
 
 type fileAccount struct {
-	ID           *int64         `json:"id" doc:"null while the account is not stored"`
+	ID           *int64         `json:"id" doc:"null when the account is not stored yet"`
 	IBAN         *string        `json:"iban"`
 	Number       *string        `json:"number"`
 	Currency     string         `json:"currency"`
-	Disabled     bool           `json:"disabled" doc:"the end user has disabled the account, so its transactions are not stored"`
+	Disabled     bool           `json:"disabled" doc:"whether the end user has disabled the account, so its transactions are not stored"`
 	Statements   int            `json:"statements"`
 	Transactions int            `json:"transactions"`
-	New          int            `json:"new" doc:"transactions that were not stored"`
-	Changed      int            `json:"changed" doc:"transactions that were stored with other texts, and are corrected"`
-	Removed      int            `json:"removed" doc:"transactions that were stored, and that a correction takes away"`
-	Reversals    int            `json:"reversals" doc:"transactions that take back earlier ones"`
+	New          int            `json:"new" doc:"number of transactions that were not stored before"`
+	Changed      int            `json:"changed" doc:"number of stored transactions whose texts are corrected"`
+	Removed      int            `json:"removed" doc:"number of stored transactions that a correction removes"`
+	Reversals    int            `json:"reversals" doc:"number of transactions that reverse earlier ones"`
 	FirstDate    *string        `json:"first_date" doc:"booking day of the first transaction"`
 	LastDate     *string        `json:"last_date" doc:"booking day of the last transaction"`
 	Opening      *fileBalance   `json:"opening"`
 	Closing      *fileBalance   `json:"closing"`
 	Sum          json.Number    `json:"sum" doc:"sum of the transactions"`
-	Unbalanced   []int          `json:"unbalanced" doc:"lines of statements whose transactions do not lead from their opening to their closing balance"`
-	Gaps         []statementGap `json:"gaps" doc:"what is missing between the balances of this file and of all earlier ones"`
+	Unbalanced   []int          `json:"unbalanced" doc:"lines of statements whose transactions do not add up from the opening to the closing balance"`
+	Gaps         []statementGap `json:"gaps" doc:"gaps between the balances of this file and those of earlier files"`
 }
 
 type fileBalance struct {
@@ -71,7 +71,7 @@ type fileBalance struct {
 type statementGap struct {
 	After  string      `json:"after" doc:"day of the closing balance before the gap"`
 	Before string      `json:"before" doc:"day of the opening balance after the gap"`
-	Amount json.Number `json:"amount" doc:"sum of what is missing"`
+	Amount json.Number `json:"amount" doc:"missing amount"`
 }
 
 func (s *Service) importFile(ctx context.Context, c *httpapi.Caller, in importFileInput) (importFileOutput, error) {

@@ -17,7 +17,7 @@ func (s *Service) identityRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/users/{userId}" + of + "/owner_identity", Needs: ofUser, Endpoint: httpapi.Handle(s.ownerIdentity),
 		Aliases: []string{"/users/{userId}" + of + "/informations", of + "/informations", of + "/owner_identity"},
-		Summary: "Read the owner of a connection", Doc: "Returns what the institution reports about the holders of the shared accounts. Members that it does not report are null.",
+		Summary: "Read the owner of a connection", Doc: "Returns what the institution reports about the holders of the shared accounts. Members that the institution does not report are null.",
 	}}
 }
 

@@ -18,14 +18,14 @@ func (s *Service) informationRoutes() []httpapi.Route {
 		pattern, aliases := everywhere("/transactions/{transactionId}/informations" + rest)
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
 	}
-	note := route(httpapi.Update, "", "Note values about a transaction", "Stores texts under keys of your choice, as members or as one key and value, up to 100 for a transaction. Omitted keys keep their values.", httpapi.Handle(s.noteInformations))
+	note := route(httpapi.Update, "", "Store values for a transaction", "Stores texts under up to 100 keys of your choice, given as members or as one key and value. Omitted keys keep their values.", httpapi.Handle(s.noteInformations))
 	note.Errors = []string{"conflict"}
 	return []httpapi.Route{
-		route(http.MethodGet, "", "List the values noted about a transaction", "", httpapi.Handle(s.listInformations)),
+		route(http.MethodGet, "", "List the values stored for a transaction", "", httpapi.Handle(s.listInformations)),
 		note,
-		route(http.MethodDelete, "", "Delete all values noted about a transaction", "Deletes all entries.", httpapi.Handle(s.forgetInformations)),
-		route(http.MethodGet, "/{informationId}", "Read one value noted about a transaction", "", httpapi.Handle(s.oneInformation)),
-		route(http.MethodDelete, "/{informationId}", "Delete one value noted about a transaction", "", httpapi.Handle(s.forgetInformation)),
+		route(http.MethodDelete, "", "Delete all values stored for a transaction", "Deletes all values.", httpapi.Handle(s.forgetInformations)),
+		route(http.MethodGet, "/{informationId}", "Read one value stored for a transaction", "", httpapi.Handle(s.oneInformation)),
+		route(http.MethodDelete, "/{informationId}", "Delete one value stored for a transaction", "", httpapi.Handle(s.forgetInformation)),
 	}
 }
 
@@ -61,16 +61,16 @@ func (s *Service) listInformations(ctx context.Context, c *httpapi.Caller, in of
 
 type noteInformationsInput struct {
 	ofTransaction
-	Key    string            `body:"key" max:"100" doc:"with value: the only one that is noted"`
+	Key    string            `body:"key" max:"100" doc:"with value: the only key to store"`
 	Value  string            `body:"value" max:"1000"`
-	Values map[string]string `body:"*" doc:"what is noted, by keys of at most 100 characters"`
+	Values map[string]string `body:"*" doc:"values by key; a key has at most 100 characters"`
 }
 
 func (s *Service) noteInformations(ctx context.Context, c *httpapi.Caller, in noteInformationsInput) (listInformationsOutput, error) {
 	values := map[string]string{}
 	for key, value := range in.Values {
 		if key == "" || utf8.RuneCountInString(key) > aggregation.MaxInformationKey {
-			return listInformationsOutput{}, passerelle.InvalidField("body", "keys have from 1 to %d characters", aggregation.MaxInformationKey)
+			return listInformationsOutput{}, passerelle.InvalidField("body", "a key must have 1 to %d characters", aggregation.MaxInformationKey)
 		}
 		if utf8.RuneCountInString(value) > aggregation.MaxInformationLength {
 			return listInformationsOutput{}, passerelle.InvalidField(key, "longer than %d characters", aggregation.MaxInformationLength)

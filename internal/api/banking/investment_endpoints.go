@@ -15,7 +15,7 @@ import (
 )
 
 func (s *Service) investmentRoutes() []httpapi.Route {
-	const shown = "Returns the state of the last synchronisation, for the accounts that the end user shares. With all, also for disabled and deleted accounts, and items that the institution no longer has."
+	const shown = "Returns the state at the last synchronisation, for the accounts that the end user shares. With all, also includes disabled and deleted accounts, and items that the institution no longer lists."
 	list := func(rest, summary, doc string, aliases []string, e httpapi.Endpoint) httpapi.Route {
 		pattern, everywhere := everywhere(rest)
 		return httpapi.Route{Method: http.MethodGet, Pattern: pattern, Aliases: append(aliases, everywhere...), Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
@@ -23,9 +23,9 @@ func (s *Service) investmentRoutes() []httpapi.Route {
 	const investment = "/users/{userId}/investments/{investmentId}"
 	ofInvestment := []string{investment + "/pockets", "/investments/{investmentId}/pockets"}
 	return []httpapi.Route{
-		list("/investments", "List investments", shown+" The sums are of the investments of the page, when they are in one currency; what is gone has no part in them.", nil, httpapi.Handle(s.listInvestments)),
+		list("/investments", "List investments", shown+" The sums cover the investments on this page if they all have the same currency. They exclude investments that the institution no longer lists.", nil, httpapi.Handle(s.listInvestments)),
 		list("/investments/{assetId}", "Read an investment", "", nil, httpapi.Handle(s.oneInvestment)),
-		list("/investments/{assetId}/history", "List the values of an investment", "Returns the unit value for each day on which the institution gave one, newest first.", nil, httpapi.Handle(s.investmentHistory)),
+		list("/investments/{assetId}/history", "List the values of an investment", "Returns the unit value for each day for which the institution gave one, newest first.", nil, httpapi.Handle(s.investmentHistory)),
 		list("/marketorders", "List market orders", shown, []string{"/users/{userId}/market_orders", "/market_orders"}, httpapi.Handle(listAssets(s, bankstore.MarketOrders, wire.NewMarketOrder, marketOrders))),
 		list("/marketorders/{assetId}", "Read a market order", "", nil, httpapi.Handle(oneAsset(s, bankstore.MarketOrders, wire.NewMarketOrder))),
 		list("/pockets", "List pockets", shown, ofInvestment, httpapi.Handle(listAssets(s, bankstore.Pockets, wire.NewPocket, pockets))),
@@ -33,7 +33,7 @@ func (s *Service) investmentRoutes() []httpapi.Route {
 		list("/amortizations", "List the amortizations of loans", shown, nil, httpapi.Handle(listAssets(s, bankstore.Amortizations, wire.NewAmortization, amortizations))),
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/indicators", Aliases: []string{"/indicators"}, Needs: ofUser, Endpoint: httpapi.Handle(s.indicators),
-			Summary: "Read the financial indicators of a user", Doc: "Always returns null: the service computes no indicators.",
+			Summary: "Read the financial indicators of a user", Doc: "Always returns null. The service computes no indicators.",
 		},
 	}
 }

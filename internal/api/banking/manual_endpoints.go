@@ -25,11 +25,11 @@ func (s *Service) manualRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodPost, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.createTransactions), Errors: []string{"conflict"},
-			Summary: "Create transactions", Doc: "Creates up to 100 transactions that the institution does not know, all or none. No synchronisation changes or removes them. The next ACCOUNT_SYNCED reports them. They count in the account's sums, while its balance stays the institution's.",
+			Summary: "Create transactions", Doc: "Creates up to 100 transactions that did not come from the institution. Creates all of them or none. Synchronisations do not change or remove them. The next ACCOUNT_SYNCED reports them. They count in the account's sums, but not in its balance, which comes from the institution.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.deleteTransactions), Errors: []string{"conflict"},
-			Summary: "Delete the transactions that programs created", Doc: "Marks the transactions that programs created as deleted. Those of the institution stay.",
+			Summary: "Delete the transactions created through the API", Doc: "Marks the transactions created through the API as deleted. Transactions from the institution stay.",
 		},
 	}
 }
@@ -41,16 +41,16 @@ type createTransactionsInput struct {
 
 // newTransaction has the fields of the institution and the fields of the user.
 type newTransaction struct {
-	Original   string         `body:"original_wording" max:"2048" doc:"the label; that of the person when absent"`
+	Original   string         `body:"original_wording" max:"2048" doc:"the institution's label; by default, the user's label"`
 	Simplified string         `body:"simplified_wording" max:"2048"`
-	Date       string         `body:"date,required" doc:"the booking day, YYYY-MM-DD"`
-	RDate      string         `body:"rdate" doc:"the day it was made, YYYY-MM-DD; date when absent"`
-	VDate      string         `body:"vdate" doc:"the value day, YYYY-MM-DD"`
-	Value      httpapi.Number `body:"value,required" doc:"signed: negative is money that leaves" example:"-12.50"`
-	Type       string         `body:"type" max:"50" doc:"unknown when absent" example:"card"`
-	Coming     bool           `body:"coming" doc:"whether it is yet to be booked"`
+	Date       string         `body:"date,required" doc:"booking date, YYYY-MM-DD"`
+	RDate      string         `body:"rdate" doc:"day of the transaction, YYYY-MM-DD; by default, date"`
+	VDate      string         `body:"vdate" doc:"value date, YYYY-MM-DD"`
+	Value      httpapi.Number `body:"value,required" doc:"amount with its sign; negative for outgoing money" example:"-12.50"`
+	Type       string         `body:"type" max:"50" doc:"unknown when omitted" example:"card"`
+	Coming     bool           `body:"coming" doc:"whether the transaction is still to be booked"`
 	Country    string         `body:"country" max:"100"`
-	Card       string         `body:"card" max:"100" doc:"number of the card"`
+	Card       string         `body:"card" max:"100" doc:"card number"`
 	transactionEdit
 }
 
@@ -58,7 +58,7 @@ type newTransaction struct {
 const maxCreated = 100
 
 type createTransactionsOutput struct {
-	Transactions []wire.Transaction `json:"transactions" doc:"in the order of the call"`
+	Transactions []wire.Transaction `json:"transactions" doc:"in the order of the request"`
 	Total        int                `json:"total"`
 }
 
@@ -124,7 +124,7 @@ func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 	}
 	switch {
 	case d.Wording == "":
-		return d, passerelle.MissingField("original_wording", "is required, unless wording says what the transaction is")
+		return d, passerelle.MissingField("original_wording", "is required, unless wording is given")
 	case !d.Type.Known():
 		return d, passerelle.InvalidField("type", "must be a type of transaction, such as card or transfer")
 	}

@@ -15,7 +15,7 @@ func (s *Service) statementRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/users/{userId}" + place, Aliases: []string{place}, Needs: ofUser, Endpoint: httpapi.Handle(s.exportStatement), Errors: []string{"conflict"},
 		Summary: "Get a statement of an account",
-		Doc:     "Answers with a file: the booked transactions of a period by their booking days, at most 100,000, the oldest first, with the balances before and after. Without dates it begins with the first transaction and ends today. A reference is the id of the transaction. CFONB 120 takes only accounts with a French IBAN.",
+		Doc:     "Returns a file with the booked transactions of a period by booking date, oldest first, at most 100,000, and the balances before and after. Without dates, the period begins with the first transaction and ends today. References are transaction ids. CFONB 120 is available only for accounts with a French IBAN.",
 	}}
 }
 

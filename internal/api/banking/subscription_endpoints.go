@@ -14,12 +14,12 @@ import (
 )
 
 func (s *Service) subscriptionRoutes() []httpapi.Route {
-	const consentDoc = `With disabled false, records the end user's consent, and the service reads the subscription soon. With disabled true, ends the consent and deletes the documents. A disabled subscription needs all. Several ids, separated by commas, return a list. Subscriptions of one connection change together or not at all.`
+	const consentDoc = `With disabled false, records the end user's consent, and the service reads the subscription soon afterwards. With disabled true, ends the consent and deletes the documents. Add all to change a disabled subscription. Several ids, separated by commas, return a list. The subscriptions of one connection change together or not at all.`
 	changing := []string{"conflict", "connectionLocked"}
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Endpoint: httpapi.Handle(s.listSubscriptions),
-			Summary: "List subscriptions", Doc: "Lists the subscriptions that the user shares. With all, also disabled and deleted ones.",
+			Summary: "List subscriptions", Doc: "Lists the subscriptions that the user shares. With all, also lists disabled and deleted ones.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/connections/{connectionId}/subscriptions", Aliases: []string{"/connections/{connectionId}/subscriptions"},
@@ -27,19 +27,19 @@ func (s *Service) subscriptionRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscription), Summary: "Read a subscription", Doc: "A disabled or deleted one needs all.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscription), Summary: "Read a subscription", Doc: "Add all to read a disabled or deleted subscription.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/connections/{connectionId}/subscriptions/{subscriptionId}", Aliases: []string{"/connections/{connectionId}/subscriptions/{subscriptionId}"},
-			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscriptionOf), Summary: "Read a subscription of a connection", Doc: "A disabled or deleted one needs all.",
+			Needs: ofUser, Endpoint: httpapi.Handle(s.oneSubscriptionOf), Summary: "Read a subscription of a connection", Doc: "Add all to read a disabled or deleted subscription.",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/users/{userId}/subscriptions/{subscriptionId}", Aliases: []string{"/subscriptions/{subscriptionId}"}, Needs: ofUser, Errors: changing,
-			Endpoint: httpapi.Handle(s.changeSubscriptions), Summary: "Share a subscription, or withhold it", Doc: consentDoc,
+			Endpoint: httpapi.Handle(s.changeSubscriptions), Summary: "Share or stop sharing a subscription", Doc: consentDoc,
 		},
 		{
 			Method: httpapi.Update, Pattern: "/users/{userId}/subscriptions", Aliases: []string{"/subscriptions"}, Needs: ofUser, Errors: changing, Endpoint: httpapi.Handle(s.changeAllSubscriptions),
-			Summary: "Share all subscriptions, or withhold them", Doc: "Changes all of them and returns the list. Disabled ones need all, so sharing needs it too. More than a thousand are a conflict.",
+			Summary: "Share or stop sharing all subscriptions", Doc: "Changes all subscriptions and returns the list. Disabled subscriptions are included only with all, so add all to share them again. Fails with conflict for more than 1,000 subscriptions.",
 		},
 	}
 }
@@ -166,17 +166,17 @@ func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUse
 
 type changeSubscriptionsInput struct {
 	oneUserInput
-	IDs []passerelle.SubscriptionID `path:"subscriptionId" doc:"id of the subscription; several are separated by commas"`
+	IDs []passerelle.SubscriptionID `path:"subscriptionId" doc:"id of the subscription, or several ids separated by commas"`
 	httpapi.All
 	httpapi.Expand[wire.Subscription]
-	Disabled *bool `body:"disabled" doc:"false shares the subscription, true withholds it"`
+	Disabled *bool `body:"disabled" doc:"false shares the subscription, true stops sharing it"`
 }
 
 type changeAllSubscriptionsInput struct {
 	oneUserInput
 	httpapi.All
 	httpapi.Expand[wire.Subscription]
-	Disabled *bool `body:"disabled" doc:"false shares the subscriptions, true withholds them"`
+	Disabled *bool `body:"disabled" doc:"false shares the subscriptions, true stops sharing them"`
 }
 
 func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller, in changeAllSubscriptionsInput) (severalSubscriptions, error) {
@@ -217,7 +217,7 @@ type changedSubscriptions struct {
 }
 
 type severalSubscriptions struct {
-	Subscriptions []wire.Subscription `json:"subscriptions" doc:"when several were named"`
+	Subscriptions []wire.Subscription `json:"subscriptions" doc:"when the path names several"`
 	Total         int                 `json:"total"`
 }
 

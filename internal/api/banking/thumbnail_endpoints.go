@@ -20,7 +20,7 @@ func (s *Service) thumbnailRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: pattern, Aliases: slices.Concat(aliases, []string{pattern + "/{name}"}, named), Needs: ofUser,
 		Endpoint: httpapi.Handle(s.thumbnail), Errors: []string{"rangeNotSatisfiable"},
-		Summary: "Get the thumbnail of a document", Doc: "Returns a PNG drawing that names the kind of the file, not its content. The path may end with a file name.",
+		Summary: "Get the thumbnail of a document", Doc: "Returns a PNG that shows the kind of the file, not its content. The path may end with a file name.",
 	}}
 }
 

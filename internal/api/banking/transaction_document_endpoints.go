@@ -16,13 +16,13 @@ func (s *Service) attachedRoutes() []httpapi.Route {
 		pattern, aliases := everywhere("/transactions/{transactionId}/documents" + rest)
 		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc}
 	}
-	attach := route(httpapi.Update, "", "Attach a document to a transaction", "Attaches one of the user's documents. Its type must allow that, see /documenttypes. A transaction has up to 20 documents. Attaching a document again changes nothing.", httpapi.Handle(s.attachDocument))
+	attach := route(httpapi.Update, "", "Attach a document to a transaction", "Attaches one of the user's documents. The document's type must allow it, see /documenttypes. A transaction can have up to 20 documents. Attaching a document again changes nothing.", httpapi.Handle(s.attachDocument))
 	attach.Errors = []string{"conflict"}
 	return []httpapi.Route{
 		route(http.MethodGet, "", "List the documents of a transaction", "Lists the documents that the end user attached, newest first.", httpapi.Handle(s.listAttached)),
 		attach,
 		route(http.MethodDelete, "", "Detach the documents of a transaction", "Detaches all documents. The documents themselves stay.", httpapi.Handle(s.detachDocuments)),
-		route(http.MethodGet, "/{documentId}", "Read a document of a transaction", "The member url leads to the file.", httpapi.Handle(s.oneAttached)),
+		route(http.MethodGet, "/{documentId}", "Read a document of a transaction", "The member url contains the address of the file.", httpapi.Handle(s.oneAttached)),
 		route(http.MethodDelete, "/{documentId}", "Detach a document from a transaction", "Detaches the document. The document itself stays.", httpapi.Handle(s.detachDocument)),
 	}
 }
@@ -64,7 +64,7 @@ func (s *Service) oneAttached(ctx context.Context, c *httpapi.Caller, in oneAtta
 
 type attachInput struct {
 	ofTransaction
-	Document passerelle.DocumentID `body:"id_document,required" min:"1" doc:"one of the user's documents"`
+	Document passerelle.DocumentID `body:"id_document,required" min:"1" doc:"id of one of the user's documents"`
 }
 
 func (s *Service) attachDocument(ctx context.Context, c *httpapi.Caller, in attachInput) (wire.Document, error) {

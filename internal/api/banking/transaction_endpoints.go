@@ -40,15 +40,15 @@ func transactionsBelow(place string, list, one, edit httpapi.Endpoint) []httpapi
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: long, Aliases: []string{short}, Needs: ofUser, Endpoint: list, Errors: []string{"noAccount"},
-			Summary: "List transactions", Doc: "Newest first. A conflict with the code noAccount when no account is enabled.",
+			Summary: "List transactions", Doc: "Lists transactions, newest first. Fails with noAccount when no account is enabled.",
 		},
 		{
 			Method: http.MethodGet, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: one,
-			Summary: "Read a transaction", Doc: "A transaction that the institution removed is marked as deleted.",
+			Summary: "Read a transaction", Doc: "Returns the transaction. A transaction that the institution has removed is marked as deleted.",
 		},
 		{
 			Method: httpapi.Update, Pattern: long + item, Aliases: []string{short + item}, Needs: ofUser, Endpoint: edit,
-			Summary: "Change the user's data of a transaction", Doc: "Omitted members keep their values. No synchronisation overwrites the changes.",
+			Summary: "Change the user's data of a transaction", Doc: "Omitted members keep their values. Synchronisations do not overwrite the changes.",
 		},
 	}
 }
@@ -211,23 +211,23 @@ type transactionQuery struct {
 	httpapi.DateRange
 	httpapi.All
 	httpapi.Expand[wire.Transaction]
-	Filter     string         `query:"filter" enum:"application_date,date" default:"application_date" doc:"the date that min_date and max_date bound, and that orders"`
-	LastUpdate string         `query:"last_update" doc:"only what changed after this DateTime"`
-	Deleted    bool           `query:"deleted" doc:"include what is gone at the institution"`
-	Income     *bool          `query:"income" doc:"only what comes in, or only what goes out"`
+	Filter     string         `query:"filter" enum:"application_date,date" default:"application_date" doc:"the date that min_date and max_date apply to and that the list is ordered by"`
+	LastUpdate string         `query:"last_update" doc:"only transactions that changed after this DateTime"`
+	Deleted    bool           `query:"deleted" doc:"include transactions that the institution has removed"`
+	Income     *bool          `query:"income" doc:"true for incoming transactions only, false for outgoing ones only"`
 	Wording    string         `query:"wording" max:"200" doc:"part of the label"`
-	Search     string         `query:"search" max:"200" doc:"part of the label, of the date or of a category, or the value"`
-	MinValue   httpapi.Number `query:"min_value" doc:"least value, signed"`
-	MaxValue   httpapi.Number `query:"max_value" doc:"greatest value, signed"`
-	Value      string         `query:"value" max:"50" doc:"one value; with either sign as 12.50|-12.50 or ±12.50" example:"-12.50"`
+	Search     string         `query:"search" max:"200" doc:"part of the label, the date or a category, or the value"`
+	MinValue   httpapi.Number `query:"min_value" doc:"lowest value, signed"`
+	MaxValue   httpapi.Number `query:"max_value" doc:"highest value, signed"`
+	Value      string         `query:"value" max:"50" doc:"exact value; write 12.50|-12.50 or ±12.50 to match either sign" example:"-12.50"`
 }
 
 type listTransactionsOutput struct {
 	Transactions  []wire.Transaction `json:"transactions"`
-	FirstDate     string             `json:"first_date" doc:"of all transactions that are there"`
-	LastDate      string             `json:"last_date" doc:"of all transactions that are there"`
-	ResultMinDate string             `json:"result_min_date" doc:"of this page"`
-	ResultMaxDate string             `json:"result_max_date" doc:"of this page"`
+	FirstDate     string             `json:"first_date" doc:"of all stored transactions"`
+	LastDate      string             `json:"last_date" doc:"of all stored transactions"`
+	ResultMinDate string             `json:"result_min_date" doc:"of the transactions on this page"`
+	ResultMaxDate string             `json:"result_max_date" doc:"of the transactions on this page"`
 	httpapi.Listing
 }
 
@@ -440,12 +440,12 @@ func (s *Service) readTransaction(ctx context.Context, c *httpapi.Caller, in nam
 }
 
 type transactionEdit struct {
-	Wording         *string          `body:"wording" max:"2048" doc:"the person's own label; empty for the institution's"`
-	ApplicationDate *string          `body:"application_date" doc:"the day the person counts it for, YYYY-MM-DD"`
+	Wording         *string          `body:"wording" max:"2048" doc:"the user's own label; empty restores the institution's label"`
+	ApplicationDate *string          `body:"application_date" doc:"day that the user assigns the transaction to, YYYY-MM-DD"`
 	Categories      *[]categoryInput `body:"categories" doc:"at most 10, the most specific first; an empty array for none"`
 	IDCategory      *int64           `body:"id_category" min:"1" doc:"deprecated, see categories; 9998 for none"`
 	Comment         *string          `body:"comment" max:"2048" doc:"empty for none"`
-	Active          *bool            `body:"active" doc:"false leaves it out of sums"`
+	Active          *bool            `body:"active" doc:"false excludes the transaction from sums"`
 }
 
 type categoryInput struct {

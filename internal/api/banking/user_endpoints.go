@@ -24,31 +24,31 @@ func (s *Service) userRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: httpapi.Handle(s.oneUser),
-			Summary: "Read a user", Doc: "A user's token reads that user, by id or as me. A users token reads every user.",
+			Summary: "Read a user", Doc: "Returns a user. A user token reads its own user, by id or as me. A users token reads every user.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/users/{userId}", Needs: oneUser, Endpoint: httpapi.Handle(s.deleteUser),
-			Summary: "Delete a user", Doc: "Deletes the user and all its data. The user's tokens stop working. USER_DELETED carries the last of them, unless the user was temporary.",
+			Summary: "Delete a user", Doc: "Deletes the user and all its data. The user's tokens stop working. USER_DELETED contains the user's last token, unless the user was temporary.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.userConfig),
-			Summary: "Read the values noted about a user",
+			Summary: "Read the values stored for a user",
 		},
 		{
 			Method: httpapi.Update, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.setUserConfig),
-			Summary: "Note values about a user", Doc: "Stores texts under keys of your choice, up to 100. Omitted keys keep their values.",
+			Summary: "Store values for a user", Doc: "Stores texts under up to 100 keys of your choice. Omitted keys keep their values.",
 		},
 		{
 			Method: http.MethodDelete, Pattern: "/users/{userId}/config", Needs: oneUser, Endpoint: httpapi.Handle(s.deleteUserConfig),
-			Summary: "Delete the values noted about a user",
+			Summary: "Delete the values stored for a user",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/export", Needs: oneUser, Endpoint: httpapi.Handle(s.exportUser),
-			Summary: "Export all data of a user", Doc: "Returns a zip archive, created while it is sent. It contains the lists of this API as JSON, including disabled and deleted items, transactions with notes and attachments, and files/ by their ids. It omits credentials for institutions, and payments, which belong to the domain. An archive that breaks off is incomplete, because of an error or because the user was deleted meanwhile.",
+			Summary: "Export all data of a user", Doc: "Returns a zip archive, which is created while it is sent. The archive contains the user's data as JSON, as this API lists it, including disabled and deleted items. Transactions include notes and attachments. The folder files/ contains the files by id. The archive omits credentials for institutions, and payments, which belong to the domain. If an error occurs or the user is deleted meanwhile, the archive breaks off and is incomplete.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/consents", Needs: oneUser, Endpoint: httpapi.Handle(s.listConsents),
-			Summary: "List the consents of a user", Doc: "Lists every consent to share an account or a subscription, newest first: the version of the text, the origin, the time, and the end. Records stay when the connection is deleted, and disappear with the user.",
+			Summary: "List the consents of a user", Doc: "Lists every consent to share an account or a subscription, newest first, with the version of the text, the origin, the time, and the end. Consents stay when the connection is deleted, and are deleted with the user.",
 		},
 	}
 }
@@ -141,7 +141,7 @@ func (s *Service) setUserConfig(ctx context.Context, c *httpapi.Caller, in setUs
 
 type deleteUserConfigInput struct {
 	oneUserInput
-	Keys []string `query:"keys,required" doc:"separated by commas"`
+	Keys []string `query:"keys,required" doc:"keys, separated by commas"`
 }
 
 func (s *Service) deleteUserConfig(ctx context.Context, c *httpapi.Caller, in deleteUserConfigInput) (httpapi.Nothing, error) {

@@ -18,11 +18,11 @@ func (s *Service) webauthRoutes() []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: "/webauth-url", Needs: ofUser, Endpoint: httpapi.Handle(s.webauthURL), Errors: []string{"missingParameter", "conflict", "connectionLocked", "notFound"},
 		Summary: "Get the address of the institution's page",
-		Doc:     "Returns the address to open in the end user's browser, once and within 30 minutes, for a new connection or one in the state webauthRequired. The browser returns to redirect_uri with id_connection and state, and after a failure with error and error_description. A connection that is up to date is a conflict with the code invalidValue.",
+		Doc:     "Returns the address to open in the end user's browser, for a new connection or one in state webauthRequired. The address works once, within 30 minutes. The browser returns to redirect_uri with id_connection and state, or after a failure with error and error_description. Fails with invalidValue when the connection is up to date.",
 	}, {
 		Method: http.MethodGet, Pattern: "/webauth", Needs: httpapi.Public, Endpoint: httpapi.Handle(webauthPage), Redirects: true,
 		Summary: "Send an end user to the institution's page",
-		Doc:     "Does the same as /webauth-url, for the end user's browser, with the user's code. The browser returns to redirect_uri with id_connection and state, or with error and error_description. Without a known application, the answer is a page.",
+		Doc:     "Redirects the end user's browser to the institution's page, identified by the user's code. Otherwise works like /webauth-url. The browser returns to redirect_uri with id_connection and state, or with error and error_description. If the application is unknown, the answer is an error page.",
 	}}
 }
 
@@ -39,13 +39,13 @@ func webauthPage(context.Context, *httpapi.Caller, webauthPageInput) (httpapi.No
 
 type webauthURLInput struct {
 	ClientID      httpapi.Number           `query:"client_id,required" doc:"the application that receives the end user"`
-	RedirectURI   string                   `query:"redirect_uri,required" doc:"where it receives them; must be registered with the application, and have no query"`
+	RedirectURI   string                   `query:"redirect_uri,required" doc:"where the application receives them; must be registered with the application and have no query"`
 	ConnectorUUID string                   `query:"connector_uuid" doc:"for a new connection"`
 	IDConnector   *int64                   `query:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
-	IDConnection  *passerelle.ConnectionID `query:"id_connection" min:"1" doc:"for a connection that waits for the end user"`
-	Source        string                   `query:"source" doc:"name of the connector's source to go through; the first by priority with the mechanism webauth when it is left out"`
-	State         string                   `query:"state" max:"2000" doc:"comes back with the end user"`
-	Values        map[string]string        `query:"*" max:"8192" doc:"values of the connector's fields, each as a parameter of its own"`
+	IDConnection  *passerelle.ConnectionID `query:"id_connection" min:"1" doc:"id of an existing connection that waits for the end user"`
+	Source        string                   `query:"source" doc:"name of the connector's source to use; by default, the first by priority with the mechanism webauth"`
+	State         string                   `query:"state" max:"2000" doc:"returned unchanged with the end user"`
+	Values        map[string]string        `query:"*" max:"8192" doc:"values of the connector's fields, each as a separate parameter"`
 }
 
 type webauthURLOutput struct {

@@ -55,7 +55,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, id := range ids {
 		all = append(all, concern{
-			Grave: true, What: fmt.Sprintf("The bank did not say whether it has payment %d", id), Detail: "The bank is asked again and again. The order is never sent twice.",
+			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service keeps asking the bank. It never sends an order twice.",
 			Remedy: "See the payment", Address: pc.Path("/payments/%d", id),
 		})
 	}
@@ -103,7 +103,7 @@ func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error
 
 func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	one := concern{
-		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waiting + " Each is tried again.",
+		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waiting + " The service retries each one.",
 		Remedy: "See what the endpoint answers", Address: pc.Path("/webhooks/%d", w.ID),
 	}
 	switch {
@@ -111,7 +111,7 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) sends nothing: its authentication provider was deleted", w.ID, w.Event), "Choose another provider"
 		one.Detail, one.Address = waiting, pc.Path("/webhooks/%d/edit", w.ID)
 	case w.Stopped:
-		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) is stopped after %d failures", w.ID, w.Event, w.ConsecutiveFailures), "Mend the endpoint, then send what waits"
+		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) is stopped after %d failures", w.ID, w.Event, w.ConsecutiveFailures), "Fix the endpoint, then send the waiting events"
 	case w.ConsecutiveFailures == 1:
 		one.What = fmt.Sprintf("Webhook %d (%s): the last request failed", w.ID, w.Event)
 	}
@@ -127,7 +127,7 @@ func waitingText(events int64, since string) string {
 	if since == "" {
 		return text + "."
 	}
-	return text + ", the first for " + since + "."
+	return text + ", the oldest for " + since + "."
 }
 
 // bankConcerns are banks whose calls fail, and certificates that expire soon.
@@ -141,11 +141,11 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 		}
 		address := pc.Path("/connectors/%d", b.ID)
 		if health.Disturbed() {
-			all = append(all, concern{Grave: true, What: b.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See how its calls went", Address: address})
+			all = append(all, concern{Grave: true, What: b.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See its recent calls", Address: address})
 		}
 		if end, soon := health.Expires(h.Now()); soon {
 			all = append(all, concern{
-				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s ends on %s", end.Field, b.Name, end.Until.UTC().Format(time.DateOnly)),
+				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s expires on %s", end.Field, b.Name, end.Until.UTC().Format(time.DateOnly)),
 				Remedy: "Renew it, then reload the bank files", Address: address,
 			})
 		}
@@ -156,9 +156,9 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 // unanswered describes how calls to a bank fail, from this replica or from another one.
 func unanswered(here bool, failures int) string {
 	if !here {
-		return "Another replica finds so; calls from this one go through. The bank is tried again by itself."
+		return "Reported by another replica; this one still reaches the bank. The service retries automatically."
 	}
-	return fmt.Sprintf("%d calls failed in a row. The bank is tried again by itself.", failures)
+	return fmt.Sprintf("%d calls failed in a row. The service retries automatically.", failures)
 }
 
 // openConcerns is the payment that has been open for the longest time, if that is long.
@@ -171,8 +171,8 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 		}
 		if age := pc.Now().Sub(open.Registered); found && age > longOpen {
 			all = append(all, concern{
-				What:   fmt.Sprintf("Payment %d is %s since %s", open.ID, state, page.Age(age)),
-				Detail: "It is the oldest in this state.", Remedy: "See what it waits for", Address: pc.Path("/payments/%d", open.ID),
+				What:   fmt.Sprintf("Payment %d has been %s for %s", open.ID, state, page.Age(age)),
+				Detail: "The oldest payment in this state.", Remedy: "See what the payment is waiting for", Address: pc.Path("/payments/%d", open.ID),
 			})
 		}
 	}
@@ -181,9 +181,9 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 
 // troubles describe what connections in a state wait for, by who can end the state.
 var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
-	passerelle.ByNobody: {"1 connection waits for its bank", "%s connections wait for their banks", "It ends by itself."},
-	passerelle.ByPerson: {"1 connection waits for its user", "%s connections wait for their users", "Ask them to come back to the webview."},
-	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "They are tried again by themselves."},
+	passerelle.ByNobody: {"1 connection is waiting for its bank", "%s connections are waiting for their banks", "No action is needed."},
+	passerelle.ByPerson: {"1 connection is waiting for its user", "%s connections are waiting for their users", "Ask them to come back to the webview."},
+	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "The service retries automatically."},
 }
 
 // connectionConcerns are connections that cannot be read, by state.
@@ -210,7 +210,7 @@ func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
 		return nil, err
 	}
 	return []concern{{
-		What: "Consents that end within 7 days: " + page.UpTo(n, store.MaxOverviewRows), Detail: "Their connections then ask their persons for a new consent.",
+		What: "Consents that expire within 7 days: " + page.UpTo(n, store.MaxOverviewRows), Detail: "After that, their users must give a new consent.",
 		Remedy: "See the users", Address: pc.Path("/users"),
 	}}, nil
 }
@@ -249,6 +249,6 @@ func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 		return nil, nil
 	}
 	return []concern{{
-		What: "You signed in without a second factor", Detail: "A live domain lets you look, and change nothing.", Remedy: "Turn it on", Address: page.Root + "account",
+		What: "You signed in without a second factor", Detail: "In a live domain you can look, but not change anything.", Remedy: "Turn it on", Address: page.Root + "account",
 	}}, nil
 }

@@ -96,7 +96,7 @@ func (pc *Context) File(name string) ([]byte, error) {
 // Confirmed checks that the operator typed the number of the object to be deleted.
 func (pc *Context) Confirmed(id int64) error {
 	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
-		return passerelle.InvalidField("number", "must be %d, the number of what is to be deleted; nothing was", id)
+		return passerelle.InvalidField("number", "must be %d, the number of what you want to delete; nothing was deleted", id)
 	}
 	return nil
 }

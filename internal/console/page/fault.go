@@ -16,14 +16,14 @@ func fault(status int, title, text string) *web.FaultPage {
 
 // The errors that a page can show to an operator.
 var (
-	ErrNoPage    = fault(http.StatusNotFound, "There is nothing here", "The address is wrong, or what was here is gone.")
-	errMethod    = fault(http.StatusMethodNotAllowed, "That cannot be done here", "The address does not take requests of this kind.")
-	ErrForeign   = fault(http.StatusForbidden, "This form is not ours", "It was made by another site, or for a session that is over. Nothing was changed. Go back, load the page anew and try again.")
-	ErrForm      = fault(http.StatusBadRequest, "The form cannot be read", "It is broken. Nothing was changed.")
-	errTooLarge  = fault(http.StatusRequestEntityTooLarge, "The form is too large", "It holds more than this page takes. Nothing was changed.")
-	ErrForbidden = fault(http.StatusForbidden, "Your role does not do that", "Ask somebody with another role. Nothing was changed.")
-	errBusy      = fault(http.StatusServiceUnavailable, "Not right now", "The service is busy or its database cannot be reached. Try again in a moment.")
-	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the service says more, under the number below.")
+	ErrNoPage    = fault(http.StatusNotFound, "Page not found", "The address is wrong, or the page no longer exists.")
+	errMethod    = fault(http.StatusMethodNotAllowed, "This cannot be done here", "The address does not accept this kind of request.")
+	ErrForeign   = fault(http.StatusForbidden, "This form has expired", "It belongs to a session that has ended, or came from another site. Nothing was changed. Go back, reload the page and try again.")
+	ErrForm      = fault(http.StatusBadRequest, "The form cannot be read", "The request is malformed. Nothing was changed.")
+	errTooLarge  = fault(http.StatusRequestEntityTooLarge, "The form is too large", "It contains more than this page accepts. Nothing was changed.")
+	ErrForbidden = fault(http.StatusForbidden, "Your role does not allow this", "Ask somebody with another role. Nothing was changed.")
+	errBusy      = fault(http.StatusServiceUnavailable, "Not available right now", "The service is busy or its database cannot be reached. Try again in a moment.")
+	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "This is not your fault. The service's log has details under the number below.")
 )
 
 // faultData is the content of a fault's page.
@@ -56,9 +56,9 @@ func UserMessage(err error) (string, bool) {
 	var wrong *passerelle.Error
 	switch {
 	case errors.Is(err, operators.ErrLocked):
-		return "Too many attempts have failed. Wait a quarter of an hour, or ask whoever runs the service.", true
+		return "Too many failed attempts. Wait 15 minutes, or ask the person who runs the service.", true
 	case errors.Is(err, operators.ErrRefused):
-		return "That is wrong. Check what you typed.", true
+		return "This is not correct. Check what you typed.", true
 	case errors.As(err, &wrong) && (errors.Is(err, passerelle.Invalid) || errors.Is(err, passerelle.Conflict) || errors.Is(err, passerelle.Unavailable)):
 		return wrong.Message, true
 	}

@@ -31,7 +31,7 @@ var menuPlaces = []struct {
 	places []menuPlace
 }{
 	{"", []menuPlace{{name: "Home", icon: "home"}, {name: "Payments", icon: "payment", path: "/payments"}}},
-	{"Bank data", []menuPlace{
+	{"Banking data", []menuPlace{
 		{name: "Users", icon: "user", path: "/users"},
 		{name: "Failing connections", icon: "alert", path: "/connections"},
 		{name: "Banks", icon: "bank", path: "/connectors"},

@@ -81,7 +81,7 @@ func (pc *Context) clockText() string {
 	ahead := now.Sub(pc.handler.Now()).Round(time.Minute)
 	switch {
 	case pc.Domain.Clock.Frozen != nil:
-		return "Its clock stands still at " + pc.Time(now) + " " + pc.Zone.String() + "."
+		return "Its clock is stopped at " + pc.Time(now) + " " + pc.Zone.String() + "."
 	case ahead >= time.Minute:
 		return "Its clock is " + Age(ahead) + " ahead: " + pc.Time(now) + " " + pc.Zone.String() + "."
 	}

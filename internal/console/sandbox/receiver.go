@@ -124,5 +124,5 @@ func (c *handler) emptyReceiver(pc *page.Context) error {
 	if err := c.Simulation.Forget(pc, pc.Domain, entry); err != nil {
 		return err
 	}
-	return pc.Lead(pc.Path("/simulation/receiver"), "The receiver is empty.")
+	return pc.Lead(pc.Path("/simulation/receiver"), "The receiver has been emptied.")
 }

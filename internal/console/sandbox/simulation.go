@@ -46,7 +46,7 @@ var steps = []string{"15m", "1h", "1d", "7d", "31d"}
 
 // fired are the results of an act in the simulation, as parameters of the address.
 var fired = []struct{ name, label string }{
-	{"payments", "Payments asked about, or expired"}, {"syncs", "Connections read"}, {"deliveries", "Webhook requests sent"},
+	{"payments", "Payments checked or expired"}, {"syncs", "Connections synchronised"}, {"deliveries", "Webhook requests sent"},
 }
 
 func (c *handler) simulation(pc *page.Context) error {
@@ -284,7 +284,7 @@ func (c *handler) connected(pc *page.Context) (*connected, error) {
 	}
 	state := string(one.State)
 	if state == "" {
-		state = "it works"
+		state = "working"
 	}
 	return &connected{one.ID, one.User, state}, nil
 }

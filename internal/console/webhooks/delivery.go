@@ -107,9 +107,9 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 
 func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.DetailRow {
 	return page.Details(
-		"Event", string(d.Event), "To", w.URL, "Happened", pc.Moment(&d.Created), "Of user", orNothing(int64(d.User)),
+		"Event", string(d.Event), "To", w.URL, "Occurred", pc.Moment(&d.Created), "User", orNothing(int64(d.User)),
 		"Held back until", pc.Moment(d.NotBefore), "Accepted", pc.Moment(d.Delivered), "Given up", dropped(pc, d),
-		"Requests", strconv.FormatInt(d.Attempts, 10), "Tried again", nextTryOf(pc, w, d), "Media type", d.MediaType,
+		"Requests", strconv.FormatInt(d.Attempts, 10), "Next attempt", nextTryOf(pc, w, d), "Media type", d.MediaType,
 	)
 }
 
@@ -203,7 +203,7 @@ func (h *hooks) resend(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.toDelivery(pc, w.ID, d.ID, "It is sent again.")
+	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again.")
 }
 
 // toDelivery redirects to a delivery, whose page shows a confirmation.

@@ -95,7 +95,7 @@ func (h *hooks) askForProvider(pc *page.Context, form providerForm) error {
 		form.Type = delivery.HMAC
 	}
 	form.MaxCertificate, form.MaxKey, form.MaxText = delivery.MaxCertificate, delivery.MaxPrivateKey, delivery.MaxCredential
-	title := "Make an authentication provider"
+	title := "Create an authentication provider"
 	if form.ID != 0 {
 		title = fmt.Sprintf("Change authentication provider %d", form.ID)
 	}
@@ -234,10 +234,10 @@ func (h *hooks) showProvider(pc *page.Context, a store.AuthProvider, secret stri
 func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.DetailRow {
 	facts := page.Details("Type", a.Type, "Name", a.Name, "Created", pc.Moment(&a.Created), "Changed", pc.Moment(a.Updated))
 	if _, next := a.Secrets(h.Now()); next != "" {
-		facts = append(facts, page.Details("Signs by two secrets until", pc.Moment(a.NextFrom))...)
+		facts = append(facts, page.Details("Signs with two secrets until", pc.Moment(a.NextFrom))...)
 	}
 	if e := a.Endpoint; e != nil {
-		facts = append(facts, page.Details("Token endpoint", e.URL, "Client id", e.ClientID, "Client secret", "kept, and never shown", "Grant", e.GrantType)...)
+		facts = append(facts, page.Details("Token endpoint", e.URL, "Client id", e.ClientID, "Client secret", "stored, never shown", "Grant", e.GrantType)...)
 	}
 	return facts
 }

@@ -75,7 +75,7 @@ func (h *hooks) test(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.toDelivery(pc, w.ID, id, "The test is sent.")
+	return h.toDelivery(pc, w.ID, id, "The test was sent.")
 }
 
 // verifyData is a request with a signature, and the result of the check.

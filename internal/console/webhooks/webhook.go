@@ -81,10 +81,10 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error
 func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.DetailRow {
 	event, _ := webhook.Lookup(row.Event)
 	return page.Details(
-		"Event", row.Event, "It is sent", event.Description, "URL", w.URL,
-		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only of user", orNothing(int64(w.User)),
+		"Event", row.Event, "Sent", event.Description, "URL", w.URL,
+		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only for user", orNothing(int64(w.User)),
 		"Registered", pc.Moment(&w.Created), "Changed", pc.Moment(w.Updated),
-		"Disabled", pc.Moment(w.Disabled), "Deleted", pc.Moment(w.Deleted), "Tried again", nextTry(pc, w),
+		"Disabled", pc.Moment(w.Disabled), "Deleted", pc.Moment(w.Deleted), "Next attempt", nextTry(pc, w),
 	)
 }
 
@@ -221,5 +221,5 @@ func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 		return h.afterAct(pc, w, err, "")
 	}
 	h.Wake()
-	return h.showWebhook(pc, w, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" are due now.")
+	return h.showWebhook(pc, w, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" will be sent now.")
 }

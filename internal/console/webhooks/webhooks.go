@@ -130,9 +130,9 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 
 // The names of webhooks' states on pages.
 const (
-	webhookInUse    = "in use"
+	webhookInUse    = "enabled"
 	webhookStopped  = "stopped"
-	webhookHeldUp   = "held up"
+	webhookHeldUp   = "held back"
 	webhookDisabled = "disabled"
 	webhookDeleted  = "deleted"
 )

@@ -11,8 +11,8 @@ import (
 // ReceiverFlags is the flags of traces.
 type ReceiverFlags struct {
 	OTLPEndpoint    string  `name:"otlp-endpoint" placeholder:"URL" help:"Receiver of OpenTelemetry traces, OTLP over HTTP, such as http://127.0.0.1:4318. Without it, there are no traces."`
-	OTLPHeadersFile string  `name:"otlp-headers-file" placeholder:"FILE" help:"File with headers for --otlp-endpoint, one Name: value a line, readable only by its owner."`
-	TraceRatio      float64 `default:"1" help:"Part of the traces to record, from 0 to 1."`
+	OTLPHeadersFile string  `name:"otlp-headers-file" placeholder:"FILE" help:"File with headers for --otlp-endpoint, one Name: value per line, readable only by its owner."`
+	TraceRatio      float64 `default:"1" help:"Share of the traces to record, from 0 to 1."`
 }
 
 // Config checks the flags.
@@ -23,7 +23,7 @@ func (f ReceiverFlags) Config() (Config, error) {
 	}
 	at, err := url.Parse(c.Endpoint)
 	if c.Endpoint != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "") {
-		return c, passerelle.InvalidField("--otlp-endpoint", "must be a URL like https://collector.example:4318, without a password and a query")
+		return c, passerelle.InvalidField("--otlp-endpoint", "must be a URL such as https://collector.example:4318, without a password or a query")
 	}
 	text, err := secretfile.Text("--otlp-headers-file", f.OTLPHeadersFile)
 	if err != nil {
@@ -38,7 +38,7 @@ func headers(text string) (map[string]string, error) {
 	for line := range strings.Lines(text) {
 		name, value, found := strings.Cut(strings.TrimSpace(line), ":")
 		if !found || name == "" {
-			return nil, passerelle.InvalidField("--otlp-headers-file", "each line must be a header like Authorization: Bearer 123")
+			return nil, passerelle.InvalidField("--otlp-headers-file", "each line must be a header such as Authorization: Bearer 123")
 		}
 		all[name] = strings.TrimSpace(value)
 	}

@@ -155,7 +155,7 @@ for (const form of document.querySelectorAll("form[data-download]")) {
     buttons.forEach((one) => { one.disabled = true; });
     output.textContent = "Asking …";
     await download(form.action, body, output).catch(() => {
-      output.textContent = "It broke off, and nothing was saved. Try again.";
+      output.textContent = "The download was interrupted, and nothing was saved. Try again.";
       say(output.textContent);
     });
     buttons.forEach((one) => { one.disabled = false; });
@@ -166,7 +166,7 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
   const text = document.getElementById(button.dataset.copy).textContent;
-  say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "It could not be copied; select the text."));
+  say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "Could not be copied. Select the text instead."));
 });
 offerCopies();
 
