@@ -99,7 +99,7 @@ bench: tools ## hold the speed of the service against what this machine can do, 
 	PASSERELLE_POSTGRES_DURABLE=1 scripts/with-postgres go run ./bench -results bench/results
 
 .PHONY: pictures
-pictures: tools ## take the pictures of the console's pages in docs/pictures anew
+pictures: tools ## take the pictures of the console and the payment pages in docs/pictures anew
 	PASSERELLE_DOC_PICTURES=1 go test -count=1 -run '^TestPictures$$' ./internal/console
 
 .PHONY: check

@@ -2,6 +2,8 @@ package console_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"passerelle/connector/sandbox"
 	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
@@ -35,11 +38,21 @@ var pictured = []struct {
 	{"configuration", "/configuration", "main table"},
 	{"simulation", "/simulation", "#advance"},
 	{"scenarios", "/simulation/scenarios", `button[value="plain"]`},
-	{"receiver", "/simulation/receiver", "[data-live] pre"},
+	{"receiver", "/simulation/receiver", "[data-live] .json"},
 	{"account", "/console/account", "#present"},
 }
 
-// pictureFolder is the folder with the pictures of the documentation.
+// payerPages are the pages on which a payer pays, in the README on a phone: the link or button that
+// leads to each from the one before, and an element that must be shown.
+var payerPages = []struct {
+	name, follow, seen string
+}{
+	{"payer-banks", "", "#found"},
+	{"payer-check", `#found a[href*="` + sandbox.TestConnector + `"]`, "main form button"},
+	{"payer-approve", "main form button", ".buttons"},
+}
+
+// pictureFolder is where the pictures of the documentation are.
 const pictureFolder = "../../docs/pictures"
 
 // The pictures of a page: in a wide window in both colour schemes, and on a phone.
@@ -53,23 +66,23 @@ var sittings = []struct {
 // checks that the documentation pages show all of them and no others, and that they are small.
 func TestPictures(t *testing.T) {
 	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
+		takePayerPictures(t)
 		for _, sitting := range sittings {
 			takePictures(t, sitting.name, sitting.width, sitting.height, sitting.scheme)
 		}
 	}
-	text, err := os.ReadFile("../../docs/console.md")
-	must(t, err)
 	var want, got []string
 	total := int64(0)
 	for _, page := range pictured {
 		for _, sitting := range sittings {
-			name := page.name + "-" + sitting.name + ".png"
-			want = append(want, name)
-			if !strings.Contains(string(text), "](pictures/"+name+")") {
-				t.Errorf("docs/console.md does not show %s", name)
-			}
+			want = append(want, page.name+"-"+sitting.name+".png")
 		}
 	}
+	mustShow(t, "docs/console.md", "pictures/", want)
+	for _, page := range payerPages {
+		want = append(want, page.name+".png")
+	}
+	mustShow(t, "README.md", "docs/pictures/", want[len(pictured)*len(sittings):])
 	files, err := os.ReadDir(pictureFolder)
 	must(t, err)
 	for _, file := range files {
@@ -98,10 +111,44 @@ func takePictures(t *testing.T, name string, width, height int64, scheme string)
 		p.open(path)
 		p.do(servicetest.Shown(page.seen))
 		servicetest.Scheme(p.ctx, t, scheme)
-		shot, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-		must(t, err)
-		must(t, os.MkdirAll(pictureFolder, 0o755))
-		must(t, os.WriteFile(filepath.Join(pictureFolder, page.name+"-"+name+".png"), fewColours(t, shot), 0o644))
+		takePicture(p.ctx, t, page.name+"-"+name)
+	}
+}
+
+func takePayerPictures(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	token := s.Token("payments:admin")
+	id := s.Create(token, servicetest.Draft())
+	var code struct{ Token string }
+	s.JSON(s.OK(s.Call("POST", fmt.Sprintf("/payments/%d/scopedtoken", id), token, map[string]any{"scope": "payments:validate"})), &code)
+	browser := servicetest.Browser(t, 390, 780)
+	must(t, chromedp.Do(browser, servicetest.Navigate(s.Origin+"/webview/en/payment?code="+code.Token)))
+	for _, page := range payerPages {
+		if page.follow != "" {
+			must(t, chromedp.Do(browser, servicetest.Follow(page.follow)))
+		}
+		must(t, chromedp.Do(browser, servicetest.Shown(page.seen)))
+		takePicture(browser, t, page.name)
+	}
+}
+
+func takePicture(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	must(t, err)
+	must(t, os.MkdirAll(pictureFolder, 0o755))
+	must(t, os.WriteFile(filepath.Join(pictureFolder, name+".png"), fewColours(t, shot), 0o644))
+}
+
+// mustShow fails the test for each picture that a page of the documentation does not show.
+func mustShow(t *testing.T, page, folder string, names []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../" + page)
+	must(t, err)
+	for _, name := range names {
+		if !strings.Contains(string(text), "]("+folder+name+")") {
+			t.Errorf("%s does not show %s", page, name)
+		}
 	}
 }
 
