@@ -38,8 +38,11 @@ func TestAgeOfTheBackup(t *testing.T) {
 			age   time.Duration
 			shown string
 		}{
-			{100 * time.Hour, "The last backup is 4 days old"}, {48*time.Hour + time.Second, "The last backup is 2 days old"},
-			{48 * time.Hour, ""}, {time.Minute, ""}, {30 * 24 * time.Hour, ""}, // an earlier one than the newest changes nothing
+			{100 * time.Hour, "The last backup is 4 days old"},
+			{48*time.Hour + time.Second, "The last backup is 2 days old"},
+			{48 * time.Hour, ""},
+			{time.Minute, ""},
+			{30 * 24 * time.Hour, ""}, // an earlier one than the newest changes nothing
 		} {
 			note(clock.now().Add(-step.age))
 			if step.shown == "" {

@@ -191,16 +191,24 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 		return fmt.Errorf("list the syncs of connection %d: %w", id, err)
 	}
 	syncs, data.Pager = page.Paged(pc, w, syncs, bankstore.ConnectionLog.Place)
-	hidden := one.Message != ""
 	for _, l := range syncs {
 		data.Syncs = append(data.Syncs, newSyncRow(pc, l, revealed))
-		hidden = hidden || l.Message != ""
 	}
-	data.Revealable = hidden && !revealed && pc.Domain.Kind != passerelle.Sandbox && pc.MayReveal()
+	data.Revealable = !revealed && hasMessage(one, syncs) && hidesMessages(pc)
 	if one.Locked && pc.Request.Method == http.MethodGet {
 		pc.Reload = readingPause
 	}
 	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
+}
+
+// hasMessage reports whether the institution said something, now or in a shown read.
+func hasMessage(one bankstore.Connection, syncs []bankstore.ConnectionLog) bool {
+	return one.Message != "" || slices.ContainsFunc(syncs, func(l bankstore.ConnectionLog) bool { return l.Message != "" })
+}
+
+// hidesMessages reports whether the page masks what the operator may see on request.
+func hidesMessages(pc *page.Context) bool {
+	return pc.Domain.Kind != passerelle.Sandbox && pc.MayReveal()
 }
 
 func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) []page.DetailRow {
