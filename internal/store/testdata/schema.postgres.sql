@@ -876,7 +876,7 @@ column payment_word.registered bigint NOT NULL
 column payment_word.payment_id bigint NOT NULL
 constraint payment_word.payment_word_pkey PRIMARY KEY (domain_id, word, registered, payment_id)
 CREATE UNIQUE INDEX payment_word_pkey ON payment_word USING btree (domain_id, word, registered, payment_id)
-column payment_word_earlier.domain_id bigint NOT NULL
+column payment_word_earlier.domain_id bigint NOT NULL {n_distinct=100}
 column payment_word_earlier.before_id bigint NOT NULL
 constraint payment_word_earlier.payment_word_earlier_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_word_earlier.payment_word_earlier_pkey PRIMARY KEY (domain_id)
