@@ -152,14 +152,13 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	if err != nil {
 		return fmt.Errorf("load payments with a word: %w", err)
 	}
-	var rows []listRow
-	for _, p := range found {
-		if !beginsWith(p.Payment, pc.Query) && len(rows) < maxFound {
-			rows = append(rows, c.newListRow(pc, p.Payment))
-		}
+	found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
+	group := foundGroup{Name: name}
+	for _, p := range found[:min(len(found), maxFound)] {
+		group.Payments = append(group.Payments, c.newListRow(pc, p.Payment))
 	}
-	if len(rows) > 0 {
-		data.Groups = append(data.Groups, foundGroup{Name: name, Payments: rows})
+	if len(group.Payments) > 0 {
+		data.Groups = append(data.Groups, group)
 	}
 	return nil
 }

@@ -276,8 +276,21 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	s.fileFetches = &background.Pool{Size: maxFileFetches, Log: c.Log}
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
-	s.loops = background.Group{
-		send, erase, terminate, synchronise, fetchPrograms,
+	s.loops = append(background.Group{send, erase, terminate, synchronise, fetchPrograms}, s.standing()...)
+	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
+	if c.Mail != nil {
+		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
+	}
+	s.Simulation = &simulation.Simulation{DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Bank: s.Bank, Now: c.Now}
+	s.scenarios, err = scenarios()
+	s.api = s.newAPI()
+	return err
+}
+
+// standing returns the loops that no other part of the service wakes.
+func (s *Service) standing() background.Group {
+	c := s.config
+	return background.Group{
 		{Name: "follow connector programs", Every: 5 * time.Second, Pass: s.followPrograms, Log: c.Log},
 		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
@@ -289,14 +302,6 @@ func (s *Service) assemble(ctx context.Context) error {
 		{Name: "add words of earlier payments", Every: time.Minute, Pass: s.eachDomain(s.addEarlierWords), Log: c.Log},
 		{Name: "keep statistics", Every: 5 * time.Second, Pass: s.DB.Database.KeepStatistics, Log: c.Log},
 	}
-	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
-	if c.Mail != nil {
-		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
-	}
-	s.Simulation = &simulation.Simulation{DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Bank: s.Bank, Now: c.Now}
-	s.scenarios, err = scenarios()
-	s.api = s.newAPI()
-	return err
 }
 
 // identitiesTimeout is the longest time for one answer of an identity provider.

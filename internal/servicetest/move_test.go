@@ -1,8 +1,7 @@
 package servicetest_test
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -68,7 +67,7 @@ func newFrontend(t *testing.T) *frontend {
 	f := &frontend{t: t, targets: map[string]string{}}
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
-		ErrorLog:  log.New(io.Discard, "", 0), // clients report what they did not get
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report what they did not get
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", f.target(r.In.Host)
 			r.Out.Host = r.In.Host

@@ -310,8 +310,8 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	return nil
 }
 
-// Units that give a provider to a webhook must call UseAuthProvider. It blocks a deletion of the
-// provider until the end of the unit. Write fails with ErrNotFound when the provider does not
+// UseAuthProvider blocks a deletion of the provider until the end of the unit. Units that give a
+// provider to a webhook must call it. Write fails with ErrNotFound when the provider does not
 // exist any more.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)

@@ -1,5 +1,5 @@
-// Package migrated, by being imported, makes package storetest give tests databases with the
-// schema of this program, and collects the statements of the program.
+// Package migrated makes package storetest give tests databases with the schema of this program,
+// and collects the statements of the program. To import it is enough.
 //
 // It owns nothing but this connection, because the tests of package store use
 // storetest from within. It does not decide where databases are. A migration that
