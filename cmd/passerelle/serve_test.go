@@ -183,7 +183,7 @@ func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	}
 	command("client", "delete", id)
 	said, log := dev()
-	if said["client_id"] == id || said["client_secret"] == "" || said["users_token"] != first["users_token"] || !strings.Contains(log, "application of the last start is not there any more") {
+	if said["client_id"] == id || said["client_secret"] == "" || said["users_token"] != first["users_token"] || !strings.Contains(log, "application of the last start no longer exists") {
 		t.Errorf("once it was deleted: %v %s", said, log)
 	}
 }
@@ -264,7 +264,7 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 		"a remote host behind a local":   {"--database", "postgres:///bank?host=/tmp,192.0.2.1", misused, "--database: a remote database needs TLS"},
 		"no address of a database":       {"--database", "postgres://u@127.0.0.1:port/bank", misused, "--database: read the PostgreSQL address"},
 		"a key file others can read":     {"--key-file", open, failed, "has mode 0644"},
-		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "make it with passerelle keys create --key-file "},
+		"no key file":                    {"--key-file", filepath.Join(t.TempDir(), "none"), failed, "create it with passerelle keys create --key-file "},
 		"a base URL without the version": {"--base-url", "https://bank.example", misused, "--base-url: must be an address such as"},
 		"a proxy that is not a network":  {"--trusted-proxies", "proxy", misused, `--trusted-proxies: "proxy" is not a network`},
 		"a mail server and no sender":    {"--smtp-url", "smtp://mail.example", misused, "--mail-from: must be the e-mail address"},

@@ -549,7 +549,7 @@ func TestSyncsOfDeletedConnections(t *testing.T) {
 		} {
 			id := h.shared(s)
 			s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
-				must(t, h.Disconnect(ctx, h.domain, h.user.ID, id))
+				must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, id))
 				return rest(ctx, req, out)
 			}
 			if _, err := h.resume(id); !errors.Is(err, passerelle.NotFound) {
