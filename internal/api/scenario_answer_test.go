@@ -22,8 +22,8 @@ var situations = map[string]struct{ label, expected string }{
 	"confirm":    {"actn(confirm)/done - x", "expects the body confirm (action confirm)"},
 	"pending":    {"skip/pdng:2d/done - x", "expects no answer"},
 	"cancelling": {"skip/pdng:2d/done - x", "expects the payer to follow validate_uri (action redirect)"},
-	"done":       {"skip/done - x", "is done and takes no more answers"},
-	"refused":    {"skip/rjct - x", "is rejected and takes no more answers"},
+	"done":       {"skip/done - x", "is done and can no longer be changed"},
+	"refused":    {"skip/rjct - x", "is rejected and can no longer be changed"},
 }
 
 const (
@@ -89,8 +89,8 @@ func events(versions ...int) []string {
 // the usual message.
 var otherRefusals = map[string]string{
 	"cancelling cancel": "A cancellation of the payment is already in progress.",
-	"done cancel":       "is done and cannot be cancelled any more",
-	"refused cancel":    "is rejected and cannot be cancelled any more",
+	"done cancel":       "is done and can no longer be cancelled",
+	"refused cancel":    "is rejected and can no longer be cancelled",
 }
 
 // Each body in each state is accepted, or is a conflict whose message says what is expected, and

@@ -259,7 +259,7 @@ func TestConcurrentRepetitions(t *testing.T) {
 			if r := <-answers; r.status == 200 {
 				bodies[string(r.body)] = true
 			} else {
-				r.says(t, 409, "conflict", "under way")
+				r.says(t, 409, "conflict", "in progress")
 			}
 		}
 		rows, _ := before.since(s.record())

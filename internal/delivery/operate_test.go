@@ -37,12 +37,12 @@ func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 		in.answers(always(http.StatusOK))
 		resend := func(id passerelle.DeliveryID) error { return r.Resend(t.Context(), r.domain, w, id) }
 		for _, behind := range []passerelle.DeliveryID{2, 3} {
-			conflict(t, resend(behind), "id_webhook_data 1 comes before it, is about the same thing")
+			conflict(t, resend(behind), "id_webhook_data 1 comes first: it is about the same object")
 		}
 		in.want(t)
 		must(t, resend(4))
 		must(t, resend(1))
-		conflict(t, resend(3), "id_webhook_data 2 comes before it, is about the same thing")
+		conflict(t, resend(3), "id_webhook_data 2 comes first: it is about the same object")
 		must(t, resend(2))
 		must(t, resend(1))
 		in.want(t, "8.1", "7.1", "7.2", "7.1")
@@ -58,7 +58,7 @@ func TestWhatIsHeldBackIsNotResent(t *testing.T) {
 		r.emitHeldBack(7, 1, r.clock.Now().Add(time.Minute))
 		r.emit(7, 2)
 		conflict(t, r.Resend(t.Context(), r.domain, w, 1), "id_webhook_data 1 is held back")
-		conflict(t, r.Resend(t.Context(), r.domain, w, 2), "id_webhook_data 1 comes before it, is about the same thing")
+		conflict(t, r.Resend(t.Context(), r.domain, w, 2), "id_webhook_data 1 comes first: it is about the same object")
 		in.want(t)
 	})
 }

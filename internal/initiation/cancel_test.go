@@ -105,7 +105,7 @@ func TestCancellationApproved(t *testing.T) {
 				w.wantEvents(t, p.ID, before...)
 				rows := w.rows()
 				_, err = w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
-				w.wantRefusal(t, err, rows, passerelle.Conflict, "", "under way")
+				w.wantRefusal(t, err, rows, passerelle.Conflict, "", "in progress")
 				state := w.decide(cancelling, decision)
 				if !initiation.FromCancellation(state) {
 					t.Error("the payer does not come back from a cancellation")
