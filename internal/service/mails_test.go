@@ -206,7 +206,7 @@ Last success:       2027-01-01 02:02:00
 `, o.webhook, o.url),
 		}, {
 			IDWebhook: o.webhook, Kind: "alert", Recipient: "ops@bank.example", Created: "2027-01-01 02:00:00",
-			Subject: fmt.Sprintf("Webhook %d of test fails", o.webhook),
+			Subject: fmt.Sprintf("Webhook %d of test is failing", o.webhook),
 			Text: fmt.Sprintf(`The receiver of a webhook does not accept requests.
 
 Domain:             test (sandbox)
@@ -218,8 +218,8 @@ Failures in a row:  10
 Last failure:       status 503
 Deliveries waiting: 10
 
-Nothing is lost: what waits is sent again every 60 seconds until the receiver
-answers with a status of 2xx within 10 seconds. What it has answered:
+Nothing is lost: waiting deliveries are retried every 60 seconds until the receiver
+answers with a 2xx status within 10 seconds. To see its answers:
 
   GET %[3]s/webhooks/%[1]d/logs
 
@@ -233,7 +233,7 @@ or with the command
   passerelle webhook recover %[1]d --domain 'test' --since '2027-01-01 02:00:00'
 
 You get another mail when everything has arrived. Until then, you get at most one every
-day; the configuration key webhooks.alerts_frequency changes that.
+day. The configuration key webhooks.alerts_frequency changes this.
 `, o.webhook, o.url, s.Base),
 		}}
 		if len(mails) == 2 {
