@@ -73,7 +73,7 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	$(MAKE) release-test
 	scripts/install-tools patroni
 	PASSERELLE_TEST_FAILOVERS=10 PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_PREVIOUS=$$(scripts/previous-version) \
-		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad|ReadOnlyFiles' ./internal/servicetest
+		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Failover|UpgradeUnderLoad|ReadOnlyFiles|DomainMoves' ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_EVENTS=5000 scripts/with-postgres go test -v -count=1 -timeout 2h -run DeadEndpoints ./internal/servicetest
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_PROGRAM_RESTARTS=100 go test -v -count=1 -timeout 2h -run 'HostileProgramsCost|RestartedProgram' ./internal/servicetest
 

@@ -255,7 +255,7 @@ func TestSharingSome(t *testing.T) {
 				t.Errorf("%s=%s: offered are %v and %v", c.parameter, c.value, accounts, subscriptions)
 			}
 			if c.accounts == 0 && slices.Contains([]string{"document"}, c.value) {
-				p.send(page, "share", "account", "1").shows(t, "Tick at least one account")
+				p.send(page, "share", "account", "1").shows(t, "Select at least one account")
 			}
 		}
 	})
