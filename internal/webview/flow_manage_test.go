@@ -167,7 +167,7 @@ func TestReconnectOfSources(t *testing.T) {
 func TestCodeByForm(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
-		page := p.open(p.link("manage", "code", "")).shows(t, "ends in a code after a #")
+		page := p.open(p.link("manage", "code", "")).shows(t, "ends with a # and a code")
 		if got := p.send(page, "code", "code", "psl_cod_x"); got.status != http.StatusUnauthorized {
 			t.Errorf("an invented code: %d", got.status)
 		}
