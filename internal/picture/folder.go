@@ -17,13 +17,16 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// Limits of the operator's own logos: the limits for a file, and the size in which it is stored.
+// Limits of the operator's own logos: the limits for a file, and the size on pages.
 const (
 	maxLogoFile  = 1 << 20
 	maxLogoSide  = 2048
 	pageLogoSide = 128
-	keptLogoSide = 256
 )
+
+// logoSides are the sizes in which a logo is kept. Each is encoded once, because a decoded logo
+// takes 256 KiB, and many requests ask for the same one.
+var logoSides = []int{64, pageLogoSide, 256}
 
 // Logos are the operator's own logos of institutions. Its zero value, and nil, has none. It is
 // safe for concurrent use.
@@ -31,11 +34,10 @@ type Logos struct {
 	set atomic.Pointer[map[string]ownLogo]
 }
 
-// ownLogo is one of them: large, and as PNG for pages, with a name that changes with it.
+// ownLogo is one of them: as PNG by size, with a version that changes with it.
 type ownLogo struct {
 	version string
-	content []byte
-	large   *image.RGBA
+	content map[int][]byte
 }
 
 // Load reads the logos of a folder: UUID.png, UUID.jpg or UUID.jpeg, of at most 1 MiB and 2048
@@ -67,17 +69,12 @@ func (l *Logos) Load(folder string) error {
 // Without a logo both are empty.
 func (l *Logos) Find(uuid string) ([]byte, string) {
 	logo := l.find(uuid)
-	return logo.content, logo.version
+	return logo.content[pageLogoSide], logo.version
 }
 
-// Sized returns the logo of an institution as PNG with the given width and height in pixels, nil
-// without one.
-func (l *Logos) Sized(uuid string, side int) []byte {
-	if logo := l.find(uuid); logo.large != nil {
-		return encoded(fitted(logo.large, side))
-	}
-	return nil
-}
+// Sized returns the logo of an institution as PNG with a width and height of 64, 128 or 256
+// pixels, nil without one.
+func (l *Logos) Sized(uuid string, side int) []byte { return l.find(uuid).content[side] }
 
 func (l *Logos) find(uuid string) ownLogo {
 	if l == nil || l.set.Load() == nil {
@@ -106,9 +103,12 @@ func readLogo(path string) (ownLogo, error) {
 	if err != nil {
 		return ownLogo{}, fmt.Errorf("must be a whole picture: %w", err)
 	}
-	content := encoded(fitted(picture, pageLogoSide))
-	sum := sha256.Sum256(content)
-	return ownLogo{hex.EncodeToString(sum[:6]), content, fitted(picture, keptLogoSide)}, nil
+	content := map[int][]byte{}
+	for _, side := range logoSides {
+		content[side] = encoded(fitted(picture, side))
+	}
+	sum := sha256.Sum256(content[pageLogoSide])
+	return ownLogo{hex.EncodeToString(sum[:6]), content}, nil
 }
 
 // fitted is a picture in the middle of a transparent square.
