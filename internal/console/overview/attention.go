@@ -55,7 +55,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, id := range ids {
 		all = append(all, concern{
-			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service keeps asking the bank. It never sends an order twice.",
+			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service keeps asking the bank. An order is executed at most once.",
 			Remedy: "See the payment", Address: pc.Path("/payments/%d", id),
 		})
 	}
