@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"passerelle/connector"
 )
 
@@ -164,7 +166,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 		if response.StatusCode != http.StatusOK {
 			return statusError(response)
 		}
-		lines := lines{from: bufio.NewReaderSize(io.LimitReader(response.Body, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
+		lines := lines{from: bufio.NewReaderSize(io.LimitReader(newPaced(ctx, response.Body), maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
 		begun, taking := p.now(), time.Duration(0) // the time that the sink needs does not count for the program
 		last, err = lines.read(p, func(one record) error {
 			timer.Stop()
@@ -185,6 +187,25 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 	return last, err
 }
 
+// paced is a body that is read at a limited rate. TCP slows its sender down to that rate.
+type paced struct {
+	ctx     context.Context //nolint:containedctx // a body belongs to one call
+	from    io.Reader
+	allowed *rate.Limiter
+}
+
+func newPaced(ctx context.Context, from io.Reader) paced {
+	return paced{ctx, from, rate.NewLimiter(streamRate, streamBurst)}
+}
+
+func (p paced) Read(into []byte) (int, error) {
+	n, err := p.from.Read(into)
+	if late := p.allowed.WaitN(p.ctx, n); late != nil {
+		return n, late
+	}
+	return n, err
+}
+
 // cause returns the error of a call, or the reason why the call was ended.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil {
@@ -198,6 +219,7 @@ type lines struct {
 	from  *bufio.Reader
 	sum   hash.Hash
 	bytes int
+	whole []byte // the line that next returned, overwritten by the following one
 }
 
 // read reads to the end of the stream.
@@ -222,17 +244,18 @@ func (l *lines) read(p *Program, pass func(record) error) (end, error) {
 	}
 }
 
-// next reads a line of at most maxLine bytes with its line feed.
+// next reads a line of at most maxLine bytes with its line feed. The line is valid until the
+// next call.
 func (l *lines) next() ([]byte, error) {
-	var whole []byte
+	l.whole = l.whole[:0]
 	for {
 		part, err := l.from.ReadSlice('\n')
-		if whole = append(whole, part...); len(whole) > maxLine {
+		if l.whole = append(l.whole, part...); len(l.whole) > maxLine {
 			return nil, errLarge
 		}
 		switch {
 		case err == nil:
-			return whole, nil
+			return l.whole, nil
 		case errors.Is(err, io.EOF):
 			return nil, errCut
 		case !errors.Is(err, bufio.ErrBufferFull):

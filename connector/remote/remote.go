@@ -30,6 +30,11 @@ const (
 	maxLine   = 1 << 20
 	// maxStream limits the size of a stream.
 	maxStream = 512 << 20
+	// A stream is read at most at streamRate bytes a second after its first streamBurst bytes.
+	// That is faster than the transactions in it are stored, and slow enough that many programs
+	// which send without end leave the processor to other calls.
+	streamRate  = 8 << 20
+	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of an answer.
 	maxHeaders = 16 << 10
 )

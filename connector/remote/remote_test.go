@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"passerelle"
@@ -435,3 +436,40 @@ func TestDrippingStreams(t *testing.T) {
 		})
 	}
 }
+
+// TestStreamsArePaced: the first part of a stream is read at once, and what follows at a limited
+// rate, so that a program which sends without end leaves the processor to others. A call that
+// ends does not wait.
+func TestStreamsArePaced(t *testing.T) {
+	for name, test := range map[string]struct {
+		size int64
+		took time.Duration
+	}{
+		"the beginning":   {16 << 20, 0},
+		"twice as much":   {32 << 20, 2 * time.Second},
+		"the whole limit": {512 << 20, 62 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				n, err := io.Copy(io.Discard, remote.Paced(t.Context(), io.LimitReader(zeros{}, test.size)))
+				if took := time.Since(begun).Round(100 * time.Millisecond); err != nil || n != test.size || took != test.took {
+					t.Errorf("%d bytes took %v, %v, want %v", n, took, err, test.took)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if _, err := io.Copy(io.Discard, remote.Paced(ctx, zeros{})); err == nil || time.Since(begun) > time.Second {
+			t.Errorf("a call of one second ended after %v with %v", time.Since(begun), err)
+		}
+	})
+}
+
+// zeros is a body without end.
+type zeros struct{}
+
+func (zeros) Read(into []byte) (int, error) { return len(into), nil }

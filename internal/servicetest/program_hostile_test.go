@@ -195,15 +195,18 @@ func TestHostileProgramsCostOthersNothing(t *testing.T) {
 		return
 	}
 	for name := range hostileReads {
-		var ratios []float64
-		for range pairs() {
-			alone, beside := measureOthers(t, "honest", othersCalls), measureOthers(t, name, othersCalls)
-			ratios = append(ratios, float64(beside+time.Millisecond)/float64(alone+time.Millisecond))
-		}
-		slices.Sort(ratios)
-		if t.Logf("beside a program that %s: %.2f", name, ratios); ratios[len(ratios)/2] > 1.2 {
-			t.Errorf("beside a program that %s calls take %.2f times as long", name, ratios[len(ratios)/2])
-		}
+		t.Run(name, func(t *testing.T) {
+			var ratios []float64
+			for range pairs() {
+				alone, beside := measureOthers(t, "honest", othersCalls), measureOthers(t, name, othersCalls)
+				t.Logf("%v beside a correct program, %v beside this one", alone, beside)
+				ratios = append(ratios, float64(beside+time.Millisecond)/float64(alone+time.Millisecond))
+			}
+			slices.Sort(ratios)
+			if t.Logf("%.2f", ratios); ratios[len(ratios)/2] > 1.2 {
+				t.Errorf("beside a program that %s calls take %.2f times as long", name, ratios[len(ratios)/2])
+			}
+		})
 	}
 }
 
@@ -245,6 +248,7 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 		took[i] = time.Since(begun)
 	}
 	close(over)
+	server.CloseClientConnections() // a stream without end would be read for minutes
 	reading.Wait()
 	slices.Sort(took)
 	return took[len(took)*99/100]
