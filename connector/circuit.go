@@ -9,7 +9,8 @@ import (
 )
 
 // After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then one call finds
-// out whether it has recovered.
+// out whether it has recovered. Failures of one kind of call are also counted on their own, because
+// other calls may succeed in between.
 const (
 	failuresToOpen = 5
 	openTime       = 30 * time.Second
@@ -18,17 +19,36 @@ const (
 // remembered is the number of calls of a kind from which figures are computed.
 const remembered = 256
 
-// Circuit records the health of one bank in this process. It opens after consecutive failures,
-// so that callers do not wait for an unreachable bank. The zero value is ready. Any number of
-// goroutines may use it.
-type Circuit struct {
-	mu    sync.Mutex
-	calls map[string]*callHealth
-	// inARow counts failures since the last success. until is when the next call may be made,
-	// and probing means that a probe is under way.
+// breaker counts the failures since the last success. It is open after failuresToOpen. until is
+// when the next call may be made, and probing means that a probe is under way.
+type breaker struct {
 	inARow  int
 	until   time.Time
 	probing bool
+}
+
+func (b *breaker) open() bool { return b.inARow >= failuresToOpen }
+
+func (b *breaker) allows(now time.Time) bool {
+	return !b.open() || !b.probing && !now.Before(b.until)
+}
+
+func (b *breaker) record(ended time.Time, good bool) {
+	b.probing = false
+	if good {
+		b.inARow = 0
+		return
+	}
+	b.inARow, b.until = b.inARow+1, ended.Add(openTime)
+}
+
+// Circuit records the health of one bank in this process. It opens after consecutive failures,
+// so that callers do not wait for an unreachable bank. After failures of one kind of call it
+// opens for calls of this kind. The zero value is ready. Any number of goroutines may use it.
+type Circuit struct {
+	mu    sync.Mutex
+	calls map[string]*callHealth
+	all   breaker
 	// elsewhere means that another process does not call the bank for now.
 	elsewhere bool
 	success   time.Time
@@ -37,31 +57,51 @@ type Circuit struct {
 
 // callHealth is a ring of the results of calls of one kind.
 type callHealth struct {
-	took [remembered]time.Duration
-	good [remembered]bool
-	many int
+	breaker breaker
+	took    [remembered]time.Duration
+	good    [remembered]bool
+	many    int
 }
 
-// Enter lets a call through unless the circuit is open. Each call that is let through has to
-// Record, or to Leave.
-func (c *Circuit) Enter(now time.Time) bool {
+// Enter lets a call of a kind through unless the circuit is open for it. Each call that is let
+// through has to Record, or to Leave.
+func (c *Circuit) Enter(call string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inARow < failuresToOpen {
-		return true
-	}
-	if c.probing || now.Before(c.until) {
+	kind := &c.kind(call).breaker
+	if !c.all.allows(now) || !kind.allows(now) {
 		return false
 	}
-	c.probing = true
+	c.all.probing, kind.probing = c.all.open(), kind.open()
 	return true
 }
 
-// Disturbed reports whether this process or another one does not call the bank for now.
+// kind returns what is known of calls of a kind.
+func (c *Circuit) kind(call string) *callHealth {
+	if c.calls == nil {
+		c.calls = map[string]*callHealth{}
+	}
+	if c.calls[call] == nil {
+		c.calls[call] = &callHealth{}
+	}
+	return c.calls[call]
+}
+
+// Disturbed reports whether this process or another one makes no calls to the bank for now, or
+// none of some kind.
 func (c *Circuit) Disturbed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.elsewhere || c.inARow >= failuresToOpen
+	return c.elsewhere || c.failures() >= failuresToOpen
+}
+
+// failures returns the highest number of consecutive failures, over all calls or of one kind.
+func (c *Circuit) failures() int {
+	most := c.all.inARow
+	for _, kind := range c.calls {
+		most = max(most, kind.breaker.inARow)
+	}
+	return most
 }
 
 func (c *Circuit) noteElsewhere(disturbed bool) {
@@ -70,41 +110,39 @@ func (c *Circuit) noteElsewhere(disturbed bool) {
 	c.elsewhere = disturbed
 }
 
-// Leave ends a call that says nothing about the bank.
-func (c *Circuit) Leave() {
+// Leave ends a call of a kind that says nothing about the bank.
+func (c *Circuit) Leave(call string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.probing = false
+	c.all.probing, c.kind(call).breaker.probing = false, false
 }
 
 // Record records the result of a call of a kind.
 func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.calls == nil {
-		c.calls = map[string]*callHealth{}
-	}
-	if c.calls[call] == nil {
-		c.calls[call] = &callHealth{}
-	}
-	ring := c.calls[call]
-	ring.took[ring.many%remembered], ring.good[ring.many%remembered] = ended.Sub(begun), good
-	ring.many++
-	c.probing = false
+	kind := c.kind(call)
+	kind.took[kind.many%remembered], kind.good[kind.many%remembered] = ended.Sub(begun), good
+	kind.many++
+	kind.breaker.record(ended, good)
+	c.all.record(ended, good)
 	if good {
-		c.inARow, c.success = 0, ended
+		c.success = ended
 		return
 	}
-	c.inARow, c.failure, c.until = c.inARow+1, ended, ended.Add(openTime)
+	c.failure = ended
 }
 
 // Health returns the health from recent calls, without certificates.
 func (c *Circuit) Health() BankHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: c.inARow, Open: c.inARow >= failuresToOpen, Elsewhere: c.elsewhere, circuit: c}
+	failures := c.failures()
+	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: failures, Open: failures >= failuresToOpen, Elsewhere: c.elsewhere, circuit: c}
 	for _, call := range slices.Sorted(maps.Keys(c.calls)) {
-		reported.Calls = append(reported.Calls, c.calls[call].figures(call))
+		if kind := c.calls[call]; kind.many > 0 {
+			reported.Calls = append(reported.Calls, kind.figures(call))
+		}
 	}
 	return reported
 }

@@ -177,12 +177,12 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	if wrong := b.expired(begun); wrong != "" {
 		return answer{}, b.fault(r, connector.ErrNotSent, wrong)
 	}
-	if !b.health.Enter(begun) {
+	if !b.health.Enter(r.call, begun) {
 		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
 	}
 	a, err := b.exchange(ctx, r)
 	if errors.Is(err, context.Canceled) {
-		b.health.Leave() // because it shows nothing about the bank
+		b.health.Leave(r.call) // because it shows nothing about the bank
 		return a, err
 	}
 	var own *takerError

@@ -197,12 +197,12 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", connector.ErrNotSent, err)
 	}
-	if !p.circuit.Enter(begun) {
+	if !p.circuit.Enter(name, begun) {
 		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
 	}
 	err := call()
 	if errors.Is(err, context.Canceled) || errors.As(err, new(*sinkError)) {
-		p.circuit.Leave() // the result says nothing about the program
+		p.circuit.Leave(name) // the result says nothing about the program
 		return err
 	}
 	p.circuit.Record(name, begun, p.now(), err == nil)

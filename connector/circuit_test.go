@@ -1,0 +1,59 @@
+package connector_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/connector"
+)
+
+// TestCircuit: a circuit opens after five consecutive failures of all calls, or of calls of one
+// kind, lets one call through after half a minute, and closes when that call succeeds.
+func TestCircuit(t *testing.T) {
+	for name, test := range map[string]struct {
+		calls     string // a letter is a kind of call: lower case for one that fails
+		open      string // the kinds that are refused afterwards
+		disturbed bool
+	}{
+		"no call":                             {},
+		"four failures":                       {calls: "rrrr"},
+		"five failures of one kind":           {calls: "rrrrr", open: "rs", disturbed: true},
+		"five failures of several kinds":      {calls: "rsrsr", open: "rs", disturbed: true},
+		"five failures of one kind among":     {calls: "rSrSrSrSrS", open: "r", disturbed: true},
+		"four failures of one kind among":     {calls: "rSrSrSrS"},
+		"a success among failures of a kind":  {calls: "rrrrRrrrr"},
+		"a success after failures of a kind":  {calls: "rSrSrSrSrSR"},
+		"a success of another kind afterward": {calls: "rrrrrS", open: "r", disturbed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c connector.Circuit
+			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			for _, call := range strings.Split(test.calls, "") {
+				kind := strings.ToLower(call)
+				c.Record(kind, now, now, kind != call)
+			}
+			for _, kind := range []string{"r", "s"} {
+				refused := strings.Contains(test.open, kind)
+				if c.Enter(kind, now.Add(29*time.Second)) == refused {
+					t.Errorf("calls of kind %q are let through: %v", kind, refused)
+				}
+				c.Leave(kind)
+			}
+			if c.Disturbed() != test.disturbed || c.Health().Open != test.disturbed {
+				t.Errorf("the circuit is disturbed: %v", c.Disturbed())
+			}
+			if !test.disturbed {
+				return
+			}
+			later := now.Add(31 * time.Second)
+			if !c.Enter("r", later) || c.Enter("r", later) {
+				t.Error("not exactly one probe is let through")
+			}
+			c.Record("r", later, later, true)
+			if c.Disturbed() || !c.Enter("r", later) || !c.Enter("s", later) {
+				t.Error("a probe that succeeded does not close the circuit")
+			}
+		})
+	}
+}
