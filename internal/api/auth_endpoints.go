@@ -124,9 +124,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 	return out, err
 }
 
-// vouched reports whether a token authorises the creation of a user, and returns the user's
-// application: the caller's or, with a config token, the domain's only application. It ignores
-// any other token, like calls that need no token.
+// vouched returns the application that a new user belongs to, and whether the call has credentials
+// that may create users. The application is the caller's or, with a config token, the domain's only
+// application. Any other token is ignored, as in calls that need no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.came():
@@ -150,7 +150,7 @@ func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentials
 	return client, true, err
 }
 
-// newUser makes a user with its first token.
+// newUser creates a user together with its first token.
 func (s *Service) newUser(ctx context.Context, c *httpapi.Caller, owner passerelle.ClientID, permanent bool) (access.Grant, passerelle.User, error) {
 	var grant access.Grant
 	u, err := s.Aggregation.CreateUser(ctx, c.Domain, permanent, func(tx *store.Tx, u passerelle.User) error {
@@ -161,7 +161,7 @@ func (s *Service) newUser(ctx context.Context, c *httpapi.Caller, owner passerel
 	return grant, u, err
 }
 
-// expiresIn is the number of seconds left, rounded up, or null.
+// expiresIn returns the seconds until a time, rounded up, or nil for a token that does not expire.
 func (s *Service) expiresIn(at *time.Time) *int64 {
 	if at == nil {
 		return nil
@@ -242,7 +242,7 @@ func (s *Service) exchange(ctx context.Context, c *httpapi.Caller, in exchangeIn
 	return accessTokenOutput{grant.Text, "Bearer"}, access.Spent(err)
 }
 
-// code is the code to exchange: the body's, or else the bearer token.
+// code returns the code to exchange, which is in the body or is the bearer token.
 func (in exchangeInput) code() (string, error) {
 	if in.Code != "" {
 		return in.Code, nil
@@ -277,8 +277,8 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 	return accessTokenOutput{grant.Text, "Bearer"}, err
 }
 
-// namedUser makes the user with an id permanent, or creates a user without an id. also is
-// written in the same unit.
+// namedUser makes the user with this id permanent. Without an id it creates a permanent user. also
+// runs in the same transaction.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)
@@ -323,7 +323,8 @@ func (s *Service) signedToken(ctx context.Context, c *httpapi.Caller, in signedT
 	return out, err
 }
 
-// signedTokenEnd is rounded to whole seconds, like the time in the token.
+// signedTokenEnd returns the time of expiry in whole seconds, because the token contains it in
+// whole seconds.
 func (s *Service) signedTokenEnd(c *httpapi.Caller, expire bool) *time.Time {
 	if !expire {
 		return nil
@@ -396,7 +397,7 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	return signedTokenOutput{grant.Text, payload}, err
 }
 
-// revokeToken succeeds when another call has already revoked the token.
+// revokeToken also succeeds when another call has already revoked the token.
 func (s *Service) revokeToken(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
 	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token)
 	if errors.Is(err, store.ErrNotFound) {

@@ -60,7 +60,8 @@ type endpointInput struct {
 	PrivateCert  *string `body:"private_cert" max:"65536" doc:"private key of the certificate in PEM, not encrypted; never shown"`
 }
 
-// change returns the endpoint change of a body. A body without config changes nothing.
+// change converts the input to a change of the token endpoint. Input without config changes
+// nothing.
 func (in *endpointInput) change() delivery.EndpointChange {
 	if in == nil {
 		return delivery.EndpointChange{}
@@ -114,7 +115,7 @@ func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in prov
 	return out, err
 }
 
-// shownProvider is a provider with the public part of its configuration.
+// shownProvider renders a provider with the public part of its configuration.
 func (s *Service) shownProvider(c *httpapi.Caller, a store.AuthProvider) providerOutput {
 	out := providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
 	if e := a.Endpoint; e != nil {

@@ -59,7 +59,8 @@ func (in connectorConfig) change(connector string) (settings.ConnectorChange, er
 	return change, nil
 }
 
-// wanted returns a supplied value, empty for null, or nil without one.
+// wanted returns the supplied value, or an empty text for null. It returns nil when the request has
+// no value.
 func wanted[T ~string](value httpapi.Nullable[T]) *string {
 	if !value.Present {
 		return nil
@@ -77,7 +78,7 @@ type severalConnectors struct {
 	Total      int              `json:"total"`
 }
 
-// configuredConnectors is the connector, or the list when the path names several.
+// configuredConnectors has the configured connector, or a list when the path names several.
 type configuredConnectors struct {
 	*wire.Connector
 	*severalConnectors
@@ -125,7 +126,7 @@ func (s *Service) configureConnector(ctx context.Context, c *httpapi.Caller, in 
 	return configuredConnectors{Connector: &shown.Connectors[0]}, nil
 }
 
-// configured makes changes and renders the connectors that were named.
+// configured stores the changes and renders the named connectors.
 func (s *Service) configured(ctx context.Context, c *httpapi.Caller, names []string, changes []settings.ConnectorChange) (severalConnectors, error) {
 	ctx = settings.Anew(ctx)
 	if err := s.Aggregation.ConfigureConnectors(ctx, c.Domain, changes, c.By()); err != nil {

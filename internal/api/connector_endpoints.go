@@ -73,15 +73,15 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	}
 }
 
-// The capabilities that the deprecated lists of connectors filter by.
+// These are the capabilities that the deprecated lists of connectors filter by.
 const (
 	anything    = ""
 	ofAccounts  = "bank"
 	ofDocuments = "document"
 )
 
-// banks returns the connectors of the caller's domain with a capability, or all, in display
-// order.
+// banks returns the connectors of the caller's domain that have a capability, in display order. An
+// empty capability selects all.
 func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)
 	return slices.DeleteFunc(all, func(b wire.Bank) bool {
@@ -179,14 +179,15 @@ func (s *Service) able(ctx context.Context, c *httpapi.Caller, in listConnectors
 	return able, err
 }
 
-// The use of connectors is counted over a month, up to a number of payments.
+// The most used connectors are those of the last month. At most useSample payments are counted,
+// which limits the cost.
 const (
 	usePeriod = 30 * 24 * time.Hour
 	useSample = 1000
 )
 
-// ranked returns the connectors that were used, the most used first, when the caller requests
-// the top connectors.
+// ranked returns the connectors that were used, the most used first, when the caller asked for the
+// top connectors. Otherwise it returns all of them unchanged.
 func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Bank, top *int64) ([]wire.Bank, error) {
 	if top == nil {
 		return banks, nil
@@ -200,7 +201,7 @@ func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Ba
 	return banks, nil
 }
 
-// carriers returns the connectors that can make a payment; nil without a payment.
+// carriers returns the connectors that can make the payment with this id, or nil without an id.
 func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
@@ -212,7 +213,7 @@ func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerell
 	return s.Initiation.Able(ctx, c.Domain, p)
 }
 
-// parseCountries reads country codes separated by commas; nil for none.
+// parseCountries parses country codes separated by commas. It returns nil for an empty list.
 func parseCountries(field, list string) ([]string, error) {
 	var codes []string
 	for word := range strings.SplitSeq(list, ",") {
@@ -228,21 +229,21 @@ func parseCountries(field, list string) ([]string, error) {
 	return codes, nil
 }
 
-// ofCountries reports whether a bank is in one of the countries. Without countries it returns
-// true.
+// ofCountries reports whether a bank is in one of the countries. It returns true when there are no
+// countries.
 func ofCountries(b wire.Bank, codes []string) bool {
 	here := func(code string) bool { return slices.Contains(b.Countries, code) }
 	return codes == nil || slices.ContainsFunc(codes, here)
 }
 
-// windowOf returns a window of a list in memory, ordered by place.
+// windowOf returns one page of a list in memory, ordered by place.
 func windowOf[T any](all []T, place func(T) int64, w httpapi.PageWindow) []T {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)
 	}
 	if w.From != nil {
-		from, _ := w.From[0].(int64) // sealed by this service, so the type is the one that position stored
+		from, _ := w.From[0].(int64) // position stored an int64, and the cursor was sealed by this service
 		rows = slices.DeleteFunc(rows, func(one T) bool { return place(one) == from || (place(one) > from) == w.Backward })
 	}
 	rows = rows[min(w.Offset, int64(len(rows))):]
@@ -332,7 +333,7 @@ func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in som
 	return out, err
 }
 
-// state returns the state to filter by: empty for healthy connections, nil for all.
+// state returns the state to filter by: an empty one for healthy connections, or nil for all.
 func (in someConnectionsInput) state() (*passerelle.ConnectionState, error) {
 	state := passerelle.ConnectionState(in.Type)
 	switch {

@@ -34,11 +34,11 @@ type Service struct {
 	Wake func()
 	// Scenarios are the scenarios of the simulated banks.
 	Scenarios []wire.Scenario
-	// Logins are the logins that decide how a connection to the test connector behaves.
+	// Logins decide how a connection to the test connector behaves.
 	Logins []wire.Login
-	// Logos are the operator's own; nil for none.
+	// Logos are the operator's own logos. It is nil when there are none.
 	Logos *picture.Logos
-	// Now is real time.
+	// Now returns the real time, which differs from the time of a sandbox.
 	Now func() time.Time
 }
 

@@ -49,7 +49,7 @@ type logoSize struct {
 
 var logoSizes = []logoSize{{"main", 1, 256}, {"thumbnail", 2, 64}}
 
-// Logos are numbered by connector and size. They are not stored as files, and their numbers are
+// Logos are numbered by connector and size. They are not stored as files, so their numbers are
 // above those of all stored files.
 const (
 	logosOfOne    = 10
@@ -69,7 +69,7 @@ type listLogosOutput struct {
 	Total int             `json:"total"`
 }
 
-// logosOf lists the logos of a connector in some sizes.
+// logosOf returns an endpoint that lists the logos of a connector in these sizes.
 func (s *Service) logosOf(sizes ...logoSize) func(context.Context, *httpapi.Caller, connectorPath) (listLogosOutput, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in connectorPath) (listLogosOutput, error) {
 		b, err := s.bank(ctx, c, in.ID, anything)
@@ -103,7 +103,7 @@ func (s *Service) logoFile(ctx context.Context, c *httpapi.Caller, in fileInput)
 	return s.logoOf(b, logoSizes[i]), nil
 }
 
-// logoOf is the operator's logo, or a generated one.
+// logoOf returns the operator's logo for a connector, or a generated one.
 func (s *Service) logoOf(b wire.Bank, size logoSize) httpapi.Content {
 	content := s.Logos.Sized(b.UUID, size.side)
 	if content == nil {

@@ -123,9 +123,9 @@ func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.Pa
 	return p, nil
 }
 
-// view decides which fields of payments the caller sees. The token of one payment, such as the
-// token in a payer's link, shows the payer's own data. It shows the data of other people only if
-// it was issued with that right.
+// view decides which fields of payments the caller sees. The token of one payment, such as the one
+// in a payer's link, shows the payer's own data. It shows other people's data only if it was issued
+// with that right.
 func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
@@ -192,7 +192,7 @@ func optionalDate(field, value string) (passerelle.Date, error) {
 	return passerelle.ParseDate(field, value)
 }
 
-// connectorInput names a connector. The UUID has precedence over the deprecated number.
+// connectorInput names a connector. The UUID takes precedence over the deprecated number.
 type connectorInput struct {
 	IDConnector   *int64 `body:"id_connector" doc:"deprecated, see connector_uuid"`
 	ConnectorUUID string `body:"connector_uuid" doc:"connector to use; must support the payment; when omitted, an earlier choice is kept"`
@@ -207,7 +207,7 @@ func (in connectorInput) connector() string {
 	return in.ConnectorUUID
 }
 
-// blame makes an error about the connector name the field that the caller sent.
+// blame puts the field that the caller used into an error about the connector.
 func (in connectorInput) blame(err error) error {
 	const field = "connector_uuid"
 	var reported *passerelle.Error

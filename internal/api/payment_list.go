@@ -57,8 +57,8 @@ type listPaymentsOutput struct {
 	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when more payments match the filters than total says, which stops at 1000"`
 }
 
-// mostCounted limits the counted matches of a filter unless the exact total is requested, so
-// that the cost of a page is limited.
+// mostCounted is how many matches of a filter are counted unless the caller requests the exact
+// total. It limits the cost of a page.
 const mostCounted = 1000
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
@@ -123,7 +123,7 @@ func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.
 	return filter, err
 }
 
-// checkEnds refuses texts that are too short for a search by last characters.
+// checkEnds returns an error for a text that is too short for a search by last characters.
 func checkEnds(in listPaymentsInput) error {
 	for _, end := range []struct{ field, value string }{{"payer_end", in.PayerEnd}, {"beneficiary_end", in.BeneficiaryEnd}} {
 		if end.value != "" && len(end.value) != 4 {
@@ -133,7 +133,7 @@ func checkEnds(in listPaymentsInput) error {
 	return nil
 }
 
-// hundredths converts an amount that limits a list, zero for none.
+// hundredths returns the amount of a filter in hundredths, or zero when the filter is not set.
 func hundredths(field string, amount httpapi.Number) (int64, error) {
 	if amount == "" {
 		return 0, nil

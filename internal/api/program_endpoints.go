@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ofDeployment is the required token of calls that affect all domains. Tokens with this scope
+// ofDeployment is the token that calls need when they affect all domains. Tokens with this scope
 // are created only on the command line.
 var ofDeployment = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}, AnyScope: []passerelle.Scope{passerelle.ScopeDeployment}}
 
@@ -44,7 +44,7 @@ func (s *Service) programRoutes() []httpapi.Route {
 	}
 }
 
-// The names of acts on connector programs in the audit log.
+// These are the names of acts on connector programs in the audit log.
 const (
 	actAddProgram    = "add connector"
 	actCheckProgram  = "check connector"

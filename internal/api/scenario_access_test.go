@@ -394,7 +394,7 @@ func number(t *testing.T, word string) (n int) {
 	return n
 }
 
-// calls returns all routes, with their methods and every path at which they answer.
+// calls returns all routes with their methods and paths.
 func calls() map[string]string {
 	wire := map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
@@ -464,7 +464,7 @@ func (s *fixture) attempt(t *testing.T, call, path, token string, status int) {
 	s.outlive(t, call, token)
 }
 
-// rightly is a call with a valid body.
+// rightly returns a call with a valid body.
 func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 	t.Helper()
 	method, _, _ := strings.Cut(call, " ")
@@ -503,15 +503,15 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	}
 }
 
-// placed fills in the path of a call.
+// placed puts placeholders for existing objects into the path of a call.
 func (s *fixture) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
 	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo, "{programId}", "{program}").Replace(path)
 	return s.people(call, path)
 }
 
-// people fills the holes in a path for objects that belong to the token's user. For reads the
-// application is the token's own, and for changes another one.
+// people fills in the ids of objects that belong to the token's user. Reads get the token's own
+// application, and changes another one.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {
@@ -539,11 +539,11 @@ func (s *fixture) people(call, path string) string {
 	}
 	path = strings.ReplaceAll(path, "{connectionId}", "{empty}")
 	if call == "GET /users/{userId}/transactions" {
-		path += "?of={holding}" // without an account the list is a conflict
+		path += "?of={holding}" // without an account the call is a conflict
 	}
 	path = strings.ReplaceAll(path, "add_to_data/{key}", "add_to_data/other")
 	if call == "POST /test/sync" {
-		path += "?of={subscribing}" // there is none to read without a connection
+		path += "?of={subscribing}" // without a connection there is nothing to read
 	}
 	if call == "GET /webauth-url" {
 		path += "?client_id={client}&redirect_uri=https://shop.example/back&id_connector=40"
@@ -554,7 +554,7 @@ func (s *fixture) people(call, path string) string {
 	return path
 }
 
-// outlive replaces a token that a call has revoked.
+// outlive replaces a token that the call has revoked.
 func (s *fixture) outlive(t *testing.T, call, token string) {
 	t.Helper()
 	main := s.domainOf("")
@@ -586,8 +586,7 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 	return grant.Text
 }
 
-// The error for an object that the token cannot access does not reveal whether the object
-// exists.
+// The error for an object that the token cannot access does not reveal whether the object exists.
 func TestOutOfReachIsLikeNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {
@@ -618,7 +617,7 @@ func TestOutOfReachIsLikeNotThere(t *testing.T) {
 	})
 }
 
-// blank is a body without its request id.
+// blank returns the body of an answer without its request id.
 func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }

@@ -203,7 +203,8 @@ func (s *fixture) agreed(t *testing.T, want int) {
 	}
 }
 
-// Currencies are the currencies of accounts.
+// The list of currencies includes euros and cryptocurrencies, but no currency that the euro
+// replaced.
 func TestCurrencies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var out struct {

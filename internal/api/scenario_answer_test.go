@@ -57,8 +57,8 @@ func (s *fixture) in(t *testing.T, situation string) string {
 	return path
 }
 
-// taken lists the pairs of state and body that match, with the resulting payment: state, detail,
-// action and error code, and its events.
+// taken lists the pairs of state and body that match. Each has the resulting payment's state,
+// detail, action and error code, and its events.
 var taken = map[string]struct {
 	ends   string
 	events []string
@@ -93,8 +93,8 @@ var otherRefusals = map[string]string{
 	"refused cancel":    "is rejected and can no longer be cancelled",
 }
 
-// Each body in each state is accepted, or is a conflict whose message says what is expected, and
-// that changes nothing.
+// In each state, each body is either accepted or gets a conflict. A conflict changes nothing, and
+// its message says which body is expected.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {
@@ -138,7 +138,8 @@ func standing(t *testing.T, r reply) string {
 	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
 }
 
-// Answers that refuse, and answers that are invalid.
+// A refusal by the payer or the client ends the payment. A wrong code asks for another one, and an
+// invalid answer changes nothing.
 func TestAnswersThatAreNo(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
@@ -182,8 +183,9 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants has the status of each body with each token, with the columns of grants. A caller
-// with the right validates or cancels the payment, or gets a conflict with the expected body.
+// answerGrants has the status of each body with each token, in the columns of grants. A token with
+// the right scope validates or cancels the payment. The other bodies do not fit its state, so even
+// that token gets a conflict.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403

@@ -45,7 +45,7 @@ func certificate(t testing.TB, until time.Time) (public, private string) {
 	return block("CERTIFICATE", issued), block("PRIVATE KEY", der)
 }
 
-// endpointEdits are invalid token endpoints.
+// endpointEdits returns invalid token endpoints.
 func endpointEdits(t testing.TB) []edit {
 	public, private := certificate(t, opening.AddDate(1, 0, 0))
 	_, another := certificate(t, opening.AddDate(1, 0, 0))
@@ -225,8 +225,8 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	})
 }
 
-// Webhooks whose provider is deleted wait for another one: answers show this, they accept no
-// tests, send nothing unsigned, and continue with the next provider.
+// Webhooks whose provider is deleted wait for another one. Until then answers show this, tests are
+// refused, and nothing is sent unsigned.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")
@@ -283,8 +283,8 @@ func TestProvidersInUse(t *testing.T) {
 	})
 }
 
-// Every call about a provider works without the version, and accepts input from a form or the
-// query, except nested objects.
+// Every call about a provider works without the version in its path. It accepts a form or the
+// query, except for nested objects.
 func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		call := func(method, path, contentType, body string) reply {

@@ -14,14 +14,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// bound is a path that contains the id of an object, with holes for ids.
+// bound is a call whose path contains the id of an object, as a placeholder.
 type bound struct {
 	call, path string
 	// right is the name of a token that may make the call.
 	right string
 }
 
-// rights are tokens in the order of preference for a call.
+// rights has the names of tokens in order of preference.
 var rights = []string{"user", "users", "config", "admin"}
 
 // boundCalls returns all calls, at every path, whose path contains the id of an object of a user
@@ -48,13 +48,13 @@ func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	return all
 }
 
-// flags are parameters without which a call would be refused for another reason.
+// flags returns parameters without which the call would be refused for another reason.
 func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }
 
 // TestWhatIsOthersIsNotThere makes every call about an object of another domain, and every user
-// call about an object of another user: the answer is the same as for an object that does not
+// call about an object of another user. The answer is the same as for an object that does not
 // exist, and nothing is written.
 func TestWhatIsOthersIsNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -63,7 +63,7 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 			elsewhere := hole.ReplaceAllString(b.path, "{other:$2}")
 			s.refused(t, b.call+" of another domain", s.fill(t, s.rightly(t, b.call, elsewhere+b.flags(), b.right)), 404)
 			if b.right != "user" || !strings.Contains(b.call, "{userId}") {
-				continue // what is not a user's is shared by the users of an application
+				continue // the object is shared by all users of an application
 			}
 			theirs := s.fill(t, s.rightly(t, b.call, b.path+b.flags(), ""))
 			theirs.credential = stranger.Text
@@ -78,8 +78,8 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 }
 
 // TestEndedTokensOfUsers makes every user call without a token, with a revoked token, and with
-// tokens of a user of another domain, of a deleted user and of an expired user: each fails like
-// a call without a token.
+// tokens of a user of another domain, of a deleted user and of an expired user. Each fails like a
+// call without a token.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{
@@ -102,7 +102,7 @@ func TestEndedTokensOfUsers(t *testing.T) {
 	})
 }
 
-// deleted is the token of a deleted user.
+// deleted returns the token of a deleted user.
 func (s *fixture) deleted(t *testing.T) string {
 	t.Helper()
 	grant := s.someone(t, s.domainOf(""))
@@ -110,7 +110,7 @@ func (s *fixture) deleted(t *testing.T) string {
 	return grant.Text
 }
 
-// revokedUser is a revoked token of a user.
+// revokedUser returns a revoked token of a user.
 func (s *fixture) revokedUser(t *testing.T) string {
 	t.Helper()
 	grant := s.someone(t, s.domainOf(""))
@@ -121,7 +121,7 @@ func (s *fixture) revokedUser(t *testing.T) string {
 	return grant.Text
 }
 
-// lapsed is the token of a temporary user who has expired.
+// lapsed returns the token of a temporary user whose time has ended.
 func (s *fixture) lapsed(t *testing.T) string {
 	t.Helper()
 	who := s.domainOf("")

@@ -29,9 +29,9 @@ func TestCertificatesOfOwnership(t *testing.T) {
 			i := slices.IndexFunc(accounts, func(a bankstore.StoredAccount) bool { return a.Type == kind })
 			_, err := s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[i].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
 			must(t, err)
-			s.rest(t) // no read is running when the next account is shared
+			s.rest(t) // no read may be running when the next account is shared
 		}
-		share("livret_a") // a savings account, from which no payment is possible
+		share("livret_a") // no payment is possible from a savings account
 		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")
 		share("checking")
 
@@ -59,7 +59,7 @@ func TestCertificatesOfOwnership(t *testing.T) {
 	})
 }
 
-// In a domain without certificates, the answers contain no link to them.
+// In a domain without certificates, answers contain no link to them.
 func TestCertificatesAreAnnouncedWhereThereAreAny(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for value, want := range map[string][]string{"1": {"CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}, "0": {"CONNECTION_SYNCED"}} {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Rows that are created by changes of the configuration.
+// These rows are added when the configuration changes.
 var (
 	aSetting       = map[string]int64{"setting": 1, "setting_change": 1}
 	aSettingChange = map[string]int64{"setting_change": 1}
@@ -60,7 +60,7 @@ func TestConfigScenarios(t *testing.T) {
 	})
 }
 
-// The record of changes is read page by page, and contains the actor of each change.
+// The record of changes has pages, and each change names its actor.
 func TestConfigRecordHasPages(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 7 {

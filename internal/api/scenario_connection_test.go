@@ -31,7 +31,7 @@ func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Co
 	return c
 }
 
-// Rows and events that are created with connections.
+// These rows and events are added when connections are created.
 var (
 	aConnection = map[string]int64{"connection": 1, "connection_source": 1, "connection_log": 1, "event": 2}
 	aRead       = map[string]int64{"bank_account": 1, "subscription": 2}
@@ -40,7 +40,8 @@ var (
 	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
 )
 
-// versions are events of a connection from a version on.
+// versions returns the names of a connection's events with consecutive versions, the first with the
+// version from.
 func versions(from int, names ...string) []string {
 	var all []string
 	for i, name := range names {
@@ -116,8 +117,8 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// All connections are read together, and an event reports the user when there are two or more.
-// The answer shows that a connection waits for its user.
+// All connections are read together, and an event reports a user who has several. The answer shows
+// that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -170,9 +171,8 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// A connection whose first interaction is not finished in time is removed, like with DELETE, and
-// an event reports it. A connection that was read successfully before stays, whatever it waits
-// for.
+// A connection whose first interaction is not finished in time is removed, as with DELETE, and an
+// event reports it. A connection that was read successfully before stays, whatever it waits for.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
@@ -226,8 +226,7 @@ func below(r record) map[string]int64 {
 	return kept
 }
 
-// Refused credentials leave nothing but two events, and a deletion removes a connection with its
-// data.
+// Refused credentials leave nothing but two events. A deletion removes a connection with its data.
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -322,7 +321,7 @@ func TestLockedConnections(t *testing.T) {
 	})
 }
 
-// The HTTP status for connections that wait is a setting.
+// A setting decides the HTTP status for connections that wait.
 func TestStatusOfConnectionsThatWait(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"connection.questions_code":"200"}`}).says(t, 200, "", "")
@@ -343,7 +342,8 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// Pages of the lists of connections and of syncs contain all items, with the same expansions.
+// Pages of the lists of connections and of syncs together contain all items, with the same
+// expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string
@@ -382,8 +382,8 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk reads a list to its end and returns the ids, in order. It checks that each expansion of
-// an item contains one object.
+// walk reads a list to its end and returns the ids in order. It checks that each expansion of an
+// item contains one object.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {

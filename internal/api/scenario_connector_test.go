@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Sandbox banks with special behaviour.
+// These are sandbox banks with special behaviour.
 const (
 	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
 	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"
@@ -101,7 +101,7 @@ func (p connectorPage) uuids() []string {
 	return uuids
 }
 
-// initiating are the connectors that initiate payments.
+// initiating returns the UUIDs of the connectors that initiate payments.
 func (p connectorPage) initiating() []string {
 	var uuids []string
 	for _, c := range p.Connectors {
@@ -119,7 +119,7 @@ func (s *fixture) connectors(t *testing.T, path, token string) connectorPage {
 	return p
 }
 
-// Pages contain all connectors in one order, forward and backward, including hidden connectors.
+// Pages list all connectors, including hidden ones, in the same order forward and backward.
 func TestPagesOfConnectors(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		all := s.connectors(t, "/connectors?expand=countries", "")
@@ -193,7 +193,7 @@ func (s *fixture) ofCountries(t *testing.T, all connectorPage) {
 	}
 }
 
-// against are the types of incompatibility by connector, and the codes.
+// against returns the types of incompatibility and the codes, by connector.
 func (s *fixture) against(t *testing.T, id string, all bool) (types map[string]string, codes map[string][]string) {
 	t.Helper()
 	path := "/payments/" + id + "/incompatibilities"
@@ -255,8 +255,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor tries to choose a connector. The choice is refused for a reason that the list
-// contains, and for no other.
+// refusedFor tries to choose a connector. The choice must be refused for a reason that the list
+// contains.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
@@ -305,8 +305,8 @@ func TestReasonsHaveBothSides(t *testing.T) {
 	})
 }
 
-// The most used connectors are first, at most as many as requested, without connectors that were
-// not used in the last month.
+// The most used connectors come first, at most as many as requested. Connectors that were not used
+// in the last month are left out.
 func TestMostUsedConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {

@@ -67,7 +67,7 @@ func closeObject(schema map[string]any) {
 	}
 }
 
-// operation returns the pattern of the document for a request, and its method in lower case.
+// operation returns the document's pattern for a request, and the request's method in lower case.
 func (c *contract) operation(method, path string) (pattern, verb string, found bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path, versioned := strings.CutPrefix(path, version)
@@ -89,7 +89,7 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 	return pattern, verb, operations[verb] != nil
 }
 
-// fit reports whether a path matches a pattern, and the number of its parameters.
+// fit reports whether a path matches a pattern, and returns the number of its parameters.
 func fit(pattern, path string) (holes int, fits bool) {
 	words, supplied := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(words) != len(supplied) {
@@ -163,8 +163,8 @@ func pointer(key string) string {
 // goldenDocument is the file of the document. The flag -update writes it.
 const goldenDocument = "../../docs/openapi.json"
 
-// The document is a contract: it may change only on purpose, and every tool that supports
-// OpenAPI 3.1 must accept it.
+// The document is a contract. It may change only on purpose, and every tool that supports OpenAPI
+// 3.1 must accept it.
 func TestDocumentIsTheOneReviewed(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		raw := served(t, s.API())
@@ -191,7 +191,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// The document contains no call that does not exist.
+// The document describes no call that does not exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

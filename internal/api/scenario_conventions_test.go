@@ -77,7 +77,7 @@ func TestFormsOfABody(t *testing.T) {
 	})
 }
 
-// multipart is a multipart body of names and values, with the boundary b.
+// multipart returns a multipart body of names and values, with the boundary b.
 func multipart(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
@@ -120,8 +120,8 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// Each path has its methods, HEAD is answered like GET without the body, and other methods get a
-// 405 that names the allowed ones, with an error body.
+// Each path has its methods. HEAD is answered like GET without the body, and any other method gets
+// a 405 with an error body that names the allowed methods.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -153,7 +153,8 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// Requests contain amounts as numbers or as text, and answers have the digits of the currency.
+// Requests contain amounts as numbers or as text, and answers show as many digits as the currency
+// has.
 func TestAmountsKeepTheirDigits(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for sent, want := range map[string]string{
@@ -269,7 +270,7 @@ func TestConcurrentRepetitions(t *testing.T) {
 	})
 }
 
-// Maintenance closes the interface, with the error body and a time to wait.
+// Maintenance closes the API. The answer is an error that says how long to wait.
 func TestMaintenanceClosesEverything(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "admin", 0)
@@ -285,7 +286,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 	})
 }
 
-// Additional input of clients is ignored as the conventions define.
+// Clients may send additional input, which is ignored as the conventions define.
 func TestFlagsAndIgnoredNames(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)

@@ -207,7 +207,7 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// Files of a withdrawn subscription or deleted user are erased with everything about them.
+// The files of a withdrawn subscription or a deleted user are erased with everything about them.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){
 		"a subscription": func(t *testing.T, s *fixture, from map[string]string) {

@@ -59,8 +59,8 @@ type paper struct {
 	Date           string
 }
 
-// papers returns all documents of a list, read by links in pages of five. The total that a page
-// reports must be their number.
+// papers returns all documents of a list, read in pages of five by following links. The total that
+// each page reports must be the number of documents.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper
@@ -90,7 +90,7 @@ func (s *fixture) papers(t *testing.T, path string) []paper {
 	return all
 }
 
-// selected returns the documents that a function selects, nil for none.
+// selected returns the documents for which keep returns true.
 func selected(all []paper, keep func(paper) bool) (kept []paper) {
 	for _, p := range all {
 		if keep(p) {
@@ -154,8 +154,8 @@ func TestFiltersOfDocuments(t *testing.T) {
 	})
 }
 
-// The timestamp of a document without a day is the time at which it was found, also for filters.
-// A day set by the user replaces it.
+// The timestamp of a document without a day is the time when it was found. Filters use this time
+// too. A day set by the user replaces it.
 func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")

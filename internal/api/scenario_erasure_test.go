@@ -39,7 +39,7 @@ var kept = map[string]string{
 	"connector_name":     "names institutions",
 }
 
-// apart lists the tables that cannot contain data of a user, with the reason.
+// apart lists the tables that cannot contain a user's data, with the reason.
 var apart = map[string]string{
 	"attempt": "of payments", "payment_edge": "of payments", "payment_given": "of payments", "payment_note": "of payments", "payment_evidence": "of payments", "sandbox_order": "of payments", "payment_word_earlier": "of the domain",
 	"terms": "of payments", "terms_text": "of payments", "client": "of applications", "client_logo": "of applications", "auth_provider": "of applications",
@@ -62,7 +62,7 @@ func (s *fixture) lines() map[string][]string {
 	return s.eyes.Lines(queries)
 }
 
-// beyond returns the rows that a table has now and did not have before.
+// beyond returns the rows that were added to a table.
 func beyond(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(line string) bool { _, there := slices.BinarySearch(before, line); return there })
 }
@@ -80,7 +80,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		marks := s.plant(t)
 		planted := s.lines()
 		s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
-		for range 2 { // immediately, and again after writes that were running at that moment
+		for range 2 { // the second pass erases what was written during the first
 			must(t, s.Aggregation.EraseUsers(t.Context(), s.domainOf("").domain))
 			must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 			must(t, s.Documents.RemoveFiles(t.Context()))
@@ -128,7 +128,7 @@ func (s *fixture) wantNothing(t *testing.T, table string, came int, left []strin
 	}
 }
 
-// foldered counts the files that the service stores outside the database.
+// foldered counts the files that are stored outside the database.
 func (s *fixture) foldered(t *testing.T) (n int) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.Folder(), func(_ string, entry os.DirEntry, err error) error {
@@ -140,8 +140,8 @@ func (s *fixture) foldered(t *testing.T) (n int) {
 	return n
 }
 
-// unreachableWebhook registers webhooks for events about users, and leases them so that no
-// sender can send: their deliveries stay undelivered.
+// unreachableWebhook registers webhooks for events about users and leases them, so that no sender
+// can deliver to them.
 func (s *fixture) unreachableWebhook(t *testing.T) {
 	t.Helper()
 	for _, entry := range webhook.Events() {
@@ -157,8 +157,8 @@ func (s *fixture) unreachableWebhook(t *testing.T) {
 	}
 }
 
-// plant creates a user with rows in every table, and returns texts that must not be found after
-// the deletion.
+// plant creates a user with rows in every table, and returns the texts that must be gone after the
+// deletion.
 func (s *fixture) plant(t *testing.T) (marks []string) {
 	t.Helper()
 	call := func(method, path, body string) reply {
@@ -223,7 +223,7 @@ func (s *fixture) listed(t *testing.T, path string) (first map[string]string, id
 	return first, strings.Join(all, ",")
 }
 
-// tried stores records of requests to receivers with their answers.
+// tried stores requests to receivers, with their answers.
 func (s *fixture) tried(t *testing.T) {
 	t.Helper()
 	domain := s.domainOf("").domain.ID

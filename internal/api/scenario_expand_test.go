@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// expansions lists all paths of expansions of a type, up to a depth.
+// expansions lists the paths of all expansions of a type, up to a depth.
 func expansions(of reflect.Type, depth int) [][]string {
 	var all [][]string
 	known := httpapi.Linked(of)
@@ -51,7 +51,7 @@ func along(value any, keys []string) []any {
 	return nil
 }
 
-// Every expansion works inside brackets wherever its object can be embedded.
+// Every expansion also works nested in brackets, wherever its object can be embedded.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
@@ -123,7 +123,8 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	})
 }
 
-// Nested expansions multiply: an answer that would be too large is refused with advice.
+// Nested expansions multiply. An answer that would be too large is refused, with advice on how to
+// make it smaller.
 func TestExpansionsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

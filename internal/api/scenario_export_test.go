@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/archive"
 )
 
-// exported returns the content of a user's archive: the totals of its lists and the sizes of its
+// exported returns what a user's archive contains: the totals of its lists and the sizes of its
 // files, by name.
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
@@ -47,7 +47,7 @@ func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[
 	return totals, sizes, text
 }
 
-// TestExport: the archive of a user contains all stored data, in the form of the API's lists,
+// TestExport checks that a user's archive contains all stored data, in the form of the API's lists,
 // and every file. The archive of another user contains none of it.
 func TestExport(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -84,7 +84,7 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// exportedAlone exports another user without data, and checks the refusals.
+// exportedAlone exports another user who has no data, and checks the refusals.
 func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	t.Helper()
 	id := s.domainOf("").user
@@ -123,7 +123,8 @@ func (d *deleting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportOfOneWhoIsDeleted: an incomplete archive has no valid end.
+// TestExportOfOneWhoIsDeleted checks that an archive is not a valid zip file when its user is
+// deleted while it is being sent.
 func TestExportOfOneWhoIsDeleted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

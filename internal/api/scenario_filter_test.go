@@ -54,7 +54,7 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 			s.do(t, ask{method: "POST", path: "/payments/" + strconv.FormatInt(made.ID, 10), token: "admin", body: one.choice}).says(t, 200, "", "")
 		}
 	}
-	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "") // otherwise loops would change them during the test
+	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "") // otherwise loops would change the payments during the test
 	rows, err := s.DB.Payments(t.Context(), store.PaymentFilter{Domain: s.Domain.ID}, store.Window{Order: "id", Limit: 1000}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	return all
 }
 
-// filter is a parameter of the list and the payments it selects.
+// filter is a query parameter of the list. keeps selects the payments that it must return.
 type filter struct {
 	query string
 	keeps func(*payment.Payment) bool
@@ -78,7 +78,7 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters returns the filters of the list, each with all existing values and some others.
+// filters returns the filters of the list, each with all values that occur and some that do not.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
@@ -247,7 +247,7 @@ func parsed(t *testing.T, address string) url.Values {
 	return values
 }
 
-// sortKeys returns the sort key of a payment for each of the eight orders. Null is last in both
+// sortKeys has the sort key of a payment for each of the eight orders. Null comes last in both
 // directions.
 var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
@@ -267,7 +267,7 @@ var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 
 var bankNames = map[string]string{testConnector: "Banque Exemple", britishConnector: "Example Bank", oneByOne: "Sandbox One By One"}
 
-// Every order, in both directions, alone and with a filter.
+// Every order works in both directions, alone and with a filter.
 func TestOrdersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -312,7 +312,7 @@ func sided(x, y any) int {
 	return strings.Compare(x.(string), y.(string))
 }
 
-// A list filtered by the beginning of a label is in the order of labels, and contains each
+// A list that is filtered by the beginning of a label is ordered by label, and contains each
 // payment once.
 func TestLabelsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -336,7 +336,7 @@ func TestLabelsOfPayments(t *testing.T) {
 	})
 }
 
-// A token bound to one payment gets this payment or nothing, with any filter.
+// A token bound to one payment gets that payment or nothing, whatever the filter.
 func TestFiltersOfABoundToken(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		id := s.created(t, "")
@@ -352,8 +352,8 @@ func TestFiltersOfABoundToken(t *testing.T) {
 	})
 }
 
-// The timeline of a payment contains the values by which lists can find it: its source and the
-// bank's identifier.
+// The timeline of a payment contains two values that lists can filter by: its source and the bank's
+// identifier.
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)

@@ -45,8 +45,8 @@ const version = "/2.0"
 // noID is an id that no object has.
 const noID = "4611686018427387904"
 
-// fixture is a complete service with three domains, called over HTTP. Every answer is checked
-// against the rules for all answers, see do.
+// fixture is a complete service with three domains, called over HTTP. The method do checks every
+// answer against the rules for all answers.
 type fixture struct {
 	*servicetest.Instance
 	url      string
@@ -81,7 +81,7 @@ func onEachFixture(t *testing.T, run func(t *testing.T, s *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
-// onSQLite is for tests that do not depend on the database.
+// onSQLite runs a test that does not depend on the kind of database.
 func onSQLite(t *testing.T, run func(t *testing.T, s *fixture)) {
 	run(t, newFixture(t, storetest.SQLite(t)))
 }
@@ -91,8 +91,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith is like newFixture, on a database that the service reaches through another
-// address; quiet is as in servicetest.Options.
+// newFixtureWith is like newFixture, but the service reaches the database through the address by.
+// quiet is as in servicetest.Options.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)
@@ -139,7 +139,7 @@ func (s *fixture) populate(t testing.TB, who *testDomain) {
 	}
 }
 
-// pass advances the real time, which makes service tokens expire.
+// pass advances the real time, after which service tokens may have expired.
 func (s *fixture) pass(d time.Duration) {
 	s.elapsed.Add(int64(d))
 	for _, domainName := range s.domains {
@@ -149,8 +149,8 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
-// ask is the data of a request. An empty domain means the first domain. The version is added to
-// the path, unless bare is set.
+// ask describes a request. An empty domain means the first domain. The version is added to the path
+// unless bare is set.
 type ask struct {
 	domain, method, path string
 	bare                 bool
@@ -160,16 +160,16 @@ type ask struct {
 	contentType, body string
 }
 
-// reply is an answer with its parts.
+// reply is an answer.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends a request and checks the rules for all answers: no server error, JSON with exactly
-// one media type, the id of the request, four keys in an error body, and the schema of the
-// OpenAPI document for the answer.
+// do sends a request and checks the rules for all answers. There must be no server error, JSON has
+// exactly one media type, the request has an id, and an error body has four keys. The answer must
+// match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -221,7 +221,7 @@ func (s *fixture) request(t testing.TB, a ask) *http.Request {
 	return request
 }
 
-// fault returns the rule for answers that is broken.
+// fault returns the rule for all answers that this answer breaks, or an empty text.
 func (r reply) fault(method string) string {
 	id := r.header.Get("X-Request-Id")
 	switch {
@@ -293,7 +293,7 @@ func (s *fixture) created(t testing.TB, domainName string) int64 {
 	return out.ID
 }
 
-// draft is servicetest.Draft in the form that set alters.
+// draft returns servicetest.Draft in the form that set alters.
 func draft() map[string]any {
 	d := servicetest.Draft()
 	d["instructions"].([]any)[0].(map[string]any)["amount"] = json.Number("12.50")
@@ -309,9 +309,9 @@ func encoded(t testing.TB, value any) string {
 	return string(raw)
 }
 
-// token returns the token with a name: a scope for a service token, several joined by "+";
-// "config" and "users"; "own:<scope>" for a token bound to the payment; and names of invalid
-// tokens. The empty name means no token.
+// token returns the text of a named token. A service token is named by its scopes, joined by "+",
+// and a token bound to the payment by "own:<scope>". Other names are "config", "users" and the
+// names of invalid tokens. The empty name means no token.
 func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
 	who := s.domainOf(domainName)
@@ -459,7 +459,7 @@ func (s *fixture) write(t testing.TB, unit func(*store.Tx) error) {
 	}
 }
 
-// minted counts the tokens that mint has made.
+// minted is the number of tokens that mint has made.
 var minted atomic.Int64
 
 // mint makes a well-formed token that was never issued.
@@ -468,7 +468,7 @@ func mint(prefix string) string {
 	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
 }
 
-// record contains the number of rows and the events at a moment.
+// record has the number of rows of each table and the events at one moment.
 type record struct {
 	rows   map[string]int64
 	events []storetest.Event
@@ -479,7 +479,8 @@ func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s
 // bookkeeping lists tables whose rows are created once, and only updated after that.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
 
-// since returns the additions: rows by table, and events as "NAME subject version".
+// since returns what was added between two records: rows by table, and events as "NAME subject
+// version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {
@@ -498,7 +499,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 	return rows, events
 }
 
-// untouched fails the test when anything was written since before.
+// untouched fails the test when anything was written after before was recorded.
 func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {

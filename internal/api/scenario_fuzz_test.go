@@ -11,9 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// FuzzAPI: for any input, the answer is no server error, refusals have the error body, and
-// answers and accepted requests match the OpenAPI document. The token of the request is selected
-// by number.
+// FuzzAPI sends any input. There must be no server error, refusals have the error body, and answers
+// and accepted requests match the OpenAPI document. A number selects the token.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
@@ -61,8 +60,7 @@ func FuzzAPI(f *testing.F) {
 	})
 }
 
-// wild returns a request that a client could send through net/http, or nil. It excludes pages
-// and receivers, which do not belong to the API, and moving a clock by years.
+// wild returns a request that a client could send through net/http, or nil.
 func wild(s *fixture, method, path, query, body string) *http.Request {
 	if !strings.HasPrefix(path, "/") || method == "" || strings.ContainsAny(method+query, " \r\n\t\x00") {
 		return nil
@@ -76,8 +74,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame is like fault, for an answer that did not pass the listener, which gives requests their
-// ids.
+// tame returns fault for an answer that has no request id, because it did not pass the listener,
+// which assigns the ids.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// golden is a file of bodies by the name of the scenario that got them.
+// golden is a file of answer bodies, by the name of the scenario.
 type golden struct {
 	path string
 	want map[string]any
@@ -34,7 +34,7 @@ func readGolden(t testing.TB, name string) *golden {
 	return g
 }
 
-// compare compares a body with the stored one, after it replaces values that differ from run to
+// compare compares a body with the stored one. It first replaces values that differ from run to
 // run.
 func (g *golden) compare(t testing.TB, name string, body []byte) {
 	t.Helper()
@@ -55,8 +55,8 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 	}
 }
 
-// close writes the file with -update, and otherwise fails for each stored body that no scenario
-// got.
+// close writes the file with the flag -update. Otherwise it fails the test for each stored body
+// that no scenario got.
 func (g *golden) close(t testing.TB) {
 	t.Helper()
 	if !*update {
@@ -97,13 +97,13 @@ func indented(t testing.TB, raw []byte) []byte {
 	return out.Bytes()
 }
 
-// Numbers and texts that differ from run to run, by the name of their member.
+// These members have numbers and texts that differ from run to run.
 var (
 	volatileNumber = map[string]bool{"id": true, "id_payment": true, "id_auth": true, "id_service": true, "id_webhook_data": true, "id_user": true, "id_logo": true, "id_file": true, "id_account": true, "id_connection": true, "id_source": true, "id_parent": true}
 	volatileText   = map[string]bool{"reference_id": true, "token": true, "request_id": true, "secret_key": true, "validate_uri": true, "next_try": true, "secret": true, "public_key": true, "jwt_token": true, "aud": true, "iss": true, "jti": true}
 )
 
-// steady replaces a value that differs from run to run by a fixed word.
+// steady replaces a value that differs from run to run with a fixed word.
 func steady(name string, value any) any {
 	switch value := value.(type) {
 	case map[string]any:

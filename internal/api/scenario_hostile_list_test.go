@@ -56,8 +56,8 @@ var hostileDates = []string{
 	"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T25:00:00Z", "2026-11-20T23:59:60Z", "1e3", "1700000000", "", "%00", "today", "292278-01-01", "1969-12-31",
 }
 
-// TestHostileParametersOfLists sends invalid and extreme parameters to each list: the answer is
-// a refusal or a page, never a server error.
+// TestHostileParametersOfLists sends invalid and extreme parameters to each list. The answer must
+// be a refusal or a page, and never a server error.
 func TestHostileParametersOfLists(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.holdings(t, "")
@@ -109,8 +109,8 @@ func escaped(value string) string {
 	return url.QueryEscape(value)
 }
 
-// TestFiltersAtTheirEndsSelectNothing: a filter with an unknown value, or with an end before all
-// times, selects nothing instead of everything.
+// TestFiltersAtTheirEndsSelectNothing uses filters with an unknown value, or with an end before all
+// times. They must select nothing instead of everything.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")

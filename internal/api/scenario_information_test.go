@@ -77,7 +77,7 @@ func TestInformationsAreBounded(t *testing.T) {
 	})
 }
 
-// The owner of a connection is the holder of one of its accounts, once that account is shared.
+// The owner of a connection is known once one of its accounts with a holder is shared.
 func TestOwnerIdentity(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, ids := s.discovered(t, "", "one")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// step is one call of a sequence. Its path and body have holes for values of earlier answers.
-// takes maps holes to members of its own answer.
+// step is one call of a sequence. Its path and body have placeholders for values from earlier
+// answers. takes maps placeholders to the members of this call's answer that fill them.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string
@@ -78,9 +78,8 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues replace a value: too long, of another type, no valid text, or with a special
-// meaning for a database or parser. They are written as JSON. Null is not among them, because it
-// means no value.
+// hostileValues replace a value, written as JSON: too long, of another type, not valid text, or
+// with a special meaning for a database or parser. Null is left out because it means no value.
 var hostileValues = func() []string {
 	values := []string{
 		`true`, `0`, `-1`, `1e400`, `-0.0`, `9223372036854775808`, `1.0000000000000000000000001`, `[]`, `{}`, `[[[[]]]]`, `{"a":{"b":{"c":1}}}`,
@@ -91,8 +90,8 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues are texts beyond a limit. They have no pattern, because databases compress patterns
-// until they fit.
+// longValues are texts beyond a limit. They are random, because databases would compress a pattern
+// until it fits.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, length := range []int{141, 256, 1001, 2049, 4097, 70_000, 400_000} {
@@ -114,8 +113,8 @@ type journeyRunner struct {
 	n      int
 }
 
-// positions lists the positions of values in a step: members of its body, parameters of its
-// query, parts of its path.
+// positions lists the values of a step that can be replaced: members of its body, parameters of its
+// query, and parts of its path.
 func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {
@@ -157,7 +156,7 @@ func leaves(value any, at place) (all []place) {
 	return all
 }
 
-// inject puts a hostile value at a position of a call whose holes are filled.
+// inject puts a hostile value at a position of a call whose placeholders are filled.
 func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value string) {
 	t.Helper()
 	var text string
@@ -195,8 +194,8 @@ func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value strin
 	}
 }
 
-// run makes one sequence of calls, with a hostile value in one call. It continues after that
-// call as long as the values for later calls are known.
+// run makes one sequence of calls, with a hostile value in one of them. It then makes each later
+// call whose values are still known.
 func (r *journeyRunner) run(t *testing.T) {
 	t.Helper()
 	r.n++
@@ -239,7 +238,7 @@ func (r *journeyRunner) run(t *testing.T) {
 	}
 }
 
-// filled fills the holes of a text with known values.
+// filled replaces the placeholders in a text with known values.
 func filled(text string, known map[string]string) string {
 	for hole, value := range known {
 		text = strings.ReplaceAll(text, "{"+hole+"}", value)
@@ -247,9 +246,9 @@ func filled(text string, known map[string]string) string {
 	return text
 }
 
-// Complete sequences of calls are made with one hostile value each: the document defines every
-// answer, no answer is a server error, and stored data stays consistent.
-// PASSERELLE_TEST_JOURNEYS is the number of journeys on each database.
+// Complete sequences of calls are made with one hostile value each. The document must define every
+// answer, no answer may be a server error, and stored data must stay consistent.
+// PASSERELLE_TEST_JOURNEYS is the number of sequences on each database.
 func TestHostileJourneys(t *testing.T) {
 	count := 150
 	if text := os.Getenv("PASSERELLE_TEST_JOURNEYS"); text != "" {

@@ -51,7 +51,7 @@ func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input
 	return all
 }
 
-// texts returns the positions in a schema at which a text is allowed.
+// texts returns the positions in a schema where a text is allowed.
 func (c *contract) texts(of any, place []any) (all []input) {
 	schema, is := of.(map[string]any)
 	if !is || len(place) > 6 {
@@ -101,7 +101,7 @@ func placeText(value any, place []any, text string) any {
 	return list
 }
 
-// random is a text of length characters of four bytes each, which cannot be compressed.
+// random returns a text of length characters of four bytes each, which cannot be compressed.
 func random(seed *rand.Rand, length int) string {
 	text := make([]rune, length)
 	for i := range text {
@@ -133,9 +133,9 @@ func (i input) give(t *testing.T, a ask, text string) ask {
 	return a
 }
 
-// TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text
-// causes no server error in columns and indexes of both databases, and longer texts are refused
-// and change nothing.
+// TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
+// not cause a server error in the columns and indexes of either database. A longer text must be
+// refused and change nothing.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable

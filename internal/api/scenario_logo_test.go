@@ -26,7 +26,7 @@ func TestLogoScenarios(t *testing.T) {
 	})
 }
 
-// A logo is a picture of the stated size, which any client may cache and revalidate.
+// A logo is a picture of the size in its description, which any client may cache and revalidate.
 func TestLogoFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var list struct {

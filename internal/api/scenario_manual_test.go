@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// manual is the answer for one created transaction.
+// manual is one created transaction in an answer.
 type manual struct {
 	ID              int64
 	IDAccount       int64  `json:"id_account"`
@@ -23,8 +23,8 @@ type manual struct {
 	Categories      []struct{ Code string }
 }
 
-// Created transactions are listed with the others and can be changed. When one transaction
-// cannot be stored, none is stored.
+// Created transactions are listed with the others and can be changed. When one of several cannot be
+// stored, none is stored.
 func TestManualTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -93,7 +93,7 @@ func TestManualTransactions(t *testing.T) {
 	})
 }
 
-// A document that a program creates is stored with the others, and so is its file.
+// A document that a program creates is stored like the others, with its file.
 func TestManualDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -151,7 +151,7 @@ func TestManualDocuments(t *testing.T) {
 	})
 }
 
-// The list of a user's syncs contains those of all their connections, newest first.
+// The list of a user's syncs contains those of all the user's connections, newest first.
 func TestLogsOfAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -63,8 +63,8 @@ func sortedQuery(path string) string {
 	return values.Encode()
 }
 
-// history creates payments over seven weeks around a new year: amounts and states repeat, and
-// two payments lie on both sides of a month's end in Paris.
+// history creates payments over seven weeks around a new year. Amounts and states repeat, and two
+// payments lie on either side of a month's end in Paris.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})
@@ -86,7 +86,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders are the orders of the list, each ending in the identifier.
+// orders has a comparison for each order of the list. All end with the id, so that no two payments
+// are equal.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },
@@ -158,7 +159,7 @@ func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(
 	}
 }
 
-// skips begins a list in the middle and continues from there.
+// skips starts in the middle of a list, at an offset, and continues from there.
 func (s *fixture) skips(t *testing.T, all []listed) {
 	t.Helper()
 	want := idsOf(all, func(listed) bool { return true })
@@ -215,7 +216,7 @@ func (s *fixture) periods(t *testing.T, all []listed) {
 	}
 }
 
-// cursors: a cursor is valid only for the list that it was made for.
+// cursors checks that a cursor is valid only for the list that it was made for.
 func (s *fixture) cursors(t *testing.T) {
 	t.Helper()
 	next := s.list(t, "/payments?limit=10").Links.Next.Href
@@ -253,7 +254,7 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth adds a payment between two reads of pages. The later page repeats no payment, and the
+// growth adds a payment between reads of two pages. The later page repeats no payment, and the
 // first page is the same on the way back.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
@@ -270,7 +271,7 @@ func (s *fixture) growth(t *testing.T) {
 	}
 }
 
-// Links contain the address that the client called.
+// Links contain the host that the client called.
 func TestLinksStayWithTheAddressCalled(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "other")

@@ -29,7 +29,7 @@ func (o outside) Profile() connector.Profile {
 	return p
 }
 
-// newOutside makes a program of a new UUID.
+// newOutside returns a program with a new UUID.
 func newOutside() outside {
 	raw := make([]byte, 16)
 	rand.Read(raw) // never returns an error, according to its documentation
@@ -37,7 +37,7 @@ func newOutside() outside {
 	return outside{uuid: fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])}
 }
 
-// served is the address of a program.
+// served starts the program and returns its address.
 func (o outside) served(t *testing.T) string {
 	t.Helper()
 	h, err := remote.Handler(o, servicetest.ConnectorSecret)
@@ -64,8 +64,8 @@ func (s *fixture) outsideProgram(t *testing.T) string {
 	return strconv.FormatInt(added.Number(), 10)
 }
 
-// Programs are added, listed, queried again and removed. Each act is recorded after it succeeds,
-// and until its removal a program is a connector of all domains. No answer contains the secret.
+// Programs are added, listed, queried again and removed. Each act is recorded after it succeeds. A
+// program is a connector of all domains until its removal. No answer contains the secret.
 func TestConnectorPrograms(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const path = "/connector_programs"

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// placeOf reads "instructions[0].amount".
+// placeOf parses a place such as "instructions[0].amount".
 func placeOf(t *testing.T, path string) place {
 	t.Helper()
 	var at place
@@ -41,7 +41,7 @@ type edit struct {
 	code  string
 }
 
-// one makes edits that each set one wrong value of a field.
+// one returns one edit for each wrong value of a field.
 func one(field string, values ...any) []edit {
 	var edits []edit
 	for _, value := range values {
@@ -50,7 +50,7 @@ func one(field string, values ...any) []edit {
 	return edits
 }
 
-// line is a field of the first instruction.
+// inLine returns edits like one, for a field of the first instruction.
 func inLine(field string, values ...any) []edit { return one("instructions[0]."+field, values...) }
 
 func decimal(text string) json.Number { return json.Number(text) }
@@ -214,7 +214,7 @@ func bulkEdits(t *testing.T) []edit {
 	}
 }
 
-// For every rule about a payment, the error names the field, and nothing is written.
+// For every rule about a payment, the error names the field and nothing is written.
 func TestPaymentsRefused(t *testing.T) {
 	edits := append(amountEdits(), accountEdits("payer")...)
 	edits = append(edits, accountEdits("instructions[0].beneficiary")...)
@@ -242,8 +242,8 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects are forbidden redirect addresses, including one for each of the additional
-// endings.
+// badRedirects returns forbidden redirect addresses, and one valid address with each of the endings
+// more.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -313,7 +313,7 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Bodies that do not match their content type are refused, for every call with a body.
+// Bodies that do not match their content type are refused by every call with a body.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {
@@ -403,7 +403,7 @@ func (s *fixture) nothing(t *testing.T, a ask) {
 	}
 }
 
-// A path that begins with two slashes is not taken for a host.
+// A path that begins with two slashes is not read as a host.
 func TestDoubleSlashInFront(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		conn, err := net.Dial("tcp", s.Addr())

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// canaries are values of sensitive fields that occur nowhere else: wherever one is found, it has
-// leaked.
+// canaries returns values of sensitive fields that occur nowhere else. A value that is found in
+// another place has leaked.
 func canaries(role string) map[string]string {
 	fields := map[string]string{}
 	for _, name := range []string{
@@ -27,7 +27,7 @@ func canaries(role string) map[string]string {
 	return fields
 }
 
-// identity is an identity with every field of its kind.
+// identityOf returns an identity with every field of its kind.
 func identityOf(role, kind, scheme string, without ...string) map[string]any {
 	identity := map[string]any{"kind": kind, "scheme_name": scheme, "external_ref": "reference of " + role, "pep": true}
 	for name, value := range canaries(role) {
@@ -47,7 +47,7 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 // canary matches values that must not appear.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
-// An answer contains sensitive fields only for a caller who requests them and has the right. No
+// An answer contains sensitive fields only for a caller who requests them and may see them. No
 // event, request to a receiver, error, log or database file contains them.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
@@ -97,8 +97,8 @@ func (s *fixture) sensitivePayment(t *testing.T) string {
 	return "/payments/" + strconv.FormatInt(made.ID, 10)
 }
 
-// shows fails the test unless the answer contains every sensitive field of the roles, and none
-// of the operator's, which is never shown.
+// shows fails the test unless the answer contains every sensitive field of the roles. The fields of
+// the operator must never be shown.
 func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)
@@ -114,7 +114,7 @@ func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	}
 }
 
-// readByAll reads with every scope, with and without the wish to see.
+// readByAll reads with every scope, with and without show_sensitive.
 func (s *fixture) readByAll(t *testing.T, path string) {
 	t.Helper()
 	id, _ := strconv.ParseInt(strings.TrimPrefix(path, "/payments/"), 10, 64)
@@ -140,7 +140,7 @@ func (s *fixture) readByAll(t *testing.T, path string) {
 	}
 }
 
-// validateLoudly sends requests that fail with these values in them, and then sends the order.
+// validateLoudly sends requests that fail and contain canaries, and then sends the order.
 func (s *fixture) validateLoudly(t *testing.T, path string) {
 	t.Helper()
 	for _, bad := range []string{
@@ -157,7 +157,7 @@ func (s *fixture) validateLoudly(t *testing.T, path string) {
 	clean(t, "the answer to the validation", s.do(t, ask{method: "POST", path: path, token: "validate", body: choice}).says(t, 200, "", "").body)
 }
 
-// files returns the raw bytes of the database files.
+// files fails the test when the database files contain a canary.
 func (s *fixture) files(t *testing.T, file string) {
 	t.Helper()
 	names, err := filepath.Glob(file + "*")

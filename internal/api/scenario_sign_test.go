@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// answerKey is the id of the key that signs the answers of a domain.
+// answerKey returns the id of the key that signs a domain's answers.
 func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	t.Helper()
 	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)

@@ -37,7 +37,7 @@ func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	return all
 }
 
-// manyDays is the file of an account with entries over a year, some of them equal.
+// manyDays returns a file with entries of one account over a year, some of them equal.
 func manyDays(t *testing.T, entries int) string {
 	t.Helper()
 	day, balance := passerelle.Date{}, amounts.MustNew(10_000, 2)
@@ -68,8 +68,7 @@ func manyDays(t *testing.T, entries int) string {
 	return file.String()
 }
 
-// A statement that was exported in any format is imported unchanged, exact to the cent and the
-// day.
+// A statement exported in any format can be imported without a change of any amount or day.
 func TestExportedStatementsAreImported(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// camtFile is a camt.053 file of one statement for each pair of days and balances, with
-// entries of that day and amount.
+// camtFile returns a camt.053 file with one statement and its entries. An entry has a day and an
+// amount.
 func camtFile(opened, opening, closed, closing string, entries ...string) string {
 	balance := func(kind, day, amount string) string {
 		return `<Bal><Tp><CdOrPrtry><Cd>` + kind + `</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">` + amount + `</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>` + day + `</Dt></Dt></Bal>` + "\n"
@@ -55,7 +55,7 @@ type fileReport struct {
 	}
 }
 
-// fileForm is a form with a file.
+// fileForm returns a form that contains a file, and its content type.
 func fileForm(file string) (string, string) {
 	const boundary = "b0undary"
 	return "multipart/form-data; boundary=" + boundary, "--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.xml\"\r\nContent-Type: application/xml\r\n\r\n" + file + "\r\n--" + boundary + "--\r\n"
@@ -75,7 +75,7 @@ func (s *fixture) fileConnection(t *testing.T) int64 {
 	return made.ID
 }
 
-// listedTransactions are the transactions of a connection, oldest first.
+// listedTransactions returns the transactions of a connection, oldest first.
 func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	t.Helper()
 	var list struct {
@@ -143,7 +143,7 @@ func TestStatementFiles(t *testing.T) {
 	})
 }
 
-// The first file causes the events of a first read, with the implied consent.
+// The first file causes the events of a first read, with the consent that it implies.
 func TestEventsOfAStatementFile(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -197,8 +197,8 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// A gap between the balances of two files is reported, for any order of the files, until another
-// file fills it.
+// A gap between the balances of two files is reported until another file fills it, whatever the
+// order of the files.
 func TestGapsBetweenStatements(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
@@ -348,9 +348,9 @@ func TestEndlessStatementFile(t *testing.T) {
 	s.untouched(t, before)
 }
 
-// When a statement is imported again with other entries, it replaces the earlier version,
-// whatever day or amount changed. It stays when the earlier version is imported once more. Other
-// days and files do not change.
+// When a statement is imported again with other entries, it replaces the earlier version, whatever
+// day or amount changed. Importing the earlier version once more changes nothing. Other days and
+// files do not change.
 func TestStatementsThatComeAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -388,8 +388,8 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
-// ofxFile is an OFX file with transactions, each with a day, an amount, a reference and further
-// fields.
+// ofxFile returns an OFX file with transactions, each with a day, an amount, a reference and
+// further fields.
 func ofxFile(transactions ...string) string {
 	text := "<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>\n"
 	for _, one := range transactions {
@@ -399,9 +399,9 @@ func ofxFile(transactions ...string) string {
 	return text + "</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
 }
 
-// An OFX file can name a transaction that it replaces or deletes. That transaction does not
-// return when the earlier file is imported again, or when the two files are imported in the
-// other order or together.
+// An OFX file can name a transaction that it replaces or deletes. That transaction does not return
+// when the earlier file is imported again, nor when the two files are imported in the other order
+// or together.
 func TestStatementCorrectionsInOFX(t *testing.T) {
 	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
 	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// subscriber connects the user of a domain to the simulated provider, and shares one of two
+// subscriber connects a domain's user to the simulated provider. It shares one of two
 // subscriptions, which is then read.
 func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string {
 	t.Helper()
@@ -119,7 +119,7 @@ func TestSubscriptionScenarios(t *testing.T) {
 	})
 }
 
-// noticed returns a webhook's events about subscriptions.
+// noticed is the body of a webhook's event about a subscription.
 type noticed struct {
 	ID           int64 `json:"id"`
 	IDUser       int64 `json:"id_user"`
@@ -147,7 +147,7 @@ func (s *fixture) noticed(t *testing.T, name string) []noticed {
 	return all
 }
 
-// A subscription is found, hidden until the user shares it, then read, and loses its documents
+// A found subscription is hidden until the user shares it. It is then read, and loses its documents
 // when the user stops sharing it.
 func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -204,7 +204,7 @@ func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	return after
 }
 
-// readOnce: one event contains all stored documents, and nothing else.
+// readOnce checks that one event contains all stored documents and nothing else.
 func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
@@ -219,7 +219,7 @@ func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	}
 }
 
-// withdrawn: the consent has ended, and its data is erased.
+// withdrawn checks that the consent has ended and its data is erased.
 func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredSubscription) {
 	t.Helper()
 	consents, err := bankstore.From(s.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
@@ -235,8 +235,8 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 	s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"disabled":false}`}).says(t, 404, "notFound", "")
 }
 
-// A connection that is being read is locked, and a change of several subscriptions of a
-// connection changes all of them or none.
+// A connection that is being read is locked. A change of several of its subscriptions changes all
+// or none.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")

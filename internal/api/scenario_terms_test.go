@@ -63,7 +63,7 @@ func TestTermsOfADomain(t *testing.T) {
 	})
 }
 
-// encrypt encrypts a value like a page does with a payer's input.
+// encrypt encrypts a value as a page does with a payer's input.
 func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	t.Helper()
 	r := s.do(t, ask{domain: domainName, method: "GET", path: "/publickey"}).says(t, 200, "", "")
@@ -86,8 +86,8 @@ func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	return compact
 }
 
-// Values encrypted with the domain's key work like plain values, at the validation and
-// afterwards. Values encrypted with the key of another domain do not.
+// Values encrypted with the domain's key work like plain values, in the validation and afterwards.
+// Values encrypted with another domain's key do not.
 func TestEncryptedFields(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue equals the list of the simulated banks exactly, except that absent values are
-// null in one and empty in the other.
+// The catalogue equals the list of the simulated banks, except that absent values are null in one
+// and empty in the other.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

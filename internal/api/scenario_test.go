@@ -23,7 +23,7 @@ type scenario struct {
 	events []string
 }
 
-// Rows that are created together with objects.
+// Creating an object adds these rows.
 var (
 	aToken    = map[string]int64{"token": 1}
 	aPayment  = map[string]int64{"payment": 1, "payment_transition": 1, "instruction": 1, "payment_word": 1}
@@ -33,7 +33,7 @@ var (
 	aWebhook  = map[string]int64{"webhook": 1}
 )
 
-// with adds rows to rows.
+// with returns the sum of two counts of rows by table.
 func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 	sum := maps.Clone(rows)
 	for table, n := range more {
@@ -46,8 +46,8 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 // scenario: {payment}, {live:payment}, {webhook}.
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key|outside|program)\}`)
 
-// fill creates the objects that a scenario names, and puts their ids into its holes. Holes with
-// the same text get the same value.
+// fill creates the objects that a scenario names, and replaces the placeholders with their ids.
+// Equal placeholders get the same id.
 func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
@@ -72,7 +72,7 @@ func (s *fixture) fill(t *testing.T, a ask) ask {
 	return a
 }
 
-// thing creates an object of a domain and returns its identifier.
+// thing creates an object in a domain and returns its id.
 func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	t.Helper()
 	switch what {
@@ -152,8 +152,8 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	return strconv.FormatInt(out.ID, 10)
 }
 
-// play runs scenarios one after the other on both databases. Their bodies are in testdata under
-// the given name.
+// play runs scenarios in sequence on both databases. The expected bodies are in testdata under the
+// name.
 func play(t *testing.T, name string, scenarios []scenario) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		bodies := readGolden(t, name)
@@ -185,7 +185,7 @@ func (s *fixture) run(t *testing.T, sc scenario, bodies *golden) {
 	}
 }
 
-// pendingBulk is a payment with three pending lines.
+// pendingBulk creates a payment with three pending lines.
 func (s *fixture) pendingBulk(t *testing.T) string {
 	t.Helper()
 	line := `{"amount":1,"currency":"EUR","label":"skip/pdng:2d/done - x","execution_date_type":"first_open_day","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"A"}}`
@@ -319,8 +319,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// A payment that is already validated cannot be validated again, with any token, and nothing
-// changes.
+// A validated payment cannot be validated again, whatever the token, and nothing changes.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)

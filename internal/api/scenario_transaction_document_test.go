@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// annexed attaches the document of a domain's user to the first transaction of their accounts,
-// and returns its number.
+// annexed attaches a document to the first transaction of a domain's user, and returns the number
+// of the document.
 func (s *fixture) annexed(t *testing.T, domainName string) string {
 	t.Helper()
 	document := s.subscriber(t, domainName)["document"]

@@ -37,7 +37,7 @@ var booked = []struct{ account, day, made, value, wording, gone string }{
 	{"a", "2026-11-07", "", "-1.00", "ANNULE", "gone"},
 }
 
-// holdings creates them once for each user.
+// holdings creates the test accounts once for each user.
 func (s *fixture) holdings(t testing.TB, domainName string) *holdings {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -120,8 +120,7 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	return nil
 }
 
-// held is the id of one of the holdings, for holes in scenarios: the first transaction, its
-// account or its connection.
+// held returns an id for a placeholder: of the first transaction, its account or its connection.
 func (s *fixture) held(t testing.TB, domainName, what string) string {
 	h := s.holdings(t, domainName)
 	return fmt.Sprint(map[string]int64{
@@ -170,7 +169,7 @@ func TestTransactionScenarios(t *testing.T) {
 	})
 }
 
-// listedTransactions is a page in the form that a client gets.
+// listedTransactions is a page of transactions in an answer.
 type listedTransactions struct {
 	Transactions []struct {
 		ID      int64
@@ -247,8 +246,7 @@ func TestTransactionsSelected(t *testing.T) {
 	})
 }
 
-// Each path contains only its own transactions, and a path with ids that do not belong together
-// is not found.
+// Each path lists only its own transactions. A path whose ids do not belong together is not found.
 func TestPlacesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -291,7 +289,7 @@ func TestPlacesOfTransactions(t *testing.T) {
 	})
 }
 
-// Pages of every size, in both directions, contain the complete list. The total is constant, and
+// Pages of every size, in both directions, add up to the complete list. The total is constant, and
 // the dates are those of the list and of the page.
 func TestPagesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

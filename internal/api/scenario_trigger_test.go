@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mostMiB is the largest body of a call in MiB.
+// mostMiB returns the largest size in MiB that a call accepts for its body.
 func mostMiB(call string) int {
 	switch {
 	case call == "POST /sandbox/events":
@@ -25,7 +25,7 @@ func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}
 	}
-	// The versions of triggered events are higher than all others.
+	// The versions of triggered events are higher than those of all other events.
 	triggered := func(name string, n int64) []string { return []string{fmt.Sprint(name, " ", 1<<40+n)} }
 	anEvent := map[string]int64{"event": 1}
 	play(t, "triggers", []scenario{

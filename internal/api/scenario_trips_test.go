@@ -18,10 +18,10 @@ import (
 // mostTrips is how many times a call may wait for the database.
 const mostTrips = 10
 
-// longCalls may wait for the database more often than mostTrips: each has a limit, and the
-// reason. The limits leave room for the first use of a statement on a connection.
+// longCalls may wait for the database more often than mostTrips. Each has a limit and a comment
+// with the reason. The limits leave room for the first use of a statement on a connection.
 var longCalls = map[string]int64{
-	// An archive is sent while it is read, with one or two queries for each kind of object.
+	// An archive is sent while it is being read, with one or two queries for each kind of object.
 	"GET /users/{userId}/export": 52,
 	// An order is sent to the sandbox bank, whose orders are stored in the same database.
 	"PUT /payments/{paymentId}": 16,
@@ -63,12 +63,12 @@ func newDistant(t *testing.T) *distant {
 // calls sometimes prepare a statement, or reserve ids for later calls.
 const tries = 6
 
-// takesFiles matches the paths for files, which this bank does not accept, and for statements,
-// which the disabled account of this test does not have: the answer is a conflict.
+// takesFiles matches paths whose calls end with a conflict in this test: this bank accepts no
+// files, and the disabled account has no statements.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
-// trips returns the smallest number of round trips of several calls, each with new data. It
-// stops when the number is low enough.
+// trips makes a call several times, each with new data, and returns the smallest number of round
+// trips. It stops early when the number is at most enough.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64
@@ -86,7 +86,7 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	return least
 }
 
-// TestEveryCallWaitsSeldom makes each call of the API with a permitted token, on a PostgreSQL
+// TestEveryCallWaitsSeldom makes each call of the API with a permitted token, with a PostgreSQL
 // server behind a slow network.
 func TestEveryCallWaitsSeldom(t *testing.T) {
 	d := newDistant(t)
@@ -106,7 +106,8 @@ func TestEveryCallWaitsSeldom(t *testing.T) {
 	}
 }
 
-// able returns the first token with which a call succeeds, or gets not found, or conflicts.
+// able returns the first token with which the call succeeds. Without such a token, it returns one
+// that gets not found, or else a conflict.
 func (d *distant) able(expected map[string]int) string {
 	i := slices.IndexFunc(columns, func(token string) bool { return expected[token] < http.StatusBadRequest })
 	if i < 0 {
@@ -204,7 +205,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// shared is the path of a connection whose accounts are all shared and read.
+// shared returns the path of a connection whose accounts are all shared and read.
 func (d *distant) shared(t *testing.T, login string) string {
 	t.Helper()
 	c := d.connected(t, "", login)

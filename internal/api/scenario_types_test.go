@@ -28,7 +28,7 @@ func (p place) String() string {
 	return b.String()
 }
 
-// put returns the body with a value at the position, and creates missing objects.
+// put sets a value at a position of a body and returns the body. It creates missing objects.
 func put(body any, at place, value any) any {
 	if len(at) == 0 {
 		return value
@@ -59,7 +59,7 @@ type documented struct {
 	required bool
 }
 
-// fields lists the fields of a schema, nested ones included.
+// fields lists the fields of a schema, including nested ones.
 func (c *contract) fields(t *testing.T, schema map[string]any, at place) []documented {
 	t.Helper()
 	schema = c.resolve(t, schema)
@@ -124,13 +124,13 @@ func (d documented) wrong() []any {
 	return values
 }
 
-// noText are strings that every field must refuse, as JSON.
+// noText has strings that every field must refuse, in JSON.
 var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xffb\"", "half a surrogate pair": `"a\ud800b"`}
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
 
-// complete returns bodies into which every object of the document can be placed. A call with
-// alternatives has a body for each.
+// complete returns a body into which every object of the document can be placed. A call that
+// accepts alternatives has a body for each.
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
@@ -267,8 +267,8 @@ func complete(t *testing.T, call string) any {
 	return exactly(t, []byte(raw))
 }
 
-// bodied returns the calls with a body, with its schema. When a call has several bodies, each is
-// listed as a separate call, with the name of the body after the path.
+// bodied returns the calls that have a body, with the schema of the body. When a call accepts
+// several bodies, each is a separate entry, with the name of the body after the path.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
@@ -286,7 +286,7 @@ func (c *contract) bodied() map[string]map[string]any {
 	return all
 }
 
-// takes reports whether the body of a call may have a media type.
+// takes reports whether a call accepts bodies of a media type.
 func (c *contract) takes(call, mediaType string) bool {
 	verb, path, _ := strings.Cut(call, " ")
 	path, _, _ = strings.Cut(path, " ")
@@ -297,8 +297,7 @@ func (c *contract) takes(call, mediaType string) bool {
 	return content[mediaType] != nil
 }
 
-// alternatives returns the schemas by name, of which a body must match one. A single schema has
-// no name.
+// alternatives returns schemas by name. A body must match one of them. A single schema has no name.
 func alternatives(schema map[string]any) map[string]map[string]any {
 	several, _ := schema["anyOf"].([]any)
 	if several == nil {
@@ -318,8 +317,8 @@ var wholeLists = map[string]bool{
 	"POST /connections/{connectionId}/accounts/{accountId}/transactions": true, "POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions": true,
 }
 
-// Every field of every body refuses, by name, values of other types and invalid text, and every
-// required field is reported when it is missing.
+// Every field of every body refuses values of other types and invalid text, and the error names the
+// field. Every missing required field is reported.
 func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
@@ -359,8 +358,8 @@ func (r *refuser) field(t *testing.T, call string, body any, field documented) {
 	r.spelt(t, call, body, field.at)
 }
 
-// missed is the message for an absent required field. Without the last field of an alternative,
-// the body could match any alternative.
+// missed returns the beginning of the message for a missing required field. When a call has
+// alternative bodies, the message only contains the name, because the body could be any of them.
 func missed(call, name string) string {
 	if strings.Count(call, " ") > 1 {
 		return name
@@ -368,7 +367,7 @@ func missed(call, name string) string {
 	return name + ": "
 }
 
-// spelt sends a key twice, and in capitals.
+// spelt sends a key twice, and then in capitals.
 func (r *refuser) spelt(t *testing.T, call string, body any, at place) {
 	key, isKey := at[len(at)-1].(string)
 	if !isKey || key == "some_key" {
@@ -380,14 +379,14 @@ func (r *refuser) spelt(t *testing.T, call string, body any, at place) {
 	r.refused(t, call, ask{body: encoded(t, put(body, other, "x"))}, "invalidValue", other.String()+": unknown name; names are case-sensitive")
 }
 
-// planted puts raw text in place of a value of the body.
+// planted returns the body with raw text at the position.
 func planted(t *testing.T, body any, at place, raw string) string {
 	t.Helper()
 	const mark = "planted-here"
 	return strings.Replace(encoded(t, put(body, at, mark)), `"`+mark+`"`, raw, 1)
 }
 
-// without removes a field from the body, but keeps the object that it belongs to.
+// without returns the body without a field, but with the object that the field belongs to.
 func without(t *testing.T, body any, at place) string {
 	t.Helper()
 	body = put(body, at, nil)
@@ -435,8 +434,8 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	return r
 }
 
-// done fails the test when a refused body has changed a value, or when the log contains personal
-// or secret data.
+// done fails the test when a refused body has changed a value, or when the log contains personal or
+// secret data.
 func (r *refuser) done(t *testing.T) {
 	t.Helper()
 	r.discreet(t)
@@ -445,8 +444,8 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request that must be answered with 400 and a message that begins with the
-// field, or at least contains its name.
+// refused sends a request. The answer must be 400, and its message must begin with the field, or at
+// least contain its name.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)

@@ -2,7 +2,7 @@ package api_test
 
 import "testing"
 
-// A path of a family of calls that this API does not have gets an answer which says so, with any
+// Some families of calls do not exist in this API. Their paths get an answer that says so, with any
 // token. Other unknown paths get the usual answer, and existing paths are not affected.
 func TestUnservedPaths(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

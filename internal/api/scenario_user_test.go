@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Rows that are created with users: the event of a temporary user is held, and the token of a
+// Creating a user adds these rows. The event of a temporary user is held back, and the token of a
 // permanent user is stored for webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
@@ -205,7 +205,7 @@ func TestBecomingPermanent(t *testing.T) {
 	})
 }
 
-// form is an exchange in the form that clients of this API family have sent since 2014.
+// form returns an exchange as clients of this API family have sent it since 2014.
 func (s *fixture) form(path, code, tail string) ask {
 	main := s.domainOf("")
 	basic := base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf("%d:%s%s", main.client.ID, main.secret, tail)))
@@ -215,7 +215,7 @@ func (s *fixture) form(path, code, tail string) ask {
 	}
 }
 
-// A code for one use works for only one of many simultaneous exchanges.
+// When several requests exchange the same single-use code at once, only one succeeds.
 func TestOneExchangeWins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, kind := range []string{"singleAccess", "requestAccess"} {
@@ -284,7 +284,7 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// A deletion is reported with the user's token. Afterwards only the payment is left, without its
+// A deletion is reported with the user's token. Afterwards only the payment is left, without a
 // user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -340,7 +340,8 @@ func TestDeletingAUser(t *testing.T) {
 	})
 }
 
-// The receiver of a deletion identifies the user by the token, which is otherwise invalid.
+// The event of a deletion contains the user's token, so that the receiver can identify the user.
+// The token is no longer valid for calls.
 func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		reported := make(chan string, 2)
@@ -415,8 +416,8 @@ func TestRevokingPrevious(t *testing.T) {
 	})
 }
 
-// A signed token works until it expires, is revoked, or its key ends, and a forged token does
-// not work.
+// A signed token works until it expires, it is revoked, or its key ends. A forged token never
+// works.
 func TestSignedTokens(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed := func(more string) (string, map[string]any) {
@@ -527,7 +528,7 @@ func TestTokensByAnOperator(t *testing.T) {
 	})
 }
 
-// claims are the claims of a signed token.
+// claims returns the claims of a signed token.
 func claims(t *testing.T, token string) (said map[string]any) {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
@@ -542,14 +543,14 @@ func claims(t *testing.T, token string) (said map[string]any) {
 	return said
 }
 
-// seconds returns a time in the payload of a signed token, 0 for none.
+// seconds returns a time in the payload of a signed token, or 0 without one.
 func seconds(reported any) int64 {
 	number, _ := reported.(json.Number)
 	n, _ := number.Int64()
 	return n
 }
 
-// forgeries are signed tokens with something changed.
+// forgeries returns signed tokens that were changed after signing.
 func forgeries(t *testing.T, one, other string) map[string]string {
 	t.Helper()
 	parts, others := strings.Split(one, "."), strings.Split(other, ".")
@@ -571,7 +572,7 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// After wrong secrets, requests from the same address must wait, and no others.
+// After several wrong secrets, only requests from the same address must wait.
 func TestGuessersWait(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// webhookFor is a webhook that sends to the built-in receiver.
+// webhookFor creates a webhook that sends to the built-in receiver.
 func (s *fixture) webhookFor(t *testing.T, domainName, event string) string {
 	t.Helper()
 	var out struct{ ID int64 }
@@ -20,7 +20,7 @@ func (s *fixture) webhookFor(t *testing.T, domainName, event string) string {
 	return strconv.FormatInt(out.ID, 10)
 }
 
-// sent is the path of a delivery of a webhook, below /webhooks.
+// sent returns the path of a webhook's delivery, below /webhooks.
 func (s *fixture) sent(t *testing.T, domainName string) string {
 	t.Helper()
 	id := s.webhookFor(t, domainName, "USER_SYNCED")
@@ -31,7 +31,7 @@ func (s *fixture) sent(t *testing.T, domainName string) string {
 	return fmt.Sprintf("%s/data/%d", id, out.ID)
 }
 
-// Rows that are created with a test, and with a request.
+// A test and a request add these rows.
 var (
 	aTest    = map[string]int64{"event": 1, "delivery": 1, "delivery_attempt": 1, "webhook_health": 1, "received": 1}
 	aRequest = map[string]int64{"delivery_attempt": 1, "received": 1}
@@ -196,7 +196,7 @@ func TestHiddenWebhooks(t *testing.T) {
 	})
 }
 
-// Null removes the optional properties of a webhook. In a form, the word null has this effect.
+// Null removes the optional properties of a webhook. In a form, the word null has the same effect.
 func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for contentType, body := range map[string]string{
@@ -220,7 +220,7 @@ func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	})
 }
 
-// A delivery in the lists changes: failed, made due again, accepted, sent again.
+// The lists show the state of a delivery: failed, made due again, accepted, and sent again.
 func TestLifeOfADelivery(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

@@ -94,7 +94,7 @@ type paymentTermsOutput struct {
 	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are still to be accepted; absent once they were accepted"`
 }
 
-// paymentTerms are the terms that the payer accepted, or is to accept.
+// paymentTerms returns the terms that the payer has accepted, or else the current terms to accept.
 func (s *Service) paymentTerms(ctx context.Context, c *httpapi.Caller, in onePaymentInput) (paymentTermsOutput, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Calls with which an operator tests receivers.
+// testRoutes returns the calls with which an operator tests receivers.
 func (s *Service) testRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
@@ -76,7 +76,7 @@ func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi
 }
 
 // tested returns the result of a webhook's test. A failure that the webhook itself causes is a
-// result and no error.
+// result and not an error.
 func (s *Service) tested(ctx context.Context, c *httpapi.Caller, w store.Webhook) (testedOutput, error) {
 	out := testedOutput{IDWebhook: int64(w.ID)}
 	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})

@@ -29,7 +29,8 @@ var unserved = []family{
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 
-// Unserved returns the message for an unknown path in such a family; empty for other paths.
+// Unserved returns the message for an unknown path of such a family. It returns an empty text for
+// other paths.
 func Unserved(segments []string) string {
 	for _, f := range unserved {
 		if slices.ContainsFunc(segments, func(word string) bool { return slices.Contains(f.segments, word) }) {

@@ -52,7 +52,7 @@ type listAdditionsOutput struct {
 	Total     int              `json:"total"`
 }
 
-// additions are the additions of a webhook, never nil.
+// additions returns the additions of a webhook, never nil.
 func additions(w store.Webhook) map[string]string {
 	if w.AddToData == nil {
 		return map[string]string{}

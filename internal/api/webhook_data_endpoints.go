@@ -77,9 +77,9 @@ type webhookLogOutput struct {
 	Next         *string `json:"next_signature" doc:"signature with the next secret, during a rotation"`
 }
 
-// nextTry is the time at which the flusher sends an undelivered delivery again. It is nil for a
-// delivery that is sent at once because it was never tried, and for a disabled or deleted
-// webhook, which gets nothing.
+// nextTry returns when the flusher sends an undelivered delivery again. It returns nil for a
+// delivery that was never tried, because it is sent at once, and for a disabled or deleted webhook,
+// because nothing is sent to it.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:
@@ -226,7 +226,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 	return out, err
 }
 
-// monthBefore is a month before the end of a range, or before now without an end.
+// monthBefore returns the time a month before the end of a range, or before now without an end.
 func monthBefore(c *httpapi.Caller, end time.Time) time.Time {
 	if end.IsZero() {
 		end = c.Now
@@ -292,7 +292,7 @@ type testWebhookInput struct {
 	Data httpapi.RawObject `body:"data" doc:"the payload, at most 256 KiB; by default, sample data for the event"`
 }
 
-// testWebhook sends a payload that is only a test and shows the request.
+// testWebhook sends a test payload and shows the request.
 func (s *Service) testWebhook(ctx context.Context, c *httpapi.Caller, in testWebhookInput) (webhookLogOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {

@@ -77,8 +77,8 @@ func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	return out
 }
 
-// named returns the id in a field, zero for null. Clients cannot mean the id zero, so it becomes
-// -1, which no object has.
+// named returns the id in a field, or zero for null. Zero in the field is no valid id. It becomes
+// -1, which no object has, so that it is reported as not found.
 func named[T ~int64](id httpapi.Nullable[int64]) *T {
 	value := T(id.Value)
 	if !id.Null && value == 0 {
@@ -295,8 +295,8 @@ func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webho
 	return s.shownWebhook(ctx, c, w, nil)
 }
 
-// updateWebhook finds a disabled or deleted webhook when the caller requests it, or when the
-// body changes exactly that state.
+// updateWebhook changes a webhook. It finds a disabled or deleted one only when the caller requests
+// all, or when the body changes exactly that state.
 func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updateWebhookInput) (webhookOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
@@ -316,8 +316,8 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
-// deletion reports whether to delete the webhook (true) or to restore it (false), nil for
-// neither. The time of a deletion is now, whatever date the field has.
+// deletion returns true to delete the webhook, false to restore it, and nil for neither. The time
+// of the deletion is now, whatever date the field has.
 func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 	if !in.Deleted.Present {
 		return nil, nil

@@ -61,7 +61,7 @@ func (s *Service) accountRoutes() []httpapi.Route {
 	}
 }
 
-// accountDetailRoutes are the routes of parts of accounts, and of their types and currencies.
+// accountDetailRoutes returns the routes for parts of accounts, account types and currencies.
 func (s *Service) accountDetailRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
@@ -351,7 +351,7 @@ type changeAllAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// changedAccounts is the changed account, or a list when several accounts were named.
+// changedAccounts has the changed account, or a list when the path names several accounts.
 type changedAccounts struct {
 	// Balance is the balance of the account or of the list; both have this member.
 	Balance *json.Number `json:"balance"`
@@ -441,8 +441,8 @@ func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, con
 	return s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
 }
 
-// withheld is the change that a deletion makes: the account itself exists as long as its
-// institution lists it.
+// withheld is what the deletion of an account changes: it only disables the account, which exists
+// as long as its institution lists it.
 var withheld = aggregation.AccountChange{Disabled: new(true), Origin: "api"}
 
 type deleteAccountsInput struct{ accountsPath }
@@ -543,7 +543,7 @@ func (s *Service) oneAccountTypeFor(ctx context.Context, c *httpapi.Caller, in o
 	return s.oneAccountType(ctx, c, in.oneAccountTypeInput)
 }
 
-// accountPlace is an account, perhaps of a connection that the path names.
+// accountPlace identifies an account. Connection is zero when the path names no connection.
 type accountPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

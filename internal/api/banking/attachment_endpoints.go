@@ -46,7 +46,7 @@ func (s *Service) listAttachments(ctx context.Context, c *httpapi.Caller, in att
 	return out, err
 }
 
-// attachments are the attachments of the transaction in a path.
+// attachments returns the attachments of the transaction in the path.
 func (s *Service) attachments(ctx context.Context, c *httpapi.Caller, in attachmentsInput) ([]passerelle.Attachment, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return nil, err

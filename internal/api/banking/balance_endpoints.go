@@ -73,9 +73,9 @@ func (s *Service) deltas(ctx context.Context, c *httpapi.Caller, in balancesInpu
 }
 
 const (
-	// maxBalanceDays is the number of days for which one call computes balances.
+	// maxBalanceDays is the largest number of days for which one call computes balances.
 	maxBalanceDays = 366
-	// maxBalanced is the number of accounts that one call adds up, or searches for a holder.
+	// maxBalanced is the largest number of accounts that one call adds up or searches for a holder.
 	maxBalanced = 1000
 )
 
@@ -110,9 +110,9 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 	return out, err
 }
 
-// days returns the first and the last requested day. A missing first day is the first day of the
-// current month, or of the month of the last day when that month is earlier. A missing last day
-// is that of the current month, or of the month of the first day when that is later.
+// days returns the first and the last day of the requested period. The first day defaults to the
+// beginning of the current month or, when that is earlier, of the last day's month. The last day
+// defaults to the end of the current month or, when that is later, of the first day's month.
 func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerelle.Date, passerelle.Date, error) {
 	var (
 		first passerelle.Date
@@ -185,7 +185,7 @@ func currencyBalances(c passerelle.Currency, present *decimal.Decimal, movements
 	return wire.CurrencyBalances{Currency: c, Present: present, Days: passerelle.DailyBalances(present, movements, first, last)}
 }
 
-// within are the days of balances that lie between two days.
+// within returns the balances whose days are between two days, both included.
 func within(all []wire.CurrencyBalances, from, until passerelle.Date) []wire.CurrencyBalances {
 	part := slices.Clone(all)
 	for i := range part {

@@ -1,11 +1,11 @@
 // Package banking has the endpoints about end users and their banking data: users, connections,
-// accounts, transactions and their parts, subscriptions and documents. They are rows and
-// functions like the ones of package api, which serves them together with its own.
+// accounts, transactions and their parts, subscriptions and documents. An endpoint is a row with a
+// function, as in package api, which serves the endpoints of both packages.
 //
-// It owns the names and types in these requests. It does not own the conventions of all
-// calls (package httpapi), the list of connectors (package api) or any business rule.
+// It owns the names and types in these requests. It does not own the conventions of all calls
+// (package httpapi), the list of connectors (package api) or any business rule.
 //
-// It fails like package api.
+// Its errors are like those of package api.
 package banking
 
 import (
@@ -28,7 +28,7 @@ type Service struct {
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
 	Documents   *documents.Documents
-	// Now is real time.
+	// Now returns the real time, which differs from the time of a sandbox.
 	Now func() time.Time
 }
 

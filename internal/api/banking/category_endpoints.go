@@ -97,7 +97,7 @@ type categoryFields struct {
 	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for the parent's colour" example:"2E7D32"`
 }
 
-// onto changes a category by the fields in the request.
+// onto returns the category with the fields of the request applied to it.
 func (in categoryFields) onto(c passerelle.Category) (passerelle.Category, error) {
 	if in.Parent != nil {
 		c.Parent = *in.Parent

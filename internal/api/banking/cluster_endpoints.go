@@ -37,7 +37,7 @@ type listClustersOutput struct {
 	httpapi.Listing
 }
 
-// clusters selects the clusters of a place.
+// clusters returns a filter for the clusters at the place.
 func (at settled) clusters(c *httpapi.Caller) bankstore.ClusterFilter {
 	return bankstore.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 }
@@ -71,7 +71,7 @@ type clusterFields struct {
 	IDCategory *int64         `body:"id_category" min:"1"`
 }
 
-// onto changes a cluster by the fields in the request.
+// onto returns the cluster with the fields of the request applied to it.
 func (in clusterFields) onto(c passerelle.Cluster) (passerelle.Cluster, error) {
 	mean, err := bound("mean_amount", string(in.MeanAmount))
 	if err != nil {

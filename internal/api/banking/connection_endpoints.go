@@ -109,14 +109,14 @@ func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []ban
 	return shown.list, err
 }
 
-// connectionOutput is a connection, with its own HTTP status when the connection waits for the
-// end user.
+// connectionOutput is a connection. Its HTTP status differs from 200 when the connection waits for
+// the end user.
 type connectionOutput struct {
 	wire.Connection
 	status int
 }
 
-// HTTPStatus is 200 unless the connection waits.
+// HTTPStatus returns 200 unless the connection waits.
 func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
 
 func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
@@ -127,7 +127,7 @@ func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one ba
 	return connectionOutput{Connection: shown[0]}, nil
 }
 
-// waiting returns a connection after an action for the end user.
+// waiting renders a connection. When it waits for the end user, a setting decides the HTTP status.
 func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
 	out, err := s.shownConnection(ctx, c, one, asked)
 	if err != nil || one.State.Resolution() != passerelle.ByPerson {
@@ -173,7 +173,7 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 	return s.waiting(ctx, c, made, in.Expansion())
 }
 
-// standing returns the connection that an earlier call made, in its present state.
+// standing renders the connection that an earlier call created, in its present state.
 func (s *Service) standing(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.ConnectionID, asked httpapi.Expansion) (connectionOutput, error) {
 	one, err := s.Aggregation.Connection(ctx, c.Domain, user, id)
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Service) documentEditRoutes() []httpapi.Route {
 	}
 }
 
-// maxDocument is the largest size of the body of a change, with its file.
+// maxDocument is the largest size in bytes of a body that changes a document, with its file.
 const maxDocument = 10 << 20
 
 type editDocumentInput struct {
@@ -37,7 +37,7 @@ type editDocumentInput struct {
 	documentFields
 }
 
-// documentFields are a person's details of a document.
+// documentFields are the details of a document that a person can set.
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`
@@ -107,7 +107,7 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 	return s.shownDocument(ctx, c, bankstore.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
 }
 
-// subscription is the subscription for the document.
+// subscription returns the subscription that the document is created in.
 func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
 	switch named := in.IDSubscription; {
 	case in.Subscription == 0 && named == 0:
@@ -147,7 +147,7 @@ func (in documentFields) edit() (bankstore.DocumentEdit, error) {
 	)
 }
 
-// own reads a value that the user sets for one field; null sets the field to no value.
+// own reads a value that the user sets for one field. Null sets the field to no value.
 func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil
@@ -174,7 +174,7 @@ func documentCategory(id int64) (int64, error) {
 	return id, nil
 }
 
-// amountOf reads an amount.
+// amountOf parses the amount in a field.
 func amountOf(field string, supplied httpapi.Number) (decimal.Decimal, error) {
 	d, err := bound(field, string(supplied))
 	if err != nil {

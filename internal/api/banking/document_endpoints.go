@@ -36,7 +36,7 @@ func (s *Service) documentRoutes() []httpapi.Route {
 	}
 }
 
-// documentsAnywhere are the patterns for documents of a user, a subscription and a connection,
+// documentsAnywhere returns the patterns for documents of a user, a subscription and a connection,
 // in long and short form.
 func documentsAnywhere(rest string) (string, []string) {
 	var aliases []string
@@ -47,7 +47,7 @@ func documentsAnywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// documentPlace is a place of documents: a user, a connection or a subscription.
+// documentPlace is where documents are listed: below a user, a connection or a subscription.
 type documentPlace struct {
 	oneUserInput
 	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`
@@ -92,7 +92,8 @@ func (s *Service) listDocuments(ctx context.Context, c *httpapi.Caller, in listD
 	return s.documentPage(ctx, c, in.documentQuery, there)
 }
 
-// documentsAt selects all documents of a place. It fails when the place does not exist.
+// documentsAt returns a filter for all documents of a place. It fails when the place does not
+// exist.
 func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documentPlace, all bool) (bankstore.DocumentFilter, error) {
 	f := bankstore.DocumentFilter{Domain: c.Domain.ID, User: at.ID, Connection: at.Connection, Subscription: at.Subscription, All: all}
 	if _, err := at.theirs(c); err != nil {
@@ -142,7 +143,7 @@ func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documen
 	return out, err
 }
 
-// filter narrows the filter by all parameters.
+// filter narrows f by the query parameters.
 func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	if !q.From().IsZero() {
 		f.From = passerelle.DateOf(q.From(), c.Location)
@@ -167,7 +168,7 @@ func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// stamps narrows the filter to the requested timestamps, which are in whole seconds.
+// stamps narrows f by the requested timestamps, which are in whole seconds.
 func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	var err error
 	f.Zone = c.Location
@@ -249,7 +250,7 @@ func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocum
 	return s.selected(ctx, f)
 }
 
-// selected is the document that a filter selects.
+// selected returns the document that a filter selects.
 func (s *Service) selected(ctx context.Context, f bankstore.DocumentFilter) (bankstore.StoredDocument, error) {
 	found, err := bankstore.From(s.DB).Documents(ctx, f, store.Window{Limit: 1})
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Service) documentTypeRoutes() []httpapi.Route {
 	}
 }
 
-// documentTypes are the types in the caller's domain.
+// documentTypes returns the document types of the caller's domain.
 func (s *Service) documentTypes(ctx context.Context, c *httpapi.Caller) ([]wire.DocumentType, error) {
 	all, err := settings.DocumentTypes(ctx, &s.DB.Reader, c.Domain.ID)
 	types := make([]wire.DocumentType, len(all))

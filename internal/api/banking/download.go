@@ -9,13 +9,13 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// extensions are the file name extensions of types.
+// extensions has the file name extension for each media type.
 var extensions = map[string]string{
 	"application/pdf": ".pdf", "image/gif": ".gif", "image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "text/plain": ".txt",
 	"application/vnd.oasis.opendocument.text": ".odt",
 }
 
-// download answers with a user's file under a meaningful name.
+// download returns a user's file under a meaningful name.
 func (s *Service) download(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.FileID, name string) (httpapi.Content, error) {
 	if id == 0 {
 		return httpapi.Content{}, passerelle.Missing()

@@ -14,19 +14,18 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Limits of expansions. maxBelow is the number of accounts or subscriptions of a connection,
-// maxRecent the number of transactions that accounts show, and maxEmbedded the number of objects
-// in an answer. maxBelow is how many accounts or subscriptions a connection can have, maxRecent
-// how many transactions accounts show, and maxEmbedded how many objects an answer has. Objects
-// count as often as they are written, because accounts in connections in accounts multiply.
+// These are the limits of expansions. maxBelow is how many accounts or subscriptions a connection
+// can have, maxRecent how many transactions accounts show, and maxEmbedded how many objects an
+// answer has. An object counts each time it is written, because accounts in connections in accounts
+// multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000
 	maxEmbedded = 50_000
 )
 
-// rendered are objects during rendering. Embedded is the number of objects that each one
-// contains, nil without expansions.
+// rendered is a list of objects that are being rendered. embedded has the number of objects inside
+// each of them. It is nil when no expansion was requested.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
@@ -51,7 +50,7 @@ func (s rendered[W]) weight(i int) int {
 	return 1 + s.embedded[i]
 }
 
-// bounded refuses a result with too many objects.
+// bounded fails when the answer would contain more than maxEmbedded objects.
 func (s rendered[W]) bounded() (rendered[W], error) {
 	total := len(s.list)
 	for _, n := range s.embedded {
@@ -63,7 +62,8 @@ func (s rendered[W]) bounded() (rendered[W], error) {
 	return s, nil
 }
 
-// embedBelow gives each object its part of a list; an object without items has an empty list.
+// embedBelow splits a list among the objects that its items belong to. An object without items gets
+// an empty list.
 func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B], of func(*B) int64, into func(*A) **[]B) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -81,7 +81,7 @@ func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B
 	}
 }
 
-// embedAbove gives each object its parent.
+// embedAbove embeds in each object the object that it belongs to.
 func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A], id func(*A) int64, into func(*B) **A) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -97,8 +97,8 @@ func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A
 	}
 }
 
-// embedding renders objects of the calling user with expansions. Each name of an expansion
-// costs one query for all objects at its place.
+// embedding renders the calling user's objects with expansions. Each expanded name costs one query,
+// whatever the number of objects.
 type embedding struct {
 	*Service
 	c *httpapi.Caller
@@ -106,13 +106,13 @@ type embedding struct {
 
 func (s *Service) embedding(c *httpapi.Caller) embedding { return embedding{s, c} }
 
-// embeds renders a name of an expansion where the expansion was requested.
+// embeds is one possible expansion: its name, and the function that embeds the objects.
 type embeds struct {
 	name string
 	with func(asked httpapi.Expansion) error
 }
 
-// embed embeds the requested expansions in the order of the table.
+// embed runs the requested expansions in the order of the table.
 func embed[W any](out rendered[W], asked httpapi.Expansion, table ...embeds) (rendered[W], error) {
 	for _, e := range table {
 		if len(out.list) == 0 || !asked.Has(e.name) {
@@ -218,7 +218,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
 }
 
-// connectionsAbove are the connections of accounts or subscriptions.
+// connectionsAbove returns the connections of accounts or subscriptions.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
@@ -262,8 +262,8 @@ func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSub
 	}})
 }
 
-// transactions renders transactions with the currencies of their accounts, which the caller may
-// have passed. Categories and their deprecated numbers are always embedded.
+// transactions renders transactions with the currencies of their accounts, which span may already
+// contain. Categories and their deprecated numbers are always embedded.
 func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
 	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
 	if err != nil {
@@ -285,8 +285,8 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 		embeds{"category", func(httpapi.Expansion) error { return e.withCategory(ctx, e.c, e.c.User, out.list) }})
 }
 
-// accountsAbove returns the accounts of transactions; one query reads them, unless only their
-// currencies are needed and already known.
+// accountsAbove returns the accounts of transactions. It makes no query when span has what is
+// needed.
 func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, whole bool) (map[passerelle.AccountID]bankstore.StoredAccount, error) {
 	accounts := map[passerelle.AccountID]bankstore.StoredAccount{}
 	ids, known := []passerelle.AccountID{}, !whole
@@ -308,7 +308,7 @@ func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transact
 	return accounts, err
 }
 
-// documentsBelow embeds in transactions their attached documents.
+// documentsBelow embeds in each transaction its attached documents.
 func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transaction], asked httpapi.Expansion) error {
 	ids := make([]passerelle.TransactionID, len(of.list))
 	for i := range of.list {

@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// fieldNames returns the field names of a new connection of a connector; none for an unknown
-// connector.
+// fieldNames returns the names of the fields that a new connection to a connector needs. It returns
+// none for an unknown connector.
 func (s *Service) fieldNames(name string) []string {
 	var names []string
 	if reader, known := s.Aggregation.Connectors.DataReader(name); known {
@@ -19,8 +19,8 @@ func (s *Service) fieldNames(name string) []string {
 	return names
 }
 
-// fieldNamesOf returns the present field names of a connection: the fields of its connector, and
-// the fields that its institution asks for.
+// fieldNamesOf returns the names of the fields that a connection needs now: the fields of its
+// connector, and the fields that its institution asks for.
 func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
 	names := s.fieldNames(c.Connector)
 	if c.Fields == "" {

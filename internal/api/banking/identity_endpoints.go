@@ -41,7 +41,7 @@ func (s *Service) ownerIdentity(ctx context.Context, c *httpapi.Caller, in oneCo
 	return out, nil
 }
 
-// holder is the user among the parties of an account.
+// holder returns the party of an account that is the user, if its full name is known.
 func holder(parties []passerelle.Party) (passerelle.Party, bool) {
 	for _, p := range parties {
 		if p.IsUser != nil && *p.IsUser && p.FullName != "" {

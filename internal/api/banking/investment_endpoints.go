@@ -46,7 +46,7 @@ type listAssetsInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// assetRows reads a page of assets of a kind at a place, with the accounts there.
+// assetRows returns a page of the assets of one kind at a place, and the accounts at the place.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {
@@ -73,7 +73,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 	return at, rows, listing, nil
 }
 
-// assets selects the assets of a kind at the place.
+// assets returns a filter for the assets of one kind at the place.
 func (at settled) assets(c *httpapi.Caller, kind bankstore.AssetKind, all bool) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
 }
@@ -101,7 +101,7 @@ type oneAssetInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// oneAsset reads an asset of a kind.
+// oneAsset returns the endpoint that shows one asset of a kind.
 func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W) func(context.Context, *httpapi.Caller, whichAsset) (W, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in whichAsset) (W, error) {
 		var shown W
@@ -117,7 +117,7 @@ func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerel
 	}
 }
 
-// listAssets lists assets of a kind, under the key in the wrapper type.
+// listAssets returns the endpoint that lists assets of a kind. wrap names the list in the answer.
 func listAssets[D, W, Out any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
 		var out Out
@@ -179,8 +179,8 @@ func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in lis
 	return listInvestmentsOutput{Investments: shown, Worth: wire.NewWorth(together(rows, accounts)), Listing: listing}, err
 }
 
-// together returns the value of the positions that are not deleted. The value is empty when
-// their accounts have several currencies.
+// together returns the total value of the positions that are not deleted. It is empty when their
+// accounts have several currencies.
 func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount) passerelle.Worth {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(a passerelle.Asset[passerelle.InvestmentDetails]) bool { return a.Deleted != nil })
 	for _, a := range rows {
@@ -191,7 +191,7 @@ func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts ma
 	return passerelle.TotalWorth(rows)
 }
 
-// accountsOf are the accounts of positions.
+// accountsOf returns the accounts of positions.
 func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails]) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids := []passerelle.AccountID{}
 	for _, a := range rows {
@@ -213,7 +213,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 // maxPockets is how many pockets are embedded in the investments of a page.
 const maxPockets = 10_000
 
-// showInvestments renders positions with expansions, which cost one query.
+// showInvestments renders positions with expansions, which cost one query in all.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Transactions that programs create. A sync neither changes nor removes them.
+// Programs create these transactions. A sync neither changes nor removes them.
 
 func (s *Service) manualRoutes() []httpapi.Route {
 	const place = "/accounts/{accountId}/transactions"
@@ -39,7 +39,7 @@ type createTransactionsInput struct {
 	Transactions []newTransaction `body:"transactions,whole"`
 }
 
-// newTransaction has the fields of the institution and the fields of the user.
+// newTransaction has the fields that the institution would supply and the fields of the user.
 type newTransaction struct {
 	Original   string         `body:"original_wording" max:"2048" doc:"the institution's label; by default, the user's label"`
 	Simplified string         `body:"simplified_wording" max:"2048"`
@@ -83,7 +83,7 @@ func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in 
 	return s.createdTransactions(ctx, c, at, ids)
 }
 
-// below adds the path of a field before the field's name, with which the message begins.
+// below adds a prefix to the field of an error, and to its message, which begins with the field.
 func below(place string, err error) error {
 	var about *passerelle.Error
 	if !errors.As(err, &about) || about.Field == "" {
@@ -108,7 +108,7 @@ func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user
 	return out, err
 }
 
-// details returns the institution's fields.
+// details returns the fields that the institution would supply.
 func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 	var (
 		d   passerelle.TransactionDetails
@@ -146,7 +146,7 @@ func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 	return d, err
 }
 
-// createdTransactions shows transactions in the order of their ids.
+// createdTransactions renders transactions in the order of their ids.
 func (s *Service) createdTransactions(ctx context.Context, c *httpapi.Caller, at settled, ids []passerelle.TransactionID) (createTransactionsOutput, error) {
 	f := at.filter(c)
 	f.IDs = ids

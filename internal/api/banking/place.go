@@ -13,7 +13,7 @@ func everywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// anyPlace is a place of a user's objects: all of them, or those of one connection or account.
+// anyPlace is where objects are listed: below a user, a connection or an account.
 type anyPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

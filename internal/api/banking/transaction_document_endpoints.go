@@ -27,8 +27,8 @@ func (s *Service) attachedRoutes() []httpapi.Route {
 	}
 }
 
-// attachedAt selects the documents of a transaction. It fails when the transaction does not
-// exist.
+// attachedAt returns a filter for the documents of a transaction. It fails when the transaction
+// does not exist.
 func (s *Service) attachedAt(ctx context.Context, c *httpapi.Caller, in ofTransaction, all bool) (bankstore.DocumentFilter, error) {
 	_, err := s.readTransaction(ctx, c, in, nil)
 	return bankstore.DocumentFilter{Domain: c.Domain.ID, User: in.ID, Transaction: in.Transaction, All: all}, err
@@ -104,7 +104,7 @@ func (s *Service) detachDocument(ctx context.Context, c *httpapi.Caller, in deta
 	return s.detach(ctx, c, in.ofTransaction, in.Document)
 }
 
-// detach removes a document from a transaction, or all documents when the id is zero.
+// detach removes one document from a transaction, or all of them when the id is zero.
 func (s *Service) detach(ctx context.Context, c *httpapi.Caller, in ofTransaction, document passerelle.DocumentID) (httpapi.Nothing, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return httpapi.Nothing{}, err

@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// transactionRoutes has the same three calls below a user, an account, a connection, and an
+// transactionRoutes returns the same three calls below a user, an account, a connection, and an
 // account of a connection.
 func (s *Service) transactionRoutes() []httpapi.Route {
 	return slices.Concat(
@@ -53,7 +53,7 @@ func transactionsBelow(place string, list, one, edit httpapi.Endpoint) []httpapi
 	}
 }
 
-// transactionPlace is the place in which transactions are searched.
+// transactionPlace says whose transactions a call is about.
 type transactionPlace struct {
 	user       passerelle.UserID
 	connection passerelle.ConnectionID // zero means all connections
@@ -92,7 +92,7 @@ func (in inBoth) place() transactionPlace {
 	return transactionPlace{user: in.ID, connection: in.Connection, account: in.Account}
 }
 
-// The inputs of the calls: a place, and the fields of the call.
+// These are the inputs of the calls. Each has a place and the fields of the call.
 type (
 	transactionsOfUser struct {
 		oneUserInput
@@ -152,7 +152,7 @@ type (
 	}
 )
 
-// settled is an existing place, with its account.
+// settled is a place that exists. named is its account, or nil when the place has none.
 type settled struct {
 	transactionPlace
 	named *bankstore.StoredAccount
@@ -188,7 +188,7 @@ func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at tr
 	return err
 }
 
-// filter selects all transactions of the place.
+// filter returns a filter for all transactions of the place.
 func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
 	f := bankstore.TransactionFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 	if at.named != nil {
@@ -197,7 +197,7 @@ func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
 	return f
 }
 
-// accounts selects the accounts of the place.
+// accounts returns a filter for the accounts of the place.
 func (at settled) accounts(c *httpapi.Caller, all bool) bankstore.AccountFilter {
 	f := bankstore.AccountFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, All: all}
 	if at.account != 0 {
@@ -231,7 +231,7 @@ type listTransactionsOutput struct {
 	httpapi.Listing
 }
 
-// listOfTransactions is one of the four inputs of lists.
+// listOfTransactions is implemented by the four inputs of calls that list transactions.
 type listOfTransactions interface {
 	place() transactionPlace
 	query() transactionQuery
@@ -264,7 +264,7 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 	}
 }
 
-// filter narrows the filter by all parameters.
+// filter narrows f by the query parameters.
 func (q transactionQuery) filter(c *httpapi.Caller, f bankstore.TransactionFilter) (bankstore.TransactionFilter, error) {
 	f.All, f.Deleted, f.ByDate, f.Income, f.Wording, f.Search = q.WithDisabled, q.Deleted, q.Filter == "date", q.Income, q.Wording, q.Search
 	if !q.From().IsZero() {
@@ -303,7 +303,7 @@ func bound(field, text string) (*decimal.Decimal, error) {
 	return &d, nil
 }
 
-// valuesNamed reads 12.50, -12.50, 12.50|-12.50 and ±12.50; nil for none.
+// valuesNamed parses 12.50, -12.50, 12.50|-12.50 and ±12.50. It returns nil for an empty text.
 func valuesNamed(text string) ([]decimal.Decimal, error) {
 	if text == "" {
 		return nil, nil
@@ -346,7 +346,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 	return out, err
 }
 
-// writeDates writes the four dates. A missing date is the requested one, or today.
+// writeDates sets the four dates of the answer. A missing date is the requested one or today.
 func (s *Service) writeDates(c *httpapi.Caller, f bankstore.TransactionFilter, span bankstore.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
 	low, high := or(f.From, today), or(f.Until, today)
@@ -398,7 +398,7 @@ func (s *Service) withCategory(ctx context.Context, c *httpapi.Caller, user pass
 	return nil
 }
 
-// namedTransaction is the transaction that a path names.
+// namedTransaction is implemented by inputs whose path names a transaction.
 type namedTransaction interface {
 	place() transactionPlace
 	which() passerelle.TransactionID
@@ -406,7 +406,7 @@ type namedTransaction interface {
 
 func (in whichTransaction) which() passerelle.TransactionID { return in.Transaction }
 
-// readOfTransaction is one of the four inputs of reads.
+// readOfTransaction is implemented by the four inputs of calls that read a transaction.
 type readOfTransaction interface {
 	namedTransaction
 	Expansion() httpapi.Expansion
@@ -453,7 +453,7 @@ type categoryInput struct {
 	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _" example:"food"`
 }
 
-// editOfTransaction is one of the four inputs of changes.
+// editOfTransaction is implemented by the four inputs of calls that change a transaction.
 type editOfTransaction interface {
 	namedTransaction
 	edit() (bankstore.TransactionEdit, error)
@@ -482,7 +482,8 @@ func editTransaction[In editOfTransaction](s *Service) func(context.Context, *ht
 
 func (in transactionEdit) category() *int64 { return in.IDCategory }
 
-// numberedCategory returns the code of a category's number, as a list; nil without a number.
+// numberedCategory returns the code of the category with an id, as a list. The list is nil without
+// an id, and empty for the id of uncategorized transactions.
 func (s *Service) numberedCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64) ([]string, error) {
 	if id == nil {
 		return nil, nil
@@ -523,7 +524,7 @@ func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 	return e, nil
 }
 
-// code joins a category to one word, with its parent before it.
+// code returns the category's code. The code of a parent is before it, separated by a point.
 func (in categoryInput) code(field string) (string, error) {
 	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
 		if strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
