@@ -1,8 +1,8 @@
-// Package catalogue writes the scenarios of the sandbox and of the test banks as the page
-// docs/scenarios.md.
+// Package catalogue writes the page docs/scenarios.md, which lists the scenarios of the sandbox and
+// of the test banks.
 //
-// It owns the sentences of the page and the orders to test banks on the page. It does not own
-// the scenarios, which are in package sandbox.
+// It owns the sentences of the page and the orders to test banks on it. It does not own the
+// scenarios, which are in package sandbox.
 //
 // It fails when the writer fails.
 package catalogue
@@ -46,10 +46,11 @@ func Write(w io.Writer) error {
 	return err
 }
 
-// BankScenario is an order that its payer approves at a test bank of another program.
+// BankScenario is an order at a test bank, which is a separate program. The payer approves the
+// order.
 type BankScenario struct {
-	// Bank is the profile of the bank. Creditor is the beneficiary's name, which makes the bank
-	// do the action in Shows. Result is the payment's state, with its code.
+	// Bank is the profile of the bank. Creditor is the beneficiary's name, which makes the bank do
+	// what Shows describes. Result is the payment's state, with its code.
 	Bank, Creditor, Shows, Result string
 }
 
@@ -102,14 +103,14 @@ these rows the payer approves, and time passes at the bank.
 |---|---|---|---|
 `
 
-// inRow escapes characters that would end a row.
+// inRow escapes characters that would end a cell of a table row.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// usual returns the beneficiary of rows that name none.
+// usual returns the beneficiary that applies when a row names none.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
-// steering is what makes the bank behave as a scenario says: amount and label of the first line,
-// its accounts and day where they are not the usual ones, and settings of the domain.
+// steering lists what makes the bank behave as a scenario says. These are the amount and label of
+// the first line, its accounts and day when they are unusual, and settings of the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
@@ -131,7 +132,7 @@ func steering(s sandbox.Scenario) string {
 	return strings.Join(parts, ", ")
 }
 
-// day is the execution day of a line, counted from today.
+// day returns the execution day of a line, relative to today.
 func day(l sandbox.ScenarioLine) string {
 	if l.DateType == payment.Instant {
 		return string(l.DateType)
@@ -159,7 +160,7 @@ func course(moves []sandbox.Move) string {
 	return strings.Join(done, ", ")
 }
 
-// step describes one move in a few words, which the head of the page explains.
+// step describes one move in a few words. The head of the page explains these words.
 func step(m sandbox.Move) string {
 	text := string(m.Do)
 	switch {
@@ -186,7 +187,7 @@ func step(m sandbox.Move) string {
 	return text
 }
 
-// span writes whole minutes and days in the format of the sandbox's clock: 90m, 2d.
+// span formats whole minutes and days as the sandbox's clock accepts them: 90m, 2d.
 func span(seconds int64) string {
 	const day = 24 * 60 * 60
 	if seconds%day == 0 {
@@ -195,7 +196,7 @@ func span(seconds int64) string {
 	return fmt.Sprintf("%dm", seconds/60)
 }
 
-// ending describes the final state of the payment, and the reason.
+// ending describes the final state of the payment and its reason.
 func ending(o sandbox.Outcome) string {
 	states := make([]string, len(o.States))
 	for i, state := range o.States {
