@@ -1,7 +1,8 @@
 // Package certificate writes certificates of account ownership as PDF.
 //
-// It owns the form of the page: equal certificates give equal files, byte for byte. It does
-// not decide who may have a certificate, and stores none. It fails only when the writer does.
+// It owns the form of the page, and it does not decide who may have a certificate. It stores no
+// certificate. Equal certificates give equal files, byte for byte. It fails only when the writer
+// does.
 package certificate
 
 import (
@@ -15,34 +16,34 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 )
 
-// Certificate is the certified data.
+// Certificate is the data that is certified.
 type Certificate struct {
 	// Institution is the institution that holds the accounts.
 	Institution string
 	Accounts    []CertifiedAccount
-	// Made is the present instant. It is shown in its time zone.
+	// Made is when the certificate is made. It is shown in its own time zone.
 	Made time.Time
 }
 
-// CertifiedAccount is a payment account that the person shared.
+// CertifiedAccount is a payment account that the user shares.
 type CertifiedAccount struct {
 	Name     string
 	Currency string
-	// IBAN is empty when the institution has another kind of Number.
+	// IBAN is empty when the account has another kind of number, which is in Number.
 	IBAN, BIC, Number string
 	Holders           []Holder
-	// Consent is the instant at which the user agreed to share the account.
+	// Consent is when the user agreed to share the account.
 	Consent time.Time
 }
 
 // Holder is a person with a role in an account.
 type Holder struct {
 	Name string
-	// Role is a word of the interface, such as holder or attorney.
+	// Role is a word of the API, such as holder or attorney.
 	Role string
 }
 
-// The page, in millimetres and points.
+// These are the dimensions of the page, in millimetres and points.
 const (
 	margin    = 22.0
 	labels    = 42.0
@@ -103,7 +104,7 @@ func (p *page) account(a CertifiedAccount) {
 	p.fact("Consent given on", stamp(a.Consent))
 }
 
-// role returns a word of the API in the form shown on pages.
+// role returns the text for a role, which is a word of the API.
 func role(word string) string {
 	if word == "" || word == "unknown" {
 		return "Named"
@@ -112,7 +113,7 @@ func role(word string) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// grouped returns an IBAN in groups of four characters, the printed form (ISO 13616).
+// grouped returns an IBAN in groups of four characters, which is its printed form (ISO 13616).
 func grouped(iban string) string {
 	var groups []string
 	for ; len(iban) > 4; iban = iban[4:] {
@@ -121,7 +122,7 @@ func grouped(iban string) string {
 	return strings.Join(append(groups, iban), " ")
 }
 
-// fact writes a label and its value, and nothing without a value.
+// fact writes a label and its value. It writes nothing when there is no value.
 func (p *page) fact(label, value string) {
 	if value == "" {
 		return

@@ -35,8 +35,7 @@ func written(t *testing.T, c certificate.Certificate) []byte {
 	return out.Bytes()
 }
 
-// shown returns the text of a file's pages in the encoding of the writer: UTF-16 in compressed
-// streams.
+// shown returns the text on a file's pages. The writer stores it as UTF-16 in compressed streams.
 func shown(t *testing.T, pdf []byte) string {
 	t.Helper()
 	var all []byte
@@ -63,7 +62,7 @@ func encoded(text string) string {
 	return string(b)
 }
 
-// All certified data is on the pages, in any script, for any number of accounts.
+// The pages show all certified data, in any script and for any number of accounts.
 func TestEverythingIsOnThePages(t *testing.T) {
 	c := sample(12)
 	c.Accounts[11].IBAN, c.Accounts[11].Number, c.Accounts[11].BIC, c.Accounts[11].Holders[0].Role = "", "40-47-84 70872490", "", "unknown"
