@@ -18,12 +18,12 @@ func (c *Console) accountRoutes() []page.Route {
 	}
 }
 
-// accountData is the content of the page of an operator's own account.
+// accountData is the content of the page with an operator's own account.
 type accountData struct {
 	SecondFactor bool
-	// Proposal is a second factor that waits for its first code, nil for none.
+	// Proposal is a second factor that waits for its first code, or nil.
 	Proposal *operators.TOTPProposal
-	// QR is the proposal for the camera of a phone.
+	// QR shows the proposal so that a phone can read it with its camera.
 	QR       drawing
 	Sessions []sessionRow
 }
@@ -60,8 +60,7 @@ func (c *Console) account(pc *page.Context) error {
 	return pages.Send(pc, "account", "Your account", data)
 }
 
-// backToAccount shows the account page again, with a confirmation or with the mistake in the
-// form.
+// backToAccount shows the account page again, with a confirmation or with the mistake in the form.
 func (c *Console) backToAccount(pc *page.Context, err error, done string) error {
 	return pc.After(err, done, page.Root+"account", c.account)
 }

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestAgeOfTheBackup: the home page of a live domain names an old backup or none, that of a sandbox
-// does not.
+// TestAgeOfTheBackup checks that the home page of a live domain reports an old or missing backup.
+// The home page of a sandbox does not.
 func TestAgeOfTheBackup(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -42,7 +42,7 @@ func TestAgeOfTheBackup(t *testing.T) {
 			{48*time.Hour + time.Second, "The last backup is 2 days old"},
 			{48 * time.Hour, ""},
 			{time.Minute, ""},
-			{30 * 24 * time.Hour, ""}, // an earlier one than the newest changes nothing
+			{30 * 24 * time.Hour, ""}, // an older backup than the newest one changes nothing
 		} {
 			note(clock.now().Add(-step.age))
 			if step.shown == "" {

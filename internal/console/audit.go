@@ -23,21 +23,21 @@ func (c *Console) auditRoutes() []page.Route {
 	}
 }
 
-// auditTimeout limits the time in which a page reads the chain of a domain. The command audit
-// verify can read a chain that needs more time.
+// auditTimeout limits how long a page reads the chain of a domain. The command audit verify can
+// read a chain that takes longer.
 const auditTimeout = 20 * time.Second
 
 // maxOperators is how many operators the page lists.
 const maxOperators = 1000
 
-// auditData is the content of a page of a domain's audit log, with the state of its chain.
+// auditData is a page of a domain's audit log, with the state of its chain.
 type auditData struct {
 	Operators                      []operatorOption
 	Operator                       store.OperatorID
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
-	// Deployment is set when the acts belong to no domain: sign-ins, and changes of operators
-	// and domains.
+	// Deployment is set for acts that belong to no domain: sign-ins, and changes of operators and
+	// domains.
 	Deployment  bool
 	Chain       []page.DetailRow
 	Result, Why string
@@ -51,13 +51,13 @@ type operatorOption struct {
 	Name string
 }
 
-// actRow is an act. Address is the page of the subject, empty for none.
+// actRow is an act. Address is the page of its subject, or empty.
 type actRow struct {
 	ID                                 int64
 	At                                 page.When
 	By, Act, Subject, Address, Request string
 	Refused                            bool
-	// Number is its position in the chain, zero while it has none.
+	// Number is its position in the chain, or zero when it is not in the chain yet.
 	Number int64
 }
 
@@ -91,8 +91,8 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 // ofDeployment reports whether the address requests acts that belong to no domain.
 func ofDeployment(pc *page.Context) bool { return pc.Request.URL.Query().Get("of") == "deployment" }
 
-// chainOf is the domain whose chain the page shows. Acts that belong to no domain have a chain,
-// too.
+// chainOf returns the domain whose chain the page shows. Acts that belong to no domain have their
+// own chain.
 func chainOf(pc *page.Context) passerelle.DomainID {
 	if ofDeployment(pc) {
 		return 0
@@ -162,7 +162,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	return nil
 }
 
-// verifyAudit reads the domain's complete chain, and reports whether it is intact.
+// verifyAudit reads the complete chain of the domain and shows whether it is intact.
 func (c *Console) verifyAudit(pc *page.Context) error {
 	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
@@ -204,7 +204,7 @@ func newActRow(pc *page.Context, a operatorstore.AuditLink, names map[store.Oper
 	return row
 }
 
-// numberIn reads the id in a field, zero when the field is empty.
+// numberIn reads the id in a field. It returns zero when the field is empty.
 func numberIn[T ~int64](field, text string) (T, error) {
 	if text == "" {
 		return 0, nil

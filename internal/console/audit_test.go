@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The page lists the acts in its domain with a filter and the state of the chain, and names the
-// place where the chain is broken.
+// The page lists the acts in its domain, with a filter and the state of the chain. It shows where
+// the chain is broken.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))
@@ -60,9 +60,9 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 	})
 }
 
-// An operator signs in with a provider: the page shows the provider's identity, the operator
-// links it, signs in, and enters a second factor of this service when the provider's is not
-// accepted.
+// An operator signs in with a provider. The page shows the provider's identity, and the operator
+// links it and signs in. When this service does not accept the provider's second factor, the
+// operator must enter one here.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
@@ -105,8 +105,8 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// A sign-in that did not begin in this browser fails, and without a provider the page has no
-// link to one.
+// A sign-in that did not begin in this browser fails. Without a provider, the page has no link to
+// one.
 func TestTheWayBackFromAProvider(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

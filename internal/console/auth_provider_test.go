@@ -16,7 +16,7 @@ import (
 
 func (d *fixture) providersPath(more string) string { return d.webhooksPath("/auth" + more) }
 
-// onlyProvider is the stored provider of the domain.
+// onlyProvider returns the stored provider of the domain.
 func (d *fixture) onlyProvider() store.AuthProvider {
 	d.t.Helper()
 	all, err := d.DB.AuthProviders(d.t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
@@ -27,8 +27,8 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 	return all[0]
 }
 
-// A signing provider: its secret is shown once, a new secret signs in addition at once, and the
-// provider cannot be deleted while a webhook uses it.
+// The secret of a signing provider is shown once. After a rotation, both secrets sign for the
+// chosen time. When the provider is deleted, its webhooks hold their events back.
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -76,8 +76,7 @@ func TestProvidersThatSign(t *testing.T) {
 	})
 }
 
-// An OAuth provider: no page shows its secrets, and they stay unless the operator types new
-// ones.
+// No page shows the secrets of an OAuth provider. They stay unless the operator types new ones.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -116,7 +115,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 	})
 }
 
-// Operators who may not set up the domain see providers, but no forms to change them.
+// Operators who may not set up the domain see the providers, but no forms to change them.
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.Subscribe("USER_CREATED", "signer")

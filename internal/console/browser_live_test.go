@@ -34,8 +34,8 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role operators.Role, width,
 	return p
 }
 
-// Lists and payments are updated in place: the focus stays, screen readers get an announcement,
-// and typed text does not change.
+// Lists and payments are updated in place. The focus stays, screen readers get an announcement, and
+// typed text does not change.
 func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p := arrive(t, operators.Developer, 1280, 900)
 	token := p.Token("payments:admin")
@@ -66,7 +66,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p.says.Silent(t)
 }
 
-// A file is saved with a progress display. The form works without the script too.
+// Saving a file shows its progress. The form also works without the script.
 func TestSavingAFileInABrowser(t *testing.T) {
 	p := arrive(t, operators.Acting, 1280, 900)
 	p.shop()
@@ -87,7 +87,7 @@ func TestSavingAFileInABrowser(t *testing.T) {
 	}
 }
 
-// The simulation, page by page, in a wide window and on a phone.
+// The pages of the simulation work in a wide window and on a phone.
 func TestSimulationInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
@@ -121,7 +121,7 @@ func TestSimulationInABrowser(t *testing.T) {
 	}
 }
 
-// Acts that move money: the pages that ask before a refund and before a confirmation.
+// A page asks again before a refund and before a confirmation, because these acts move money.
 func TestActsOnMoneyInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string
@@ -153,7 +153,7 @@ func TestActsOnMoneyInABrowser(t *testing.T) {
 			p.open(p.paymentPath(id))
 			p.do(servicetest.Follow(`a[href$="/refund"]`), servicetest.Shown(`#amount`))
 			p.checked(window.name + "-refund")
-			p.says.Silent(t) // of the refusal the browser speaks
+			p.says.Silent(t) // the browser reports the refusal
 			p.value(`document.getElementById("amount").value = "12.51"`)
 			p.do(servicetest.Follow(`main form button`), servicetest.Shown(`.problem`))
 			p.checked(window.name + "-refund-wrong")

@@ -45,7 +45,7 @@ func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
 
 func (p *person) open(path string) { p.t.Helper(); p.do(servicetest.Navigate(p.Origin + path)) }
 
-// follow follows a link of the menu, which a narrow window shows on request.
+// follow follows a link of the menu. A narrow window hides the menu until it is opened.
 func (p *person) follow(end string) {
 	p.t.Helper()
 	if p.value(`matchMedia("(min-width: 64rem)").matches`) == "false" {
@@ -54,7 +54,7 @@ func (p *person) follow(end string) {
 	p.do(servicetest.Follow(fmt.Sprintf(`#menu a[href$=%q]`, end)))
 }
 
-// value is the result of a script on the page.
+// value returns the result of a script on the page.
 func (p *person) value(script string) string {
 	p.t.Helper()
 	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](script))
@@ -76,7 +76,7 @@ func (p *person) checked(name string) {
 	servicetest.Inspect(p.ctx, p.t, "console-"+name)
 }
 
-// phoneCode is the code that an authenticator app shows for a key at an instant.
+// phoneCode returns the code that an authenticator app shows for a key at an instant.
 func phoneCode(t *testing.T, key string, now time.Time) string {
 	t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -161,7 +161,7 @@ func (p *person) work(window string, time *clock) {
 	p.checked(window + "-fault")
 }
 
-// enrol sets up a second factor on the account page, and returns its key.
+// enrol sets up a second factor on the account page and returns its key.
 func (p *person) enrol(window, password string, time *clock) string {
 	p.open("/console/account")
 	p.checked(window + "-account")
@@ -174,7 +174,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 	return key
 }
 
-// No page causes a message of the browser about blocked content or an error.
+// On no page does the browser report blocked content or an error.
 func TestABrowserHasNothingToSay(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
@@ -192,7 +192,7 @@ func TestABrowserHasNothingToSay(t *testing.T) {
 	p.says.Silent(t)
 }
 
-// TestTheDesignInABrowser inspects every component, on the page that has all of them.
+// TestTheDesignInABrowser inspects the page that has every component.
 func TestTheDesignInABrowser(t *testing.T) {
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390, "narrow": 320} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (c *Console) clientRoutes() []page.Route {
 	}
 }
 
-// The names of acts on applications in the audit log.
+// These are the names of acts on applications in the audit log.
 const (
 	actCreateClient = "create client"
 	actChangeClient = "change client"
@@ -38,7 +38,7 @@ const (
 	actDeleteLogo   = "delete logo of client"
 )
 
-// clientsData is the content of a page of applications, with the form for a new one.
+// clientsData is a page of applications, with the form for a new one.
 type clientsData struct {
 	Rows     []clientRow
 	Pager    page.Pager
@@ -49,11 +49,11 @@ type clientsData struct {
 type clientRow struct {
 	ID                  passerelle.ClientID
 	Name, Created, Used string
-	// Redirects is the number of its redirect URIs.
+	// Redirects is how many redirect URIs it has.
 	Redirects int
 }
 
-// clientForm is a form about an application, with one redirect URI in each line.
+// clientForm is a form about an application. RedirectURIs has one URI in each line.
 type clientForm struct {
 	Name, RedirectURIs, PrimaryColor, SecondaryColor    string
 	Description, DescriptionBanks, DescriptionProviders string
@@ -107,13 +107,13 @@ func (c *Console) createClient(pc *page.Context) error {
 	return c.showClient(pc, made, secret)
 }
 
-// clientData is one application, with its secret when that is new.
+// clientData is one application. Its secret is set only when it is new.
 type clientData struct {
 	clientRow
 	Form      clientForm
 	PublicKey string
 	Secret    string
-	// Logo is the address of its logo, empty for none.
+	// Logo is the address of its logo, or empty.
 	Logo string
 	// Kept are the texts that its programs store. KeptKey and KeptText are the operator's input.
 	Kept              []page.DetailRow
@@ -138,7 +138,7 @@ func (c *Console) showClient(pc *page.Context, one store.Client, secret string) 
 		},
 		PublicKey: one.PublicKey, Secret: secret, MaySetUp: pc.MaySetUp(),
 	}
-	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // only this form has input to show again
+	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // no other form has input to show again
 		data.Form = typedClient(pc)
 	}
 	c.addKept(pc, one, &data)

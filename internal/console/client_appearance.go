@@ -32,8 +32,8 @@ func (c *Console) afterClient(pc *page.Context, err error, done string) error {
 	return pc.After(err, done, pc.Path("/clients/%d", clientID(pc)), c.client)
 }
 
-// clientLogo sends the logo of an application. It has a new number whenever it changes, so
-// browsers may cache it.
+// clientLogo sends the logo of an application. Browsers may cache it, because each new logo has a
+// new number.
 func (c *Console) clientLogo(pc *page.Context) error {
 	logo, err := c.DB.Logo(pc, pc.Domain.ID, clientID(pc))
 	if err == nil && logo.ID != pc.Numbers[2] {

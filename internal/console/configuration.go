@@ -21,13 +21,13 @@ func (c *Console) configurationRoutes() []page.Route {
 
 const actConfigure = "change configuration"
 
-// keyRow is a configuration key.
+// keyRow is a configuration key with its value.
 type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
-	// Set reports whether the domain has set it. By and At are the actor and the time.
+	// Set reports whether the domain has set it. By and At say who did so and when.
 	Set, Unused bool
 	By, At      string
-	// Address is the address of its page.
+	// Address is the address of the key's page.
 	Address string
 }
 
@@ -42,13 +42,13 @@ func (c *Console) keyRow(pc *page.Context, k settings.Key, supplied map[string]s
 	return row
 }
 
-// configurationData is the keys of a domain.
+// configurationData has the configuration keys of a domain.
 type configurationData struct {
 	Search       string
 	Keys, Unused []keyRow
 }
 
-// configuration lists the keys. Keys without an effect are last.
+// configuration lists the keys. Keys that have no effect come last.
 func (c *Console) configuration(pc *page.Context) error {
 	supplied, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
@@ -77,7 +77,7 @@ func valuesOf(supplied map[string]store.Setting) settings.Values {
 	return values
 }
 
-// keyData is one key with its history.
+// keyData is one key with the history of its values.
 type keyData struct {
 	keyRow
 	Choices  []string
@@ -90,7 +90,7 @@ type keyData struct {
 // changeRow is a change of a key.
 type changeRow struct {
 	Key, At, By, Was, Is string
-	// Began and Ended mark changes from and to the default.
+	// Began is set when the old value was the default, and Ended when the new one is.
 	Began, Ended bool
 }
 
@@ -105,7 +105,7 @@ func newChangeRow(pc *page.Context, s store.SettingChange) changeRow {
 	return row
 }
 
-// keyOf is the key that the address or the form names.
+// keyOf returns the key that the address or the form names.
 func keyOf(pc *page.Context) (settings.Key, error) {
 	key, known := settings.Find(pc.Request.FormValue("name"))
 	if !known {
@@ -133,7 +133,7 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	return pages.Send(pc, "configuration-key", key.Name, data)
 }
 
-// changes returns the page of the record of changes for the position in the address.
+// changes returns the page of changes for the position in the address.
 func (c *Console) changes(pc *page.Context, f store.SettingChanges) ([]changeRow, page.Pager, error) {
 	w := pc.Window(2)
 	all, err := c.DB.SettingChanges(pc, f, w)
@@ -174,7 +174,7 @@ func (c *Console) configure(pc *page.Context) error {
 	return pc.After(err, done, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }
 
-// logData is the content of a page with the changes of all keys.
+// logData is a page with the changes of all keys.
 type logData struct {
 	Rows  []changeRow
 	Pager page.Pager

@@ -25,13 +25,13 @@ func (c *Console) connectionRoutes() []page.Route {
 	}
 }
 
-// The names of acts on connections in the audit log.
+// These are the names of acts on connections in the audit log.
 const (
 	actSync             = "synchronise connection"
 	actDeleteConnection = "delete connection"
 )
 
-// resolutions describe how a connection leaves a state.
+// resolutions describe what ends a state of a connection.
 var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.SCARequired:                 "The user must confirm at the institution. Ask them to reconnect in the webview.",
 	passerelle.WebauthRequired:             "The user must sign in on the institution's page. Ask them to reconnect in the webview.",
@@ -52,9 +52,9 @@ type connectionRow struct {
 	ID               passerelle.ConnectionID
 	User             passerelle.UserID
 	Connector, State string
-	// Next is the time of the next read without a request.
+	// Next is the time of the next read that nobody requests.
 	Created, Read, Next page.When
-	// Address is that of its page.
+	// Address is the address of the connection's page.
 	Address string
 }
 
@@ -66,8 +66,8 @@ func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) conn
 	}
 }
 
-// readerName is the name of a connection's connector, or its UUID when this program no longer
-// has it.
+// readerName returns the name of a connection's connector, or its UUID when this program does not
+// have the connector any more.
 func (c *Console) readerName(uuid string) string {
 	if reader, known := c.Aggregation.Connectors.DataReader(uuid); known {
 		return reader.Profile().Name
@@ -75,7 +75,7 @@ func (c *Console) readerName(uuid string) string {
 	return uuid
 }
 
-// troublesData is the content of a page of connections that cannot be read.
+// troublesData is a page of connections that cannot be read.
 type troublesData struct {
 	States           []passerelle.ConnectionState
 	Connectors       []wire.Bank
@@ -84,7 +84,7 @@ type troublesData struct {
 	Pager            page.Pager
 }
 
-// connections lists the connections of a domain whose last read failed, the newest first.
+// connections lists the connections of a domain whose last read failed, newest first.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Console) connections(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
 	if len(banks) > maxChoices {
-		data.Connectors = nil // one is typed
+		data.Connectors = nil // the operator types a connector instead
 	}
 	if data.State != "" && !slices.Contains(data.States, passerelle.ConnectionState(data.State)) {
 		pc.Problem = "state: must be one of those in the list"
@@ -117,8 +117,8 @@ func (c *Console) connections(pc *page.Context) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed returns the UUID of the connector with a given UUID or name. An empty text matches
-// none.
+// bankNamed returns the UUID of the connector that has the text as its UUID or name. An empty text
+// matches none.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
@@ -137,10 +137,10 @@ type connectionData struct {
 	Sources []sourceRow
 	Syncs   []syncRow
 	Pager   page.Pager
-	// Reading means that it is being read.
+	// Reading is set while the connection is being read.
 	Reading, MayAct bool
-	// Revealable is set when there is something hidden that the operator may see,
-	// and Revealed when it is shown.
+	// Revealable is set when the page hides something that the operator may see, and Revealed when
+	// the page shows it.
 	Revealable, Revealed bool
 }
 
@@ -156,7 +156,7 @@ type syncRow struct {
 	Attended                 bool
 }
 
-// readingPause is the time after which the page of a connection that is being read reloads.
+// readingPause is the time after which the page reloads while the connection is being read.
 const readingPause = 3 * time.Second
 
 func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID) {
@@ -165,7 +165,7 @@ func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID
 
 func (c *Console) connection(pc *page.Context) error { return c.showConnection(pc, false) }
 
-// revealConnection shows what the institution says without masks, and records that.
+// revealConnection shows the institution's messages without masks, and records that.
 func (c *Console) revealConnection(pc *page.Context) error { return c.revealUser(pc, c.showConnection) }
 
 func (c *Console) showConnection(pc *page.Context, revealed bool) error {
@@ -201,12 +201,12 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-// hasMessage reports whether the institution said something, now or in a shown read.
+// hasMessage reports whether the institution sent a message, now or in one of the shown reads.
 func hasMessage(one bankstore.Connection, syncs []bankstore.ConnectionLog) bool {
 	return one.Message != "" || slices.ContainsFunc(syncs, func(l bankstore.ConnectionLog) bool { return l.Message != "" })
 }
 
-// hidesMessages reports whether the page masks what the operator may see on request.
+// hidesMessages reports whether the page masks messages that the operator may reveal.
 func hidesMessages(pc *page.Context) bool {
 	return pc.Domain.Kind != passerelle.Sandbox && pc.MayReveal()
 }
@@ -238,8 +238,8 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) sync
 	}
 }
 
-// syncConnection makes the service read a connection now, without its user. When the institution
-// does not allow such a read, the connection does not change.
+// syncConnection reads a connection now, without its user. When the institution does not allow such
+// a read, the connection does not change.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden

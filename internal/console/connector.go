@@ -31,10 +31,10 @@ type connectorRow struct {
 	ID                                       int64
 	Name, Countries, Reads, Pays, Mechanisms string
 	Hidden                                   bool
-	// Disabled is the number of its disabled sources.
+	// Disabled is how many of its sources are disabled.
 	Disabled int
-	// Disturbed means that the last calls of the connector failed. Expires is the day on which a
-	// certificate of the bank file expires, if that is soon.
+	// Disturbed is set when the last calls of the connector failed. Expires is the day on which a
+	// certificate in the bank file expires, if that is soon.
 	Disturbed bool
 	Expires   string
 }
@@ -46,7 +46,7 @@ type connectorsData struct {
 	Pager  page.Pager
 }
 
-// connectors lists the connectors of a domain with the domain's settings.
+// connectors lists the connectors of a domain with the domain's settings for them.
 func (c *Console) connectors(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -95,7 +95,7 @@ func countries(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// mechanisms are the ways in which a user authorises reading.
+// mechanisms returns how a user can authorise reading.
 func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	for _, s := range b.Sources {
@@ -105,7 +105,7 @@ func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	return slices.Compact(all)
 }
 
-// listed joins values of the API.
+// listed joins words of the API with commas.
 func listed[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, word := range words {
@@ -118,14 +118,13 @@ func listed[T ~string](words []T) string {
 type connectorData struct {
 	wire.Bank
 	Reading, Paying []page.DetailRow
-	// Health is the bank's health; empty when the connector does not report it.
+	// Health describes the bank's health. It is empty when the connector does not report it.
 	Health  []page.DetailRow
 	Calls   []callRow
 	Amounts []amountsRow
 	Choices []passerelle.AuthMechanism
-	// The domain's settings: OwnHidden is "1" for hidden, "0" for shown, and empty for the
-	// connector's default. The mechanism and the days are also empty for the connector's
-	// default.
+	// The domain's settings are empty where the connector's default applies. OwnHidden is "1" for
+	// hidden and "0" for shown.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
 }
@@ -136,7 +135,7 @@ type callRow struct {
 	Calls           int
 }
 
-// certificates are the names of the operator's certificates, by the fields of a bank file.
+// certificates has the name of each certificate of the operator, by its field in a bank file.
 var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
 
 // addHealth adds the bank's health as this process has seen it.
@@ -165,7 +164,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	}
 }
 
-// since formats an instant, empty for a zero instant.
+// since formats an instant. A zero instant gives an empty text.
 func since(pc *page.Context, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -173,13 +172,13 @@ func since(pc *page.Context, at time.Time) string {
 	return pc.Time(at)
 }
 
-// amountsRow is the limits for a type of payment.
+// amountsRow has the limits for one type of payment.
 type amountsRow struct {
 	DateType         payment.DateType
 	Minimum, Maximum string
 }
 
-// bank returns the connector in the address, with the settings of the domain.
+// bank returns the connector in the address, with the domain's settings.
 func (c *Console) bank(pc *page.Context) (wire.Bank, error) {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -235,7 +234,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 	return facts
 }
 
-// number writes a number, empty for zero.
+// number formats a number. Zero gives an empty text.
 func number(n int) string {
 	if n == 0 {
 		return ""
@@ -265,8 +264,7 @@ func payingFacts(s payment.Settings) []page.DetailRow {
 	return facts
 }
 
-// amounts are the limits of payments by their type. Amounts of a connector are in units of its
-// first currency.
+// amounts returns the limits for each type of payment, in units of the connector's first currency.
 func amounts(s payment.Settings) []amountsRow {
 	var rows []amountsRow
 	bound := func(bounds map[payment.DateType]int64, of payment.DateType) string {
@@ -285,7 +283,7 @@ func amounts(s payment.Settings) []amountsRow {
 	return rows
 }
 
-// configureConnector changes the domain's settings of a connector.
+// configureConnector changes the domain's settings for a connector.
 func (c *Console) configureConnector(pc *page.Context) error {
 	b, err := c.bank(pc)
 	if err != nil {
@@ -303,7 +301,7 @@ func (c *Console) configureConnector(pc *page.Context) error {
 	return pc.After(err, "The bank is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
-// configureSource changes the domain's settings of a source of a connector.
+// configureSource changes the domain's settings for a source of a connector.
 func (c *Console) configureSource(pc *page.Context) error {
 	b, err := c.bank(pc)
 	if err != nil {

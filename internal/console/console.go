@@ -1,9 +1,9 @@
-// Package console has the pages on which operators sign in, watch a domain, search for payments
-// and act on them.
+// Package console has the pages where operators sign in, watch a domain, search for payments and
+// act on them.
 //
-// It owns its pages, the sign-in on them, and the rules which role sees which page and button.
-// It does not decide about payments (package initiation does, as for the API) or about who may
-// sign in (package operators does). Package page finds the page for a request and shows
+// It owns its pages, the sign-in on them, and the rules about which role sees which page and
+// button. It does not decide about payments (package initiation does, as for the API) or about who
+// may sign in (package operators does). Package page finds the page for a request and shows
 // failures. Package overview has the first page of a domain, package webhooks the pages about
 // webhooks, and package sandbox the pages that only sandboxes have.
 //
@@ -35,11 +35,11 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config contains the functions and values that the package needs from the service. Every field
-// but Provider is required.
+// Config has the functions and values that New needs from the service. Every field except Provider
+// is required.
 type Config struct {
 	page.Config
-	// Address returns the IP address from which a request came.
+	// Address returns the IP address of the sender of a request.
 	Address     func(*http.Request) string
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
@@ -49,24 +49,24 @@ type Config struct {
 	Files      blob.Store
 	Simulation *simulation.Simulation
 	Programs   *programs.Programs
-	// Scenarios and Logins describe the possible behaviour of the simulated banks.
+	// Scenarios and Logins describe how the simulated banks can behave.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
-	// Provider identifies operators; nil when there is none.
+	// Provider identifies operators. It is nil when there is no identity provider.
 	Provider *oidc.Provider
-	// Design adds the page of all components, for people who change the design of pages.
+	// Design adds a page with all components, for people who change the design.
 	Design bool
 }
 
 // Console has the pages of this package.
 type Console struct{ Config }
 
-// New makes the handler of all addresses below page.Root.
+// New returns the handler of all addresses below page.Root.
 func New(config Config) http.Handler {
 	return page.New(config.Config, (&Console{config}).routes())
 }
 
-// routes are the addresses of all pages, and who answers there.
+// routes returns the addresses of all pages with their handlers.
 func (c *Console) routes() []page.Route {
 	config := c.Config
 	routes := slices.Concat(

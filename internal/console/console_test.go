@@ -114,8 +114,7 @@ func TestAddressesThatAreNot(t *testing.T) {
 	})
 }
 
-// The permissions of each role: the buttons that it sees, and the result of forms without a
-// button.
+// Each role sees only the buttons that it may use. Forms without a button are refused.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")

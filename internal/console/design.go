@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// designData has an example of each component of pages.
+// designData has an example of each component.
 type designData struct {
 	States  []payment.State
 	Table   paymentTable
@@ -30,11 +30,11 @@ type designBar struct {
 	Length                      int64
 }
 
-// designSample is a text that the page shows as a formatted tree.
+// designSample is a JSON text that the page shows as a tree.
 const designSample = `{"id":42,"state":"done","instructions":[{"amount":12.50,"currency":{"id":"EUR"},"label":"Invoice 42"}],"payer":null,"empty":[]}`
 
-// design shows every component of the pages at once, for people who change the design of pages.
-// The buttons and forms on it have no effect.
+// design shows every component at once, for people who change the design of pages. The buttons and
+// forms on the page have no effect.
 func (c *Console) design(pc *page.Context) error {
 	now := pc.Now()
 	data := designData{

@@ -23,14 +23,14 @@ func (c *Console) domainRoutes() []page.Route {
 	}
 }
 
-// The names of acts on domains in the audit log.
+// These are the names of acts on domains in the audit log.
 const (
 	actCreateDomain  = "create domain"
 	actMoveDomain    = "move domain"
 	actRotateSignKey = "rotate sign key"
 )
 
-// start redirects to the only domain, or lets the operator choose one.
+// start redirects to the only domain. When there are several, the operator chooses one.
 func (c *Console) start(pc *page.Context) error {
 	all, err := c.DB.Domains(pc)
 	if err != nil {
@@ -57,7 +57,7 @@ type domainRow struct {
 	Name, Kind, BaseURL, Created string
 }
 
-// newDomainRow has times in UTC, because each domain has a time zone of its own.
+// newDomainRow formats times in UTC, because each domain has its own time zone.
 func newDomainRow(d passerelle.Domain) domainRow {
 	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, passerelle.FormatDateTime(d.Created, time.UTC)}
 }
@@ -80,7 +80,7 @@ func (c *Console) domains(pc *page.Context) error {
 	return pages.Send(pc, "domains", "Domains", data)
 }
 
-// createDomain creates a domain. For a live domain, the operator needs a second factor, like for
+// createDomain creates a domain. For a live domain, the operator needs a second factor, as for
 // every act in a live domain.
 func (c *Console) createDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) {
@@ -100,9 +100,9 @@ func (c *Console) createDomain(pc *page.Context) error {
 // domainData is the content of a domain's page.
 type domainData struct {
 	domainRow
-	// Keys sign answers, the newest first.
+	// Keys sign answers. The newest is first.
 	Keys []signKeyRow
-	// Moved is set when the base URL has just changed, perhaps to another host.
+	// Moved is set when the base URL has just changed, possibly to another host.
 	Moved, MayMove, MayRotate bool
 }
 
@@ -131,8 +131,8 @@ func (c *Console) showDomain(pc *page.Context, moved bool) error {
 	return pages.Send(pc, "domain", "Domain "+pc.Domain.Name, data)
 }
 
-// moveDomain gives the domain another base URL. The browser stays on this host, because its
-// session cookie is valid only here.
+// moveDomain gives the domain another base URL. The browser stays on this host, because its session
+// cookie is valid only here.
 func (c *Console) moveDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
 		return page.ErrForbidden
@@ -144,7 +144,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey generates a new key, which signs answers from now on.
+// rotateSignKey generates a new key, which signs all answers from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestThePageAfterAnAct: the page after an act shows a confirmation once, and only to the
-// operator who acted.
+// TestThePageAfterAnAct checks that the page after an act shows a confirmation once, and only to
+// the operator who acted.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -30,8 +30,8 @@ func TestThePageAfterAnAct(t *testing.T) {
 	})
 }
 
-// TestConfirmingIsAskedAbout: the act confirm has a page that asks again, because it moves
-// money.
+// TestConfirmingIsAskedAbout checks that a page asks again before a payment is confirmed, because
+// that moves money.
 func TestConfirmingIsAskedAbout(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -55,8 +55,8 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 	})
 }
 
-// TestRefunds: a refund is a payment in the other direction, of at most the paid amount, and is
-// recorded.
+// TestRefunds checks that a refund is a payment in the other direction, of at most the paid amount,
+// and that it is recorded.
 func TestRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -104,8 +104,8 @@ func TestRefunds(t *testing.T) {
 	})
 }
 
-// TestSignInsAreInTheAuditLog: sign-ins are in a list of their own and not among the acts of a
-// domain.
+// TestSignInsAreInTheAuditLog checks that sign-ins have their own list and are not among the acts
+// of a domain.
 func TestSignInsAreInTheAuditLog(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -114,7 +114,7 @@ func TestSignInsAreInTheAuditLog(t *testing.T) {
 	})
 }
 
-// TestTheReceiverIsFiltered: requests are filtered by name and by signature.
+// TestTheReceiverIsFiltered filters the received requests by name and by signature.
 func TestTheReceiverIsFiltered(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -137,7 +137,7 @@ func TestTheReceiverIsFiltered(t *testing.T) {
 	})
 }
 
-// TestColumnsAndViews are in the address.
+// TestColumnsAndViews chooses columns and views of the list of payments by its address.
 func TestColumnsAndViews(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// The page of the payment shows the payer's evidence, escaped as text.
+// The payment's page shows the payer's evidence, escaped as text.
 func TestWhatThePayerSawIsShown(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -5,7 +5,7 @@ import (
 	"passerelle/internal/initiation"
 )
 
-// Routes are the addresses of all pages, for tests that must leave out none.
+// Routes returns the addresses of all pages, for tests that must not leave out any.
 func Routes() []page.Route {
 	return (&Console{Config{Initiation: &initiation.Initiation{}, Design: true}}).routes()
 }

@@ -13,20 +13,21 @@ import (
 	"passerelle/internal/web"
 )
 
-// providerCookie is the cookie during a sign-in at the identity provider, for awayLife.
+// providerCookie is the name of a cookie that exists during a sign-in at the identity provider, at
+// most for awayLife.
 const (
 	providerCookie = "console_provider"
 	awayLife       = 10 * time.Minute
 )
 
-// away is a sign-in that continues at the provider.
+// away is a sign-in that continues at the identity provider.
 type away struct {
 	oidc.Departure
 	Until time.Time
 }
 
-// back is the address to which the provider sends browsers: the address of the console in the
-// domain, even when the service is called by another name.
+// back returns the address where the provider sends browsers after a sign-in. It is the console's
+// address at the domain's own host, even when the service is called by another name.
 func (c *Console) back(pc *page.Context) (string, error) {
 	d, err := c.Domain(pc, pc.Request.Host)
 	if err != nil {
@@ -39,7 +40,7 @@ func (c *Console) back(pc *page.Context) (string, error) {
 	return u.Scheme + "://" + u.Host + page.Root + "provider/back", nil
 }
 
-// toProvider sends the browser to the provider.
+// toProvider redirects the browser to the identity provider.
 func (c *Console) toProvider(pc *page.Context) error {
 	if c.Provider == nil {
 		return page.ErrNoPage
@@ -63,7 +64,7 @@ func (c *Console) toProvider(pc *page.Context) error {
 	return nil
 }
 
-// fromProvider signs in a person whom the provider identifies.
+// fromProvider signs in a person whom the identity provider has identified.
 func (c *Console) fromProvider(pc *page.Context) error {
 	if c.Provider == nil {
 		return page.ErrNoPage
@@ -100,8 +101,9 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	return c.letInFromElsewhere(pc, pass)
 }
 
-// letInFromElsewhere is like letIn, for a request from another site. The browser sends the
-// session's cookie only with requests from this site's pages, so it gets a page that redirects.
+// letInFromElsewhere is like letIn, for a request from another site. The browser sends the new
+// session's cookie only with requests from this site's pages. Therefore it gets a page that
+// redirects it.
 func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {
@@ -111,8 +113,8 @@ func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSess
 	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
-// notVouched shows the sign-in page again to a person whom the provider did not identify. The
-// reason is logged.
+// notVouched shows the sign-in page again when the provider did not identify the person. It logs
+// the reason.
 func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)
 	pc.Problem = c.Provider.Host() + " did not confirm who you are. Try again."

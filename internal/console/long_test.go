@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/operators"
 )
 
-// crowd registers a thousand copies of a sandbox bank with long names.
+// crowd registers n copies of a sandbox bank, with long names.
 func (d *fixture) crowd(n int) {
 	d.t.Helper()
 	model, known := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
@@ -58,7 +58,7 @@ func (n named) Profile() connector.Profile { return n.profile }
 
 var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// weight is the size in bytes of a page with everything that it loads.
+// weight returns the size in bytes of a page, including everything that it loads.
 func (d *fixture) weight(path string) int {
 	d.t.Helper()
 	a := d.get(path)
@@ -72,7 +72,7 @@ func (d *fixture) weight(path string) int {
 	return total
 }
 
-// Long lists have pages and a search, and their pages stay small.
+// Long lists are split into pages and can be searched. Their pages stay small.
 func TestLongListsAreTurned(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -109,7 +109,7 @@ func TestManyDomains(t *testing.T) {
 	})
 }
 
-// upload sends a file by the form of a page.
+// upload sends a file with the form of a page.
 func (d *fixture) upload(page, to, field string, content []byte) answer {
 	d.t.Helper()
 	var body bytes.Buffer
@@ -127,7 +127,7 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 	return d.do(request)
 }
 
-// An application's page shows its logo, keys and the texts of its programs, like the API.
+// An application's page shows its logo, its keys and the texts of its programs, as the API does.
 func TestWhatElseAClientHas(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)

@@ -21,14 +21,14 @@ import (
 	"passerelle/payment"
 )
 
-// personal are all texts of the fixture about people, in small letters and without spaces.
+// personal has all texts of the fixture about people, in lower case and without spaces.
 var personal = []string{
 	"erika", "mustermann", "giftfor", "vermieter", "@home.example", "kunde-4711",
 	"fr7630006000011234567890189", "30006000011234567890189", "de89370400440532013000", "370400440532013000", "de93999999990000000001", "999999990000000001",
 }
 
-// people is a live domain in which every kind of object names a person, and the numbers of the
-// objects by what is before them in an address.
+// people is a live domain in which every kind of object names a person. It has the numbers of these
+// objects, by the word before the number in an address.
 type people struct {
 	*fixture
 	numbers map[string]int64
@@ -54,7 +54,7 @@ func newPeople(t *testing.T, s *servicetest.Instance) people {
 	return p
 }
 
-// readBadly gives the connection texts of its bank and a subscription.
+// readBadly gives the connection messages of its bank and a subscription.
 func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	p.t.Helper()
 	now := time.Now()
@@ -77,7 +77,7 @@ func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	}))
 }
 
-// refundable makes a payment that is done, with identities.
+// refundable creates a payment with identities that is done.
 func (p *people) refundable() {
 	p.t.Helper()
 	client, _, err := p.Access.Register(p.t.Context(), p.Domain.ID, "other shop", []string{"https://shop.example/back"})
@@ -103,7 +103,7 @@ func (p *people) refundable() {
 	p.done = int64(made.ID)
 }
 
-// address is that of a pattern, with a number for each #.
+// address returns the address for a pattern, with a number in place of each #.
 func (p *people) address(pattern string) string {
 	p.t.Helper()
 	parts := strings.Split(pattern, "/")
@@ -120,7 +120,7 @@ func (p *people) address(pattern string) string {
 	return "/console/" + strings.Join(parts, "/")
 }
 
-// absent are pages that this live domain does not have, with the reason.
+// absent lists the pages that a live domain does not have, with the reason.
 var absent = map[string]string{
 	"domains/#/simulation": "of sandboxes", "domains/#/simulation/scenarios": "of sandboxes", "domains/#/simulation/receiver": "of sandboxes",
 	"domains/#/connectors/#": "simulated banks are of sandboxes", "domains/#/clients/#/logo/#": "there is no logo", "domains/#/configuration/key": "needs a key, see more",
@@ -128,7 +128,7 @@ var absent = map[string]string{
 	"provider": "no identity provider", "provider/back": "no identity provider",
 }
 
-// more are addresses of pages with another content.
+// more returns further addresses of the same pages, with parameters that show other content.
 func (p *people) more() []string {
 	done := p.paymentPath(p.done)
 	return []string{
@@ -140,7 +140,7 @@ func (p *people) more() []string {
 	}
 }
 
-// namesNobody checks that an answer has none of the texts about people.
+// namesNobody checks that an answer contains none of the texts about people.
 func namesNobody(t *testing.T, who, what string, a answer) {
 	t.Helper()
 	text := strings.ToLower(html.UnescapeString(a.body + a.location))
@@ -154,12 +154,12 @@ func namesNobody(t *testing.T, who, what string, a answer) {
 
 func withoutSpaces(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// stays are forms that would end the session.
+// stays lists the forms that are not sent because they would end the session.
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
-// TestNoPageNamesPeople fetches every page of the console, and sends every form without content,
-// as each operator who must not read personal data, and as those who may and have not asked to. The
-// pages are those of the table of routes.
+// TestNoPageNamesPeople fetches every page in the table of routes, and sends every form without
+// content. It does so as operators who may not read personal data, and as operators who may but
+// have not asked to.
 func TestNoPageNamesPeople(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -179,14 +179,14 @@ func TestNoPageNamesPeople(t *testing.T) {
 	})
 }
 
-// formOfTest has an example of a payload, with an account that is also of the fixture.
+// formOfTest is a page that shows a sample payload. The sample contains an account of the fixture.
 const (
 	formOfTest = "domains/#/webhooks/#/test"
 	ofExample  = "FR7630006000011234567890189"
 )
 
-// walk fetches all pages, and sends all forms unless the operator may reveal. Forms for who sets
-// up the domain are pages of others that say so.
+// walk fetches all pages. It also sends all forms, unless the operator may reveal. Other operators
+// than those who set up the domain may be refused.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {
@@ -229,7 +229,8 @@ func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsU
 	}
 }
 
-// revealed checks that the fixture names people: who asks reads it.
+// revealed checks that an operator who asks does read the names of people, so that the test would
+// notice them.
 func (p *people) revealed(t *testing.T, visitor *fixture) {
 	t.Helper()
 	for _, pattern := range []string{

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// quiet is a service with a clock of its own that does only what it is asked.
+// quiet runs a test with a service that has its own clock and works only on request.
 func quiet(t *testing.T, run func(t *testing.T, d *fixture, c *clock)) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
@@ -24,7 +24,7 @@ func quiet(t *testing.T, run func(t *testing.T, d *fixture, c *clock)) {
 	})
 }
 
-// amounted is a payment of an amount.
+// amounted creates a payment of an amount.
 func (d *fixture) amounted(amount string) int64 {
 	d.t.Helper()
 	draft := servicetest.Draft()
@@ -32,7 +32,7 @@ func (d *fixture) amounted(amount string) int64 {
 	return d.Create(d.Token("payments:admin"), draft)
 }
 
-// executed is a payment that the bank executes after some seconds.
+// executed creates a payment that the bank executes after some seconds.
 func (d *fixture) executed(c *clock, amount string, after int64) {
 	d.t.Helper()
 	id := passerelle.PaymentID(d.amounted(amount))
@@ -48,7 +48,7 @@ func (d *fixture) executed(c *clock, amount string, after int64) {
 	}
 }
 
-// many makes payments without the API, which takes longer.
+// many creates payments without the API, because the API takes longer.
 func (d *fixture) many(n int) {
 	d.t.Helper()
 	var client passerelle.ClientID
@@ -72,7 +72,8 @@ func (d *fixture) rejected(amount string) {
 	d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
 }
 
-// wantTexts checks the texts of a page, without its tags, and how many parts its chart has.
+// wantTexts checks that a page contains texts, ignoring its tags, and checks the number of parts of
+// its chart.
 func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 	d.t.Helper()
 	body := d.shows(path, nil).body
@@ -87,14 +88,14 @@ func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 	}
 }
 
-// TestFiguresOfADomain: amounts, success and time until executed of a period beside those of the
-// one before, by hour and by day.
+// TestFiguresOfADomain checks the figures of a period and of the previous period, by hour and by
+// day: amounts, success and the time until payments are executed.
 func TestFiguresOfADomain(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
-		// At 9 on Saturday, in the 24 hours before those that are shown.
+		// It is 9 o'clock on Saturday, in the 24 hours before the shown period.
 		d.executed(c, "10.00", 60)
 		d.rejected("5.00")
-		// A quarter past 9 on Sunday, and an hour later.
+		// It is a quarter past 9 on Sunday, and later half past 10.
 		c.seconds.Store(time.Date(2026, 11, 22, 9, 15, 0, 0, time.UTC).Unix())
 		d.executed(c, "20.00", 10)
 		d.executed(c, "1000.00", 40)
@@ -113,7 +114,7 @@ func TestFiguresOfADomain(t *testing.T) {
 			"Sat 21 Nov: 2 registered, 1 done or accepted, 1 rejected; 0 in the period before", "Sun 22 Nov: 4 registered, 2 done or accepted, 1 rejected; 0 in the period before",
 			"Mon 9 Nov: 0 registered",
 		)
-		// A day later, what was now is the period before.
+		// A day later, the period that was shown is the previous one.
 		c.seconds.Add(24 * 3600)
 		again := newFixture(t, d.Instance)
 		again.enter(operators.Developer)
@@ -124,11 +125,11 @@ func TestFiguresOfADomain(t *testing.T) {
 	})
 }
 
-// TestManyPaymentsAreCountedNowAndThen: a count of few payments is always the present one, and one
-// of a thousand is kept for 30 seconds.
+// TestManyPaymentsAreCountedNowAndThen checks that a count of few payments is always up to date,
+// and that a count of a thousand is cached for 30 seconds.
 func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
-		c.seconds.Add(600) // the counts of one hour
+		c.seconds.Add(600) // moves to an hour without payments
 		d.enter(operators.Viewer)
 		counted := func(n int64) {
 			t.Helper()
@@ -150,7 +151,7 @@ func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 		counted(1001)
 		d.amounted("1.00")
 		counted(1001)
-		d.wantTexts(d.domainPath("?by=days"), 14, "Payments, 14 days 1002 0 in") // a count of its own
+		d.wantTexts(d.domainPath("?by=days"), 14, "Payments, 14 days 1002 0 in") // each period has its own count
 		c.seconds.Add(30)
 		counted(1002)
 	})

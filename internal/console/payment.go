@@ -20,7 +20,7 @@ import (
 type paymentData struct {
 	ID    passerelle.PaymentID
 	State string
-	// Amount and Payee describe the payment, and Next describes the next step.
+	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
 	// Code is the reason why the payment was rejected, and Advice explains it.
 	Code         string
@@ -33,7 +33,8 @@ type paymentData struct {
 	Objections   []objection
 	// Refundable is set when a payment in the other direction can be created.
 	Refundable bool
-	// Curl is the request that would make the same payment, and CurlRead the one that reads it.
+	// Curl is the request that would create the same payment, and CurlRead the request that reads
+	// it.
 	Curl, CurlRead string
 	// Revealable is set when the page hides data that the operator may see, and Revealed when
 	// the data is shown.
@@ -51,11 +52,11 @@ type evidenceRow struct {
 	Lines                    []string
 }
 
-// actButton is an act that is possible for the payment now.
+// actButton is an act that can be done with the payment now.
 type actButton struct {
 	Act, State, Label string
-	// Effect describes a consequence of the act that cannot be undone. Acts with an effect are
-	// confirmed on a separate page. Grave acts end the payment.
+	// Effect describes a consequence of the act that cannot be undone. Such an act is confirmed on
+	// a separate page. Grave marks acts that end the payment.
 	Effect string
 	Grave  bool
 }
@@ -71,7 +72,7 @@ func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, erro
 	return p, nil
 }
 
-// payment shows a payment and hides its personal data.
+// payment shows a payment without its personal data.
 func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
 // reveal shows a payment without masks, and records that.
@@ -97,7 +98,7 @@ func mayDo(pc *page.Context, act string) bool {
 	return pc.Who.May(operators.Act) && pc.Certain()
 }
 
-// nameText shows names of real people only after a reveal.
+// nameText masks a text that names real people, unless it is revealed.
 func nameText(pc *page.Context, text string, revealed bool) string {
 	if revealed || text == "" || pc.Domain.Kind == passerelle.Sandbox {
 		return text
@@ -134,7 +135,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
 }
 
-// evidence returns the payer's evidence, oldest first. The payees are shown only after a reveal.
+// evidence returns the payer's evidence, oldest first. Payees are masked unless revealed.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
@@ -158,7 +159,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 	return rows, nil
 }
 
-// facts are the rows about the payment itself.
+// facts returns the rows about the payment as a whole.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
@@ -178,12 +179,12 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 	return facts
 }
 
-// totalText is the amount of a payment.
+// totalText formats the total amount of a payment.
 func totalText(p *payment.Payment) string {
 	return page.Amount(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})
 }
 
-// payeeText is the first beneficiary, and the number of others.
+// payeeText returns the first beneficiary and the number of other beneficiaries.
 func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	first := nameText(pc, p.Instructions[0].Beneficiary.Label, revealed)
 	if more := len(p.Instructions) - 1; more > 0 {
@@ -192,8 +193,8 @@ func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	return first
 }
 
-// connector is the name of a payment's connector, or its UUID when this program no longer has
-// it.
+// connector returns the name of a payment's connector, or its UUID when this program does not have
+// the connector any more.
 func (c *Console) connector(p *payment.Payment) string { return c.connectorName(p.Connector) }
 
 func (c *Console) connectorName(uuid string) string {
@@ -216,7 +217,8 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts are the loaded rows about a person or an organisation.
+// identityFacts returns the rows about a person or an organisation, or none when the identity was
+// not loaded.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil
@@ -244,7 +246,7 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 	}
 }
 
-// acts are the acts that the operator's role and the payment's state allow.
+// acts returns the acts that the operator's role and the payment's state allow.
 func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
@@ -261,7 +263,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	return acts
 }
 
-// clientActs are acts of the application that an operator may do on its behalf.
+// clientActs returns the acts of the application that an operator may do on its behalf.
 func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
@@ -279,7 +281,7 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 	return acts
 }
 
-// The names of acts on a payment in forms and in the audit log.
+// These are the names of acts on a payment, in forms and in the audit log.
 const (
 	actConfirm  = "confirm payment"
 	actRefuse   = "refuse payment"
@@ -293,7 +295,7 @@ func (d paymentData) Simulates() bool {
 	return slices.ContainsFunc(d.Acts, func(a actButton) bool { return a.Act == actSimulate })
 }
 
-// confirmData is the content of the page before an act that cannot be undone.
+// confirmData is the content of the page that asks again before an act.
 type confirmData struct {
 	ID                   passerelle.PaymentID
 	State, Amount, Payee string
@@ -301,7 +303,7 @@ type confirmData struct {
 	actButton
 }
 
-// confirmAct shows a page that asks again before an act that cannot be undone.
+// confirmAct shows the page that asks again before an act that cannot be undone.
 func (c *Console) confirmAct(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {
@@ -320,8 +322,8 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	})
 }
 
-// act does the act of a button, with the same use case as the API. The state may have changed
-// since the page was shown. The use case checks the present state.
+// act does the act of a button, with the same use case as the API. The state may have changed since
+// the page was shown, so the use case checks it again.
 func (c *Console) act(pc *page.Context) error {
 	act := pc.Field("act")
 	p, err := c.load(pc, false)
@@ -354,7 +356,7 @@ func (c *Console) act(pc *page.Context) error {
 	return pc.Lead(pc.Request.URL.Path, doneTexts[act])
 }
 
-// doneTexts confirm that an act was done.
+// doneTexts confirm the acts.
 var doneTexts = map[string]string{
 	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank has been asked.",
 	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state is simulated.",

@@ -17,7 +17,8 @@ type column struct {
 	Chosen bool
 }
 
-// columns are the columns that can be chosen, in their order. The number is always shown.
+// columns are the columns that can be chosen, in their order on the page. The number is always
+// shown.
 var columns = []column{
 	{Name: "state", Label: "State", usual: true},
 	{Name: "amount", Label: "Amount", usual: true},
@@ -30,7 +31,7 @@ var columns = []column{
 	{Name: "registered", Label: "Registered", usual: true},
 }
 
-// paymentTable contains payments with the columns to show.
+// paymentTable has payments, with the columns to show of them.
 type paymentTable struct {
 	Rows    []listRow
 	columns []column
@@ -52,16 +53,16 @@ func chooseColumns(values url.Values) []column {
 	return all
 }
 
-// usualTable is rows with the usual columns.
+// usualTable returns a table of rows with the usual columns.
 func usualTable(rows []listRow) paymentTable { return paymentTable{rows, chooseColumns(nil)} }
 
-// view is a frequently used list of payments. Its address contains the filter.
+// view is a frequently used list of payments. Its address has the filter.
 type view struct {
 	Name, Address string
 	Here          bool
 }
 
-// views are the lists that are often wanted.
+// views returns the frequently used lists.
 func views(pc *page.Context, query url.Values) []view {
 	today := pc.Now().In(pc.Zone).Format(time.DateOnly)
 	var all []view

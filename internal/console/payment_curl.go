@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// creation is the body of the request that makes a payment.
+// creation is the body of a request that creates a payment.
 type creation struct {
 	RedirectURI   string         `json:"client_redirect_uri"`
 	State         string         `json:"client_state,omitempty"`
@@ -42,8 +42,8 @@ type createdParty struct {
 	Issuer string                   `json:"issuer,omitempty"`
 }
 
-// curl is a shell command with the request that would create the same payment. The token is a
-// variable. It hides the same data as the page. It omits the initiator of the payment, which no
+// curl returns a shell command that would create the same payment. The token is a variable. The
+// command hides the same data as the page, and it leaves out the initiator of the payment, which no
 // page shows.
 func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (string, error) {
 	shown := wire.NewPayment(p, wire.View{Location: pc.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
@@ -70,7 +70,7 @@ func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (str
 		quoted(pc.Domain.BaseURL+"/payments"), quoted(strings.TrimSpace(text.String()))), nil
 }
 
-// curlRead is the request that reads a payment, for a shell, with a variable for the token.
+// curlRead returns a shell command that reads the payment. The token is a variable.
 func curlRead(pc *page.Context, p *payment.Payment) string {
 	return fmt.Sprintf("curl %s \\\n  --header \"Authorization: Bearer $TOKEN\"", quoted(fmt.Sprintf("%s/payments/%d", pc.Domain.BaseURL, p.ID)))
 }
@@ -86,7 +86,7 @@ func withoutNulls(identity *wire.Identity) map[string]any {
 	}
 	kept := map[string]any{}
 	if err := json.Unmarshal(wire.Encode(identity), &kept); err != nil {
-		return nil // it was encoded a moment ago, so this cannot fail
+		return nil // cannot fail, because it was encoded a moment ago
 	}
 	for name, value := range kept {
 		if value == nil || value == false {

@@ -15,16 +15,16 @@ import (
 	"passerelle/payment"
 )
 
-// filePage is how many payments of a file are in memory at the same time.
+// filePage is how many payments of a file are in memory at once.
 const filePage = 100
 
-// The names of acts that export payments.
+// These are the names of acts that export payments, in the audit log.
 const (
 	actExport      = "export payments"
 	actExportWhole = "export personal data"
 )
 
-// sendPayments sends a list as a file, with a line for each instruction. Complete files contain
+// sendPayments sends a list as a file, with a line for each instruction. A whole file contains the
 // names and account numbers that pages mask.
 func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error {
 	act := actExport
@@ -42,7 +42,7 @@ func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error
 		if pc.Err() == nil {
 			c.Log.LogAttrs(pc, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(pc)), slog.Any("error", err))
 		}
-		panic(http.ErrAbortHandler) // so that no operator takes a part for the whole file
+		panic(http.ErrAbortHandler) // without this, an operator could take a part for the whole file
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (c *Console) writePayments(pc *page.Context, list listing, whole bool) erro
 		if err := file.Error(); err != nil || len(rows) < filePage {
 			return err
 		}
-		_ = flush.Flush() // without flushing, the browser only shows the progress later
+		_ = flush.Flush() // when flushing fails, the browser only shows the progress later
 	}
 }
 

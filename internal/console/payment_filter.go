@@ -16,19 +16,19 @@ import (
 // listField is one field of the form that filters payments.
 type listField struct {
 	name, label string
-	// kind is the type of an input, "" for text.
+	// kind is the type of the input, or "" for text.
 	kind string
-	// rare fields are collapsed.
+	// rare fields are collapsed at first.
 	rare bool
-	// personal fields filter by data that identifies people. In live domains they need the right
-	// to reveal, because guesses would otherwise show masked data.
+	// personal fields filter by data that identifies people. In live domains they need the right to
+	// reveal, because an operator could otherwise find out masked data by guessing.
 	personal bool
-	// choices returns the values of a selection, nil for a text field. It may return only the
-	// first values when there are more than a page shows.
+	// choices returns the values to choose from. It is nil for a text field. When there are more
+	// values than a page shows, it may return only the first ones.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value is one of the choices that the page does not list.
+	// among reports whether a value is one of the choices that choices does not return.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
-	// take adds a value that is not empty to the filter of the list.
+	// take adds the field's value, when it is not empty, to the filter of the list.
 	take func(*page.Context, *listing, string) error
 }
 
@@ -38,13 +38,13 @@ type choice struct {
 	Chosen       bool
 }
 
-// shownField is a field with the data that the page shows.
+// shownField is a field as the page shows it.
 type shownField struct {
 	Name, Label, Kind, Value string
 	Choices                  []choice
 }
 
-// listFields are the fields, in the order on the page: all filters that the API has.
+// listFields are all filters that the API has, in their order on the page.
 var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
@@ -68,10 +68,10 @@ var listFields = []listField{
 	{name: "website", label: "Website", rare: true, take: takeText(func(l *listing) *string { return &l.Website })},
 }
 
-// fieldValue is the value of a form's field.
+// fieldValue returns the value of a field, without surrounding spaces.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
-// showFields makes the fields of the form with their values.
+// showFields adds the fields of the form, with their values, to data.
 func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
 	for _, field := range listFields {
 		if field.personal && !maySearch(pc) {
@@ -101,8 +101,8 @@ func maySearch(pc *page.Context) bool {
 	return pc.Domain.Kind == passerelle.Sandbox || pc.MayReveal()
 }
 
-// maxChoices is how many choices a page lists for a field. When there are more, the field is a
-// text field.
+// maxChoices is how many choices a page lists for a field. A field with more choices is a text
+// field.
 const maxChoices = 100
 
 func (f *shownField) choose(all []choice, field listField) {
@@ -123,7 +123,7 @@ func (f *shownField) choose(all []choice, field listField) {
 // maxFilter is the largest number of characters in a field.
 const maxFilter = 200
 
-// listing returns the list that a form selects. It fails with Invalid, which names the wrong
+// listing returns the list that a form selects. It fails with Invalid and the name of the wrong
 // field.
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
@@ -151,8 +151,8 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 	return list, nil
 }
 
-// checkField checks the value of a field and returns it. In a field with choices, the value must
-// be a choice or the name of one.
+// checkField checks the value of a field and returns it. In a field with choices, the input must be
+// a choice or the label of one.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err
@@ -176,7 +176,7 @@ func (c *Console) checkField(pc *page.Context, field listField, value string) (s
 	return value, passerelle.InvalidField(field.name, "is not one of the options")
 }
 
-// within limits the connectors to those in a given list.
+// within limits the list to connectors in uuids.
 func (l *listing) within(uuids []string) {
 	if l.Connectors == nil {
 		l.Connectors = uuids
@@ -185,7 +185,8 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange chooses the order in which an index contains the selected rows.
+// arrange chooses the order of the rows. An index of the database has the selected rows in that
+// order.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":
@@ -243,11 +244,11 @@ func takeClient(_ *page.Context, l *listing, value string) error {
 	return err
 }
 
-// endLength is the number of last characters of an account number by which lists can be
-// filtered.
+// endLength is how many last characters of an account number a filter compares.
 const endLength = 4
 
-// takeAccount accepts a complete account number or its last characters.
+// takeAccount returns the function for a field with a complete account number or its last
+// characters.
 func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		whole, end := of(l)
@@ -260,7 +261,7 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *li
 	}
 }
 
-// takeAmount accepts an amount of a currency with two decimals.
+// takeAmount returns the function for a field with an amount in a currency with two decimals.
 func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		amount, err := passerelle.ParseMoney("amount", value, "EUR")

@@ -27,7 +27,7 @@ import (
 
 var listedPayment = regexp.MustCompile(`/payments/(\d+)">\d+</a></th>`)
 
-// listed returns the payments on a page, in its order.
+// listed returns the ids of the payments on a page, in the order of the page.
 func listed(a answer) string {
 	var ids []string
 	for _, found := range listedPayment.FindAllStringSubmatch(a.body, -1) {
@@ -36,7 +36,7 @@ func listed(a answer) string {
 	return strings.Join(ids, " ")
 }
 
-// line returns the instruction of a draft, for tests to change.
+// line returns the instruction of a draft, so that tests can change it.
 func line(draft map[string]any) map[string]any {
 	return draft["instructions"].([]any)[0].(map[string]any)
 }
@@ -123,7 +123,8 @@ func TestSearchingPayments(t *testing.T) {
 // sorted returns a list of numbers in ascending order.
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
-// A list ordered by label has pages like any other list, and their links keep its filter.
+// A list ordered by label has pages like any other list, and the links between them keep its
+// filter.
 func TestSearchTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -153,7 +154,7 @@ func TestSearchTurnsPages(t *testing.T) {
 	})
 }
 
-// file requests a list as a file and parses it.
+// file downloads a list as a file and parses it.
 func (d *fixture) file(values ...string) (answer, [][]string) {
 	d.t.Helper()
 	a := d.submit(d.domainPath("/payments"), d.domainPath("/payments/file"), values...)
@@ -217,7 +218,7 @@ func TestWhoMayNotTakePersonalData(t *testing.T) {
 	})
 }
 
-// A long file is read page by page, and contains each payment once.
+// A long file is read from the database in pages, and contains each payment once.
 func TestALongFile(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -237,7 +238,7 @@ func TestALongFile(t *testing.T) {
 	})
 }
 
-// planted is a payment of a live domain whose label, payer and state contain a person's name.
+// planted creates a payment in a live domain. Its label, payer and state contain a person's name.
 func (d *fixture) planted() passerelle.PaymentID {
 	d.t.Helper()
 	client, _, err := d.Access.Register(d.t.Context(), d.Domain.ID, "shop", []string{"https://shop.example/back"})
@@ -254,8 +255,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 	return made.ID
 }
 
-// In live domains, a search by personal data needs the right to reveal and is recorded. No other
-// operator can find out masked values, neither by guessing nor from files or addresses.
+// In live domains, a search by personal data needs the right to reveal and is recorded. Other
+// operators cannot find out masked values by guessing, or from files or addresses.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -315,8 +316,8 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	})
 }
 
-// searchResults is a planted payment in which the bank's texts and the payer's pages also
-// contain a person's name.
+// searchResults creates a payment like planted. The bank's texts and the payer's pages also contain
+// the person's name.
 func (d *fixture) searchResults() int64 {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)
@@ -336,7 +337,7 @@ func (d *fixture) searchResults() int64 {
 }
 
 // Pages and files of live domains show no personal data, whatever its source, until an operator who
-// may reveal it asks.
+// may reveal it asks for it.
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// support is the data of a payment that may be sent to support. It contains only the named
-// fields: no name, label, account number or address, and no text of a bank or an application.
+// support is the data of a payment that may be sent to support. It has only the fields below: no
+// name, label, account number or address, and no text of a bank or an application.
 type support struct {
 	Domain       passerelle.DomainKind `json:"domain_kind"`
 	Written      string                `json:"written"`
@@ -49,7 +49,7 @@ type supportLine struct {
 	Identity  bool                     `json:"has_identity"`
 }
 
-// supportFile sends the file.
+// supportFile sends the data for support as a file.
 func (c *Console) supportFile(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Console) supportFile(pc *page.Context) error {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
 	web.Attach(pc.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
-	// The error is ignored, because the reader may have left.
+	// An error is ignored, because it only means that the reader has left.
 	_, _ = pc.Writer.Write(text)
 	return nil
 }

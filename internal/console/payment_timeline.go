@@ -12,7 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// The kinds of rows in the timeline of a payment.
+// These are the kinds of rows in the timeline of a payment.
 const (
 	timelineRequest  = "request"
 	timelineBank     = "bank"
@@ -21,10 +21,10 @@ const (
 	timelineDelivery = "delivery"
 )
 
-// timelineRow is one event of a payment, or an effect of an event.
+// timelineRow is one event of a payment, or the effect of one.
 type timelineRow struct {
 	At string `json:"at"`
-	// When is the same instant for people.
+	// When is the same instant as people read it.
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`
@@ -33,18 +33,18 @@ type timelineRow struct {
 	Who     string `json:"who,omitempty"`
 	Bank    string `json:"bank_status,omitempty"`
 	Text    string `json:"-"`
-	// Said is what the bank answered, in its own words.
+	// Said is the bank's answer in its own words.
 	Said []page.DetailRow `json:"-"`
 	// Requests are the requests of a delivery, oldest first.
 	Requests []string `json:"requests,omitempty"`
-	// Effect marks a row that was caused by the state in the row above.
+	// Effect marks a row that is a consequence of the state in the row above.
 	Effect bool `json:"-"`
 
 	at time.Time
 }
 
-// timeline contains everything that happened to a payment: requests, calls to the bank, changes,
-// and deliveries.
+// timeline returns everything that happened to a payment: requests, calls to the bank, changes, and
+// deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
 	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	return rows, nil
 }
 
-// causes describe the causes of a change of state.
+// causes describe what caused a change of state.
 var causes = map[payment.Trigger]string{
 	payment.Validated: "a bank was chosen and has the order",
 	payment.Approved:  "approved at the bank",
@@ -89,7 +89,7 @@ var causes = map[payment.Trigger]string{
 	payment.Lapsed:    "no final answer in time",
 }
 
-// happened returns the row of a change of state or of a note.
+// happened returns the row for a change of state or a note.
 func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.Payment, revealed bool) timelineRow {
 	if n := row.Note; n != nil {
 		at := n.At
@@ -118,14 +118,15 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// said is an answer of the bank: its status with the codes that say why, and its text.
+// said returns the rows for a bank's answer: its status with the codes that explain it, and its
+// text.
 func said(status, text string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
 	return page.Details("Status", word, "Reason codes", reasons, "Message", text)
 }
 
-// saidAtEnd is the answer of the bank that changed a state, with what it said of the payment and
-// of its instructions when that was the end.
+// saidAtEnd returns the rows for the bank's answer that caused a transition. When the transition
+// ended the payment, they include the bank's messages about the payment and its instructions.
 func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, revealed bool) []page.DetailRow {
 	if t.To != p.State || !t.To.Final() {
 		return said(t.Cause.Bank, "")
@@ -142,7 +143,7 @@ var outcomes = map[string]string{
 	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown; the service is asking the bank",
 }
 
-// exchange is the row of a call to the bank.
+// exchange returns the row for a call to the bank.
 func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	row := timelineRow{At: pc.Time(a.Created), Kind: timelineBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
@@ -163,8 +164,8 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	return row
 }
 
-// deliveriesByTransition returns the deliveries about a payment, by the number of the transition
-// that they report.
+// deliveriesByTransition returns the rows for the deliveries about a payment, by the number of the
+// transition that they report.
 func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {
@@ -224,8 +225,8 @@ type reason struct {
 	Text     string           `json:"text"`
 }
 
-// objections are the incompatibilities of a payment with the connectors of the domain, including
-// hidden ones.
+// objections returns the reasons why connectors of the domain, including hidden ones, cannot make
+// the payment.
 func (c *Console) objections(pc *page.Context, p *payment.Payment) ([]objection, error) {
 	list, err := c.Initiation.Compatibility(pc, pc.Domain, p, true)
 	if err != nil {

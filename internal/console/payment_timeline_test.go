@@ -30,7 +30,7 @@ func words(body string) string {
 // secrets are texts that must not appear in support files or on masked pages.
 var secrets = []string{"FR7630006000011234567890189", "Erika", "Mustermann", "erika@mail.example", "secret-state", "shop.example", "secret label", "Secret Shop"}
 
-// secretDraft is a payment with much sensitive data.
+// secretDraft returns a payment with much sensitive data.
 func secretDraft() map[string]any {
 	draft := servicetest.Draft()
 	draft["client_state"] = "secret-state"
@@ -122,7 +122,7 @@ func TestSupportFileHasNothingSensitive(t *testing.T) {
 
 var pre = regexp.MustCompile(`(?s)<pre id="curl"[^>]*>(.*?)</pre>`)
 
-// request returns the command on a page, parsed like by a shell.
+// request returns the command on a page, and its arguments as a shell would parse them.
 func (d *fixture) request(a answer) (command string, args []string) {
 	d.t.Helper()
 	found := pre.FindStringSubmatch(a.body)
@@ -137,7 +137,7 @@ func (d *fixture) request(a answer) (command string, args []string) {
 	return command, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// The command creates the same payment, also when the payment contains special characters of a
+// The command creates the same payment, even when the payment contains special characters of a
 // shell.
 func TestPaymentAsARequest(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -175,7 +175,7 @@ func TestPaymentAsARequest(t *testing.T) {
 	})
 }
 
-// run runs the request with an id on a page as its reader would: in a shell, with a token.
+// run runs the request with an id on a page as a reader would, in a shell and with a token.
 func (d *fixture) run(a answer, id, token string, into any) {
 	d.t.Helper()
 	found := regexp.MustCompile(`(?s)<pre id="` + id + `"[^>]*>(.*?)</pre>`).FindStringSubmatch(a.body)
@@ -189,7 +189,7 @@ func (d *fixture) run(a answer, id, token string, into any) {
 	d.JSON(servicetest.Answer{Body: out}, into)
 }
 
-// TestRequestsRun: the shown requests read the payment and make it again.
+// TestRequestsRun checks that the shown requests read the payment and create it again.
 func TestRequestsRun(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -213,7 +213,8 @@ func TestRequestsRun(t *testing.T) {
 	})
 }
 
-// TestWhatTheBankAnswered is folded on the timeline, at the change that it led to.
+// TestWhatTheBankAnswered checks that the bank's answer is collapsed in the timeline, next to the
+// change that it caused.
 func TestWhatTheBankAnswered(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

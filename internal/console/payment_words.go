@@ -2,9 +2,9 @@ package console
 
 import "passerelle/payment"
 
-// Sentences about a payment for operators who do not know the API well.
+// These texts explain payments to operators who do not know the API well.
 
-// nextByAction describes what a payment waits for, by the next action in the API.
+// nextByAction describes what a payment waits for, by its action in the API.
 var nextByAction = map[payment.Action]string{
 	payment.Redirect:      "The payer is on the bank's page. The payment continues when they come back, or when the bank reports what they did.",
 	payment.Decoupled:     "The payer must approve the payment in the bank's app.",
@@ -13,7 +13,8 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer must validate the payment in the webview.",
 }
 
-// nextByState describes the same for states without an action, and the meaning of final states.
+// nextByState describes what a payment without an action waits for. For final states it describes
+// their meaning.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",
 	payment.Validating: "The bank has the order, and has not reported yet whether the payer approved it.",

@@ -6,7 +6,7 @@ import (
 	"passerelle/payment"
 )
 
-// TestEveryStateAndCodeHasWords: every state and every code has a text for operators.
+// TestEveryStateAndCodeHasWords checks that every state and every code has a text for operators.
 func TestEveryStateAndCodeHasWords(t *testing.T) {
 	for _, state := range payment.States() {
 		if nextByState[state] == "" {

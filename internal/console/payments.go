@@ -28,22 +28,21 @@ func (c *Console) paymentRoutes() []page.Route {
 	}
 }
 
-// listData is the content of a page of payments, with the form that filters them.
+// listData is a page of payments, with the form that filters them.
 type listData struct {
-	// Fields are the fields of the form, and More the fields that are collapsed unless Open is
-	// set. Selected is set when any field has a value.
+	// Fields are the fields of the form. More are further fields, which are collapsed unless Open
+	// is set. Selected is set when any field has a value.
 	Fields, More   []shownField
 	Open, Selected bool
 	Table          paymentTable
 	Columns        []column
 	Views          []view
-	// Count is the number of selected payments, empty on later pages.
+	// Count is the number of selected payments. It is empty on later pages.
 	Count string
 	Pager page.Pager
-	// MayReveal is set when the operator may get the complete file.
+	// MayReveal is set when the operator may download the complete file.
 	MayReveal bool
-	// Still is set for lists that do not update themselves, because each view of them is
-	// recorded.
+	// Still is set for a list that does not update itself, because each view of it is recorded.
 	Still bool
 }
 
@@ -53,20 +52,19 @@ type listRow struct {
 	Registered                              page.When
 	State, Code, Amount, Payee, Label, Bank string
 	Client, Execution, Reference            string
-	// Lines is the number of instructions. The texts belong to the first one.
+	// Lines is the number of instructions. The texts are those of the first one.
 	Lines int
 }
 
-// listing is the list that a form selects, with its order.
+// listing is the filter that a form selects, and the order of the list.
 type listing struct {
 	store.PaymentFilter
 	order string
-	// personal is set when it filters by data that identifies people.
+	// personal is set when the list is filtered by data that identifies people.
 	personal bool
 }
 
-// byLabel reports whether the list is ordered by label, ascending. All other lists begin with
-// the newest or largest.
+// byLabel reports whether the list is ordered by label, ascending. All other orders are descending.
 func (l listing) byLabel() bool { return l.order == "label" }
 
 // payments lists the payments of a domain, the newest first.
@@ -107,7 +105,7 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// mostCounted is the limit up to which the payments of a list are counted.
+// mostCounted is the largest number of payments that a list counts.
 const mostCounted = 1000
 
 func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
@@ -118,7 +116,7 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	}
 }
 
-// window is the page of the list that an address names.
+// window returns the window of the list for the position in the address.
 func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	w := store.Window{Order: l.order, Descending: !l.byLabel(), Limit: page.PageSize + 1}
 	if from, supplied := l.place(pc, query.Get("after")); supplied {
@@ -129,9 +127,9 @@ func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	return w
 }
 
-// place reads a position in the list from a link: a key and a number with a dash between them,
-// or a sealed text when the key is a label. The position is no filter, so a changed position
-// only shows another part of the same list. An invalid position is ignored.
+// place reads a position in the list from a link: a key and a number separated by a dash, or a
+// sealed text when the key is a label. The position is no filter, so a changed position only shows
+// another part of the same list. An invalid position is ignored.
 func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	if l.byLabel() {
 		return pc.TextPlace(text)
@@ -148,14 +146,14 @@ func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	return []any{key, id}, err == nil
 }
 
-// maxPlace is larger than the length of two numbers.
+// maxPlace is larger than any position of two numbers.
 const maxPlace = 100
 
-// actSearch is the act of filtering payments by data that identifies people.
+// actSearch is the name in the audit log for a search by data that identifies people.
 const actSearch = "search by personal data"
 
-// recordSearch records that a list of a live domain was filtered by personal data, and reports
-// whether it was.
+// recordSearch records a list that filters by personal data in a live domain. It reports whether
+// the list is such a list.
 func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {
 		return false, nil

@@ -22,8 +22,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pictured lists the main pages: their paths, relative to the domain unless they begin with the
-// console's root, and an element that must be shown.
+// pictured lists the main pages. A path is relative to the domain unless it begins with the
+// console's root. seen is an element that must be shown.
 var pictured = []struct {
 	name, path, seen string
 }{
@@ -42,8 +42,8 @@ var pictured = []struct {
 	{"account", "/console/account", "#present"},
 }
 
-// payerPages are the pages on which a payer pays, in the README on a phone: the link or button that
-// leads to each from the one before, and an element that must be shown.
+// payerPages are the payer's pages, which the README shows on a phone. follow is the link or button
+// on the page before it. seen is an element that must be shown.
 var payerPages = []struct {
 	name, follow, seen string
 }{
@@ -52,18 +52,20 @@ var payerPages = []struct {
 	{"payer-approve", "main form button", ".buttons"},
 }
 
-// pictureFolder is where the pictures of the documentation are.
+// pictureFolder is the folder of the documentation's pictures.
 const pictureFolder = "../../docs/pictures"
 
-// The pictures of a page: in a wide window in both colour schemes, and on a phone.
+// sittings are the pictures that are taken of each page: in a wide window in both colour schemes,
+// and on a phone.
 var sittings = []struct {
 	name          string
 	width, height int64
 	scheme        string
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 780, "light"}}
 
-// TestPictures takes the pictures of the documentation when PASSERELLE_DOC_PICTURES is set, and
-// checks that the documentation pages show all of them and no others, and that they are small.
+// TestPictures takes the pictures of the documentation when PASSERELLE_DOC_PICTURES is set. It
+// checks that the pages of the documentation show all these pictures and no others, and that they
+// are small.
 func TestPictures(t *testing.T) {
 	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
 		takePayerPictures(t)
@@ -152,7 +154,7 @@ func mustShow(t *testing.T, page, folder string, names []string) {
 	}
 }
 
-// populate creates an example of everything that the pages show.
+// populate creates an example of everything that the pages can show.
 func populate(t *testing.T, s *servicetest.Instance) {
 	s.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 	clients, err := s.DB.Clients(t.Context(), s.Domain.ID)

@@ -23,14 +23,14 @@ func (c *Console) programRoutes() []page.Route {
 	}
 }
 
-// The names of acts on connector programs in the audit log.
+// These are the names of acts on connector programs in the audit log.
 const (
 	actAddProgram    = "add connector"
 	actCheckProgram  = "check connector"
 	actRemoveProgram = "remove connector"
 )
 
-// programsData is the content of the page of connector programs, with the form for a new one.
+// programsData is the page of connector programs, with the form for a new one.
 type programsData struct {
 	Rows      []programRow
 	Address   string
@@ -45,8 +45,8 @@ type programRow struct {
 	Facts     []page.DetailRow
 }
 
-// mayChangePrograms requires an administrator, with a second factor when any domain is live,
-// because a program is a connector of all domains.
+// mayChangePrograms reports whether the operator is an administrator, with a second factor when any
+// domain is live. A program is a connector of all domains.
 func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
 	if !pc.Who.May(operators.SetUp) || pc.Who.HasSecondFactor() {
 		return pc.Who.May(operators.SetUp), nil
@@ -77,8 +77,8 @@ func (c *Console) programs(pc *page.Context) error {
 	return pages.Send(pc, "programs", "Connector programs", data)
 }
 
-// leftAlone is the text for a program that gets no calls at present, because of failures seen by
-// this replica or by another.
+// leftAlone is the text for a program that gets no calls at present. The key says whether this
+// replica saw the failures, or another one did.
 var leftAlone = map[bool]string{
 	true: "not called, except for occasional test calls", false: "not called by another replica; this one still calls it",
 }
@@ -114,7 +114,7 @@ func (c *Console) programRow(p programs.Program) programRow {
 	)}
 }
 
-// changeProgram changes the program in the address and redirects to the list with a
+// changeProgram changes the program in the address. It then redirects to the list with a
 // confirmation.
 func (c *Console) changeProgram(pc *page.Context, done string, change func(programs.Program) error) error {
 	may, err := c.mayChangePrograms(pc)

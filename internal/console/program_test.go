@@ -17,8 +17,8 @@ import (
 
 const listOfPrograms = "/console/programs"
 
-// TestConnectorPrograms: a program is added, checked and removed. Each act is recorded, and
-// until its removal the program is a connector of the domain.
+// TestConnectorPrograms adds, checks and removes a program. Each act is recorded, and the program
+// is a connector of the domain until its removal.
 func TestConnectorPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		folder := t.TempDir()
@@ -60,7 +60,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the acts on connectors without a domain, newest first.
+// wantProgramActs checks the acts on connectors that belong to no domain, newest first.
 func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), operator, 20)
@@ -76,8 +76,8 @@ func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	}
 }
 
-// TestWhoChangesPrograms: administrators may change programs, with a second factor when a domain
-// is live. All operators see them.
+// TestWhoChangesPrograms checks that only administrators may change programs, with a second factor
+// when a domain is live. All operators see the programs.
 func TestWhoChangesPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		wants := func(f *fixture, status int) {

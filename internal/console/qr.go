@@ -7,17 +7,17 @@ import (
 	"rsc.io/qr"
 )
 
-// drawing is a picture made of squares: its black squares as the path of an SVG, in a square
-// plane with a number of squares on each side.
+// drawing is a picture made of squares. Size is the number of squares on each side, and Path is the
+// SVG path of the black squares.
 type drawing struct {
 	Size int
 	Path string
 }
 
-// quietZone is the width in squares of the white border around a code.
+// quietZone is the width of the white border around a code, in squares.
 const quietZone = 4
 
-// drawQR is the QR code of a text.
+// drawQR returns the QR code of a text.
 func drawQR(text string) (drawing, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// actRefund is the name in the audit log of creating a payment in the other direction.
+// actRefund is the name in the audit log for creating a payment in the other direction.
 const actRefund = "refund payment"
 
 // refundable reports whether a payment in the other direction can be created: the bank executed
@@ -22,13 +22,13 @@ func refundable(pc *page.Context, p *payment.Payment) bool {
 	return executed && mayAct(pc) && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic
 }
 
-// refundData is the form for a refund.
+// refundData is the content of the form for a refund.
 type refundData struct {
 	ID                             passerelle.PaymentID
 	Paid, From, To                 string
 	FromAccount, ToAccount         string
 	Amount, Currency, Label, Payee string
-	// Named is set when the payer's name is known. The new payment then contains it.
+	// Named is set when the payer's name is known. In that case the new payment contains it.
 	Named bool
 }
 
@@ -54,8 +54,8 @@ func (c *Console) askForRefund(pc *page.Context) error {
 	return pages.Send(pc, "refund", fmt.Sprintf("Refund payment %d", p.ID), data)
 }
 
-// refund creates the payment. The holder of the beneficiary's account must approve it at the
-// bank, like any other payment.
+// refund creates the payment. The holder of the beneficiary's account must approve it at the bank,
+// like any other payment.
 func (c *Console) refund(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Console) refund(pc *page.Context) error {
 	return pc.Lead(pc.Path("/payments/%d", made.ID), fmt.Sprintf("The refund of payment %d is created. The owner of the account approves it in the webview.", p.ID))
 }
 
-// refundDraft is the payment in the other direction.
+// refundDraft returns the draft of the payment in the other direction.
 func refundDraft(p *payment.Payment, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
 	money, err := passerelle.ParseMoney("amount", amount, in.Amount.Currency)

@@ -24,13 +24,13 @@ func (c *Console) searchRoutes() []page.Route {
 	return []page.Route{page.Get("domains/#/search", c.find)}
 }
 
-// maxFound is how many rows of a kind a search shows. The list of payments shows the other rows.
+// maxFound is how many rows of a kind a search shows. The complete list shows the others.
 const maxFound = 5
 
 // maxWordsFound is how many payments with a word are checked.
 const maxWordsFound = 20
 
-// searchData contains the results, by kind.
+// searchData has the results, by kind.
 type searchData struct {
 	Query  string
 	Groups []foundGroup
@@ -38,12 +38,12 @@ type searchData struct {
 	Hidden bool
 }
 
-// foundGroup contains the results of one kind.
+// foundGroup has the results of one kind.
 type foundGroup struct {
 	Name     string
 	Payments []listRow
 	Links    []foundLink
-	// All is the address of the complete list, empty for none.
+	// All is the address of the complete list, or empty.
 	All string
 }
 
@@ -52,16 +52,16 @@ func (g foundGroup) Table() paymentTable { return usualTable(g.Payments) }
 
 type foundLink struct{ Name, Address string }
 
-// textSearch finds payments by a field of the list, for texts that can be its value.
+// textSearch finds payments by a field of the list. It is used for texts that the field can have.
 type textSearch struct {
 	name, field string
 	fits        *regexp.Regexp
 }
 
-// requestNumber matches the number of a request.
+// requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// textSearches are the fields in which a search looks for the text. Each has an index.
+// textSearches are the fields that are searched for the text. Each field has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
 	{"Payments by bank reference", "bank", regexp.MustCompile(`^\S+$`)},
@@ -70,8 +70,8 @@ var textSearches = []textSearch{
 	{"Payments by beginning of the label", "label", regexp.MustCompile(`..`)},
 }
 
-// find shows the objects of the domain that match a text. Data that identifies people is
-// searched only for operators who may see it, and in a live domain the search is recorded.
+// find shows the objects of the domain that match a text. Data that identifies people is searched
+// only for operators who may see it. In a live domain such a search is recorded.
 func (c *Console) find(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
@@ -100,12 +100,12 @@ func (c *Console) find(pc *page.Context) error {
 	return pages.Send(pc, "search", "Search", data)
 }
 
-// findPayments adds the newest payments that have the text in a field.
+// findPayments adds the newest payments whose field has the text.
 func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData, recorded *bool) error {
 	values := url.Values{s.field: {pc.Query}}
 	list, err := c.listing(pc, values)
 	if _, is := page.UserMessage(err); is {
-		return nil // the field accepts no such text, or not from this operator
+		return nil // the field cannot have this text, or the operator may not search by it
 	}
 	if err == nil && !*recorded {
 		*recorded, err = c.recordSearch(pc, list)
@@ -128,8 +128,8 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	return nil
 }
 
-// findWords adds the newest payments whose label contains a word in another place than the
-// beginning, or an e-mail address.
+// findWords adds the newest payments whose label contains the word, but does not begin with it, and
+// those with the e-mail address.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
@@ -170,8 +170,7 @@ func beginsWith(p *payment.Payment, text string) bool {
 	})
 }
 
-// findRequest adds the acts of one request. The numbers of requests are longer than all other
-// numbers.
+// findRequest adds the acts of one request. The ids of requests are longer than all other numbers.
 func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	if !requestNumber.MatchString(pc.Query) {
 		return nil
@@ -191,13 +190,14 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is a kind of object that a number can identify, with its lookup and its page.
+// numbered is a kind of object with a number. It has the function that finds the object and its
+// page.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)
 }
 
-// numberedThings are in the order on the page.
+// numberedThings has the kinds in their order on the page.
 var numberedThings = []numbered{
 	{"User %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
 		_, err := r.User(ctx, domain, passerelle.UserID(id))
@@ -225,7 +225,7 @@ var numberedThings = []numbered{
 	}},
 }
 
-// findNumber adds the objects that the text identifies as a number.
+// findNumber adds the objects whose number is the text.
 func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	id, err := strconv.ParseInt(pc.Query, 10, 64)
 	if err != nil || id <= 0 {

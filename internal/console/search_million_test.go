@@ -14,15 +14,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// numbers is the beginning of a statement that counts from $1 to $2.
+// numbers begins a statement that counts from $1 to $2.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 
-// crowdFrom is above all ids that the service has assigned.
+// crowdFrom is larger than any id that the service has assigned.
 const crowdFrom = 10_000_000
 
-// crowd fills the tables that a search reads. Creating as many payments and users through the
-// service would take hours. 100 payments each share the end of an account number, and all share
-// the beginning of a label.
+// crowd fills the tables that a search reads, because creating so many payments and users through
+// the service would take hours. Always 100 payments share the end of an account number, and all
+// payments share the beginning of a label.
 var crowd = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at) SELECT i, 0, CAST($3 AS BIGINT), 'created', '', 'client', '', i FROM n`,
 	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, amount,
@@ -58,7 +58,7 @@ func (d *fixture) fill(payments int) {
 			return nil
 		}))
 	}
-	// The inserted account numbers are not encrypted, as those of an older database.
+	// The inserted account numbers are not encrypted, as in an older database.
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
 		tx.Unit().Exec(`UPDATE sealing SET account_numbers = FALSE`)
 		return nil
@@ -73,7 +73,7 @@ func (d *fixture) fill(payments int) {
 }
 
 // TestMillionSearched searches by every kind of value among PASSERELLE_TEST_PAYMENTS payments and a
-// tenth as many users. In such a long run a page takes at most 25 ms, by the median of 15.
+// tenth as many users. In a long run, the median of 15 requests for a page is at most 25 ms.
 func TestMillionSearched(t *testing.T) {
 	payments, long := 2000, false
 	if text, set := os.LookupEnv("PASSERELLE_TEST_PAYMENTS"); set {

@@ -13,7 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch: each kind of object is found by values that operators have, and other objects are not found.
+// TestSearch checks that each kind of object is found by the values that operators have, and that
+// other objects are not.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -63,7 +64,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// TestSearchHasFive shows the newest five of many results, with a link to all of them.
+// TestSearchHasFive checks that a search shows the newest five of many results, with a link to all.
 func TestSearchHasFive(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -80,8 +81,8 @@ func TestSearchHasFive(t *testing.T) {
 	})
 }
 
-// TestSearchInLiveDomains: personal data is searched only for operators who may reveal it, and
-// the search is recorded once.
+// TestSearchInLiveDomains checks that personal data is searched only for operators who may reveal
+// it, and that the search is recorded once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -122,7 +123,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 	})
 }
 
-// TestNeedsAttention: the page lists problems for the operator, each with a link to the page of
+// TestNeedsAttention checks that the page lists the problems for the operator, each with a link to
 // its remedy.
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -150,7 +151,7 @@ func TestNeedsAttention(t *testing.T) {
 	})
 }
 
-// TestActsThatAreNotUndone are confirmed on a page that names amount and payee.
+// TestActsThatAreNotUndone checks that a page with amount and payee asks again before such an act.
 func TestActsThatAreNotUndone(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

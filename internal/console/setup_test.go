@@ -66,7 +66,7 @@ func TestConfiguration(t *testing.T) {
 	})
 }
 
-// disturbed is a bank whose calls have failed, and whose certificate expires soon.
+// disturbed is a bank whose calls have failed and whose certificate expires soon.
 type disturbed struct{ bank }
 
 func (d disturbed) Profile() connector.Profile {
@@ -82,8 +82,8 @@ func (d disturbed) Health() connector.BankHealth {
 	}
 }
 
-// TestHealthOfABank: operators see that a bank fails, in which calls, and which certificate must
-// be renewed.
+// TestHealthOfABank checks what operators see of a failing bank: the calls that fail, and the
+// certificate that must be renewed.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -154,7 +154,7 @@ func TestConnectors(t *testing.T) {
 
 var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
 
-// once returns the secret in an answer.
+// once returns the secret that an answer shows once.
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)
@@ -300,8 +300,8 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-// Developers may change the configuration of a sandbox. Only administrators may change domains, and
-// the configuration of live ones.
+// Developers may change the configuration of a sandbox. Only administrators may change domains and
+// the configuration of live domains.
 func TestWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for role, may := range map[operators.Role]struct{ sandbox, domains int }{

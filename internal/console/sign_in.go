@@ -28,7 +28,7 @@ const signInCookie = "console_door"
 // signInData is the content of the sign-in pages.
 type signInData struct {
 	Form, Name string
-	// Provider is the name of the identity provider, empty for none.
+	// Provider is the name of the identity provider, or empty.
 	Provider string
 }
 
@@ -48,7 +48,7 @@ func (c *Console) sendSignIn(pc *page.Context, page, title, name string) error {
 	return pages.Send(pc, page, title, data)
 }
 
-// checkSignInForm refuses a form that another browser got.
+// checkSignInForm returns an error for a form that another browser got.
 func (c *Console) checkSignInForm(pc *page.Context) error {
 	if secret, is := pc.Cookie(signInCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(pc.Field("csrf"))) != 1 {
 		return page.ErrForeign
@@ -87,7 +87,7 @@ func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	return nil
 }
 
-// inside gives the browser its session, and returns the address of the next page.
+// inside gives the browser its session and returns the address of the next page.
 func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string, error) {
 	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {

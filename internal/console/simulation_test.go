@@ -25,7 +25,7 @@ func TestClockOfASandbox(t *testing.T) {
 			t.Errorf("stopping: %d %s", a.status, a.body)
 		}
 		a := d.submit(simulated, clock, "advance", "40d")
-		// How much work is left for this request depends on the loops.
+		// The loops also do work, so the amount that is left for this request varies.
 		if text := words(d.get(a.location).body); !strings.Contains(text, "Result Payments checked or expired") || !strings.Contains(text, "Webhook requests sent") || d.state(id) != "expired" {
 			t.Errorf("40 days later: %d %s, %s", a.status, text, d.state(id))
 		}
@@ -117,8 +117,8 @@ func TestReceiverOfASandbox(t *testing.T) {
 	})
 }
 
-// Operators with only the right to view have no buttons, and their forms change nothing. A live
-// domain has no simulation.
+// Operators who may only view have no buttons, and their forms change nothing. A live domain has no
+// simulation.
 func TestWhoMayUseTheSimulation(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})

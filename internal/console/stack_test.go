@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// fixture is a service, and a browser without scripts.
+// fixture is a service and a browser without scripts.
 type fixture struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -46,7 +46,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// answer is the answer to the browser.
+// answer is what the browser receives.
 type answer struct {
 	status         int
 	location, body string
@@ -58,7 +58,7 @@ func (d *fixture) get(path string) answer {
 	return d.send(http.MethodGet, path, "", nil)
 }
 
-// post sends a form from a page of the given site.
+// post sends a form as a page of that site does.
 func (d *fixture) post(path, site string, form url.Values) answer {
 	d.t.Helper()
 	return d.send(http.MethodPost, path, site, form)
@@ -89,7 +89,7 @@ func (d *fixture) do(request *http.Request) answer {
 
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// token is the token of the forms on a page.
+// token returns the token in the forms on a page.
 func (d *fixture) token(path string) string {
 	d.t.Helper()
 	found := formToken.FindStringSubmatch(d.get(path).body)
@@ -99,7 +99,7 @@ func (d *fixture) token(path string) string {
 	return found[1]
 }
 
-// submit submits a form of a page to an address, with the token of the page.
+// submit submits a form on a page to an address, with the token of the page.
 func (d *fixture) submit(page, to string, values ...string) answer {
 	d.t.Helper()
 	form := url.Values{"csrf": {d.token(page)}}
@@ -109,7 +109,7 @@ func (d *fixture) submit(page, to string, values ...string) answer {
 	return d.post(to, "same-origin", form)
 }
 
-// enter makes an operator and signs in.
+// enter creates an operator and signs in.
 func (d *fixture) enter(role operators.Role) (operatorstore.Operator, string) {
 	d.t.Helper()
 	o, password, err := d.Operators.Create(context.Background(), "some-"+string(role), role)
@@ -126,7 +126,7 @@ func (d *fixture) signIn(name, password string) {
 	}
 }
 
-// domainPath is an address of the domain.
+// domainPath returns an address below the domain's path.
 func (d *fixture) domainPath(more string) string {
 	return "/console/domains/" + strconv.FormatInt(int64(d.Domain.ID), 10) + more
 }
@@ -135,7 +135,7 @@ func (d *fixture) paymentPath(id int64) string {
 	return d.domainPath("/payments/" + strconv.FormatInt(id, 10))
 }
 
-// acts lists the recorded acts of the domain, oldest first, without request ids.
+// acts lists the acts that were recorded in the domain, oldest first, without request ids.
 func (d *fixture) acts() []string {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfDomain(d.t.Context(), d.Domain.ID, 100)

@@ -14,14 +14,14 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The largest number of clicks from the first page of the domain for a new operator's task, and
-// the longest time.
+// mostClicks is how many clicks a new operator's task may take from the first page of the domain,
+// and mostTime how long it may take.
 const (
 	mostClicks = 4
 	mostTime   = 60 * time.Second
 )
 
-// task is an operator who does one task. Clicks counts only clicks that lead to another page.
+// task is an operator who does one task. clicks counts only clicks that lead to another page.
 type task struct {
 	*person
 	clicks int
@@ -33,7 +33,7 @@ func (k *task) click(selector string) {
 	k.do(servicetest.Follow(selector))
 }
 
-// choose follows a link or presses a button by its text.
+// choose follows the link or presses the button with a text.
 func (k *task) choose(text string) {
 	k.t.Helper()
 	k.value(fmt.Sprintf(`(() => {
@@ -58,7 +58,7 @@ func (k *task) reads(texts ...string) {
 	}
 }
 
-// troubled is a service with an example of every problem.
+// troubled is a service that has every kind of problem.
 type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver
@@ -82,7 +82,7 @@ func (p *person) trouble() troubled {
 	return in
 }
 
-// TestTasksOfOperators does the usual first tasks of operators in a browser, using only the
+// TestTasksOfOperators does the usual first tasks of operators in a browser, with nothing but the
 // pages.
 func TestTasksOfOperators(t *testing.T) {
 	time := newClock()
@@ -166,5 +166,5 @@ func TestTasksOfOperators(t *testing.T) {
 	}
 }
 
-// now is the real time.
+// now returns the real time.
 func now() time.Time { return time.Now() }

@@ -19,15 +19,15 @@ func (c *Console) tokenRoutes() []page.Route {
 	}
 }
 
-// The names of acts on tokens in the audit log.
+// These are the names of acts on tokens in the audit log.
 const (
 	actCreateToken = "create token"
 	actRevokeToken = "revoke token"
 )
 
-// tokensData is the content of a page of tokens, with the text of a new token, if any.
+// tokensData is a page of tokens, with the text of a new token, if any.
 type tokensData struct {
-	// All means that tokens of users and payments are also listed.
+	// All is set when tokens of users and payments are listed too.
 	All      bool
 	ID       string
 	Rows     []tokenRow
@@ -42,7 +42,7 @@ type tokenRow struct {
 	Client                                        passerelle.ClientID
 	User                                          passerelle.UserID
 	Payment                                       passerelle.PaymentID
-	// Over means that the token is revoked or has expired.
+	// Over is set when the token is revoked or has expired.
 	Over bool
 }
 
@@ -81,7 +81,7 @@ func (c *Console) tokenRow(pc *page.Context, t store.Token) tokenRow {
 	}
 }
 
-// createToken creates a token for the operator's own programs, and shows it.
+// createToken creates a token for the operator's own programs and shows it.
 func (c *Console) createToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -31,7 +31,7 @@ func (c *Console) userRoutes() []page.Route {
 	}
 }
 
-// The names of acts on users in the audit log.
+// These are the names of acts on users in the audit log.
 const (
 	actExportUser = "export user"
 	actDeleteUser = "delete user"
@@ -57,9 +57,9 @@ func (c *Console) users(pc *page.Context) error {
 		return c.soughtUser(pc, data)
 	}
 	w := pc.Window(1)
-	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // ordered by id, in the opposite direction
+	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // UserWindow is ordered by id, in the opposite direction
 	if w.From != nil {
-		id, _ := w.From[0].(int64) // as window stored it
+		id, _ := w.From[0].(int64) // window stored an int64
 		from.From = passerelle.UserID(id)
 	}
 	rows, err := c.DB.Users(pc, pc.Domain.ID, from)
@@ -94,11 +94,10 @@ func newUserRow(pc *page.Context, u passerelle.User) userRow {
 	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.WhenEver(u.Expires)}
 }
 
-// userData is the content of a user's page: the user's data, and a page of one of the user's
-// lists.
+// userData is a user's page: the data of the user, and a page of one of the user's lists.
 type userData struct {
 	userRow
-	// MayDelete and MayExport are set when the operator's role allows it.
+	// MayDelete and MayExport are set when the operator's role allows these acts.
 	MayDelete, MayExport bool
 	Connections          []connectionRow
 	Accounts             []accountRow
@@ -110,7 +109,7 @@ type userData struct {
 	Pager                page.Pager
 }
 
-// about makes the beginning of a page about the user in the address.
+// about returns the parts that all pages about the user in the address have.
 func (c *Console) about(pc *page.Context, here string) (userData, error) {
 	u, err := c.Aggregation.User(pc, pc.Domain, passerelle.UserID(pc.Numbers[1]))
 	if err != nil {
@@ -122,10 +121,10 @@ func (c *Console) about(pc *page.Context, here string) (userData, error) {
 	return userData{userRow: newUserRow(pc, u), MayDelete: mayAct(pc), MayExport: pc.MayReveal()}, nil
 }
 
-// mayAct reports whether the operator may do acts of the client with users and connections.
+// mayAct reports whether the operator may act on users and connections on behalf of the client.
 func mayAct(pc *page.Context) bool { return pc.Who.May(operators.Act) && pc.Certain() }
 
-// user shows a user with their connections.
+// user shows a user and the user's connections.
 func (c *Console) user(pc *page.Context) error {
 	data, err := c.about(pc, "Connections")
 	if err != nil {
@@ -158,7 +157,7 @@ func (c *Console) exportUser(pc *page.Context) error {
 	web.Download(pc.Writer, "application/zip", fmt.Sprintf("user-%d.zip", u.ID))
 	if err := archive.Write(pc, c.Aggregation, c.Files, pc.Domain, u, pc.Zone, pc.Writer); err != nil {
 		c.Log.ErrorContext(pc, "an export broke off", "user", u.ID, "error", err)
-		panic(http.ErrAbortHandler) // so that no operator takes a part for the whole archive
+		panic(http.ErrAbortHandler) // without this, an operator could take a part for the whole archive
 	}
 	return nil
 }

@@ -8,13 +8,13 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// accountRow is a bank account. Names, balances and similar data are hidden until the operator
+// accountRow is a bank account. Names, balances and similar data are masked until the operator
 // reveals them.
 type accountRow struct {
 	ID                                             passerelle.AccountID
 	Connection                                     passerelle.ConnectionID
 	Name, Type, Number, IBAN, Balance, Read, State string
-	// Shared accounts are those whose reading the user has consented to.
+	// Shared is set when the user has consented to reading the account.
 	Shared bool
 }
 
@@ -23,7 +23,7 @@ func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, f
 // revealAccounts shows the accounts without masks, and records that.
 func (c *Console) revealAccounts(pc *page.Context) error { return c.revealUser(pc, c.showAccounts) }
 
-// revealUser shows a list of the user in the address without masks, and records this.
+// revealUser shows a list of the user in the address without masks, and records that.
 func (c *Console) revealUser(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -70,8 +70,8 @@ func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) ac
 	return row
 }
 
-// numberText is the number of an account or contract, masked unless it is revealed, and empty
-// for none.
+// numberText returns the number of an account or contract, masked unless it is revealed. It returns
+// an empty text when there is no number.
 func numberText(number string, scheme passerelle.AccountScheme, revealed bool) string {
 	if number == "" {
 		return ""

@@ -32,7 +32,7 @@ func (d *fixture) user() (id int64, token string) {
 	return made.ID, made.Token
 }
 
-// connect connects a user to the test bank, with a login that selects its behaviour.
+// connect connects a user to the test bank. The login selects its behaviour.
 func (d *fixture) connect(token, login string) int64 {
 	d.t.Helper()
 	var made struct{ ID int64 }
@@ -49,7 +49,7 @@ func (d *fixture) userPath(id int64, more string) string {
 // rows counts the rows of the tables on a page.
 func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
 
-// wantOnRecord compares the recorded acts in the domain with the expected ones.
+// wantOnRecord compares the acts that were recorded in the domain with the expected ones.
 func (d *fixture) wantOnRecord(want ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, d.acts()); diff != "" {
@@ -57,7 +57,7 @@ func (d *fixture) wantOnRecord(want ...string) {
 	}
 }
 
-// wants submits a form of a page to an address and checks the status and a text.
+// wants submits a form on a page to an address, and checks the status and a text of the answer.
 func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)
@@ -122,8 +122,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// A user's data is shown. Personal data and account numbers are shown only to operators who may
-// reveal them, and showing them is recorded.
+// A user's page shows data. Personal data and account numbers are shown only to operators who may
+// reveal them, and this is recorded.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -170,8 +170,8 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// Acts on users and connections have the same effects and events as in the API, and are
-// recorded. Without the typed number nothing is deleted.
+// Acts on users and connections have the same effects and events as in the API, and are recorded.
+// Nothing is deleted unless its number is typed.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -217,8 +217,7 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// An institution is not read without the user more often than it allows, whoever requests the
-// read.
+// An institution is not read without its user more often than it allows, whoever requests the read.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -262,7 +261,7 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// live makes a live domain with a user, a connection and an account.
+// live creates a live domain with a user, a connection and an account.
 func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.ConnectionID) {
 	d.t.Helper()
 	now := time.Now().Truncate(time.Microsecond)
@@ -291,7 +290,7 @@ func (d *fixture) twice(password string) {
 	d.wants("/console/account", "/console/account/second-factor/confirm", 303, "", "code", phoneCode(d.t, key, time.Now()))
 }
 
-// In live domains, personal data and every act require a second factor.
+// In a live domain, viewing personal data and every act require a second factor.
 func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Administrator)
@@ -326,7 +325,7 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	})
 }
 
-// Pages with data require a session, and forms require a role that allows the act.
+// Pages with data need a session, and forms need a role that may do the act.
 func TestLinksToDataAndSettings(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		id, token := d.user()

@@ -29,7 +29,7 @@ func TestWebhooksInABrowser(t *testing.T) {
 	}
 }
 
-// enterByForm creates an administrator, who signs in with the form.
+// enterByForm creates an administrator and signs in with the form.
 func (p *person) enterByForm() {
 	p.t.Helper()
 	_, password, err := p.Operators.Create(p.t.Context(), "zoe", operators.Administrator)
@@ -39,7 +39,7 @@ func (p *person) enterByForm() {
 	p.do(servicetest.Shown(`.figures`))
 }
 
-// clear empties a field and types a new text.
+// clear empties a field and types a text into it.
 func (p *person) clear(field, text string) {
 	p.t.Helper()
 	p.value(fmt.Sprintf(`document.querySelector(%q).value = ""`, field))
@@ -86,7 +86,7 @@ func (p *person) checkBox(name string, got received) {
 	p.checked(name + "-verify")
 }
 
-// useActs registers and changes a webhook and uses the buttons of its page.
+// useActs registers and changes a webhook, and uses the buttons on its page.
 func (p *person) useActs(name string) {
 	p.t.Helper()
 	p.open(p.webhooksPath("/new"))
@@ -121,7 +121,7 @@ func (p *person) useActs(name string) {
 	press("restore webhook", "enabled")
 }
 
-// No page about webhooks causes a message of the browser.
+// The browser reports nothing on any page about webhooks.
 func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

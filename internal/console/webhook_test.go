@@ -44,7 +44,7 @@ func idAt(t *testing.T, address string) int64 {
 	return id
 }
 
-// registered returns a webhook in the form of the API.
+// registered returns a webhook as the API shows it.
 func (d *fixture) registered(id int64) map[string]any {
 	d.t.Helper()
 	var out map[string]any
@@ -52,7 +52,7 @@ func (d *fixture) registered(id int64) map[string]any {
 	return out
 }
 
-// register makes a webhook with the JSON interface.
+// register creates a webhook through the API.
 func (d *fixture) register(event, address string, provider any) int64 {
 	d.t.Helper()
 	var out struct{ ID int64 }
@@ -103,7 +103,7 @@ func (r *receiver) turn(status int) {
 	r.status = status
 }
 
-// pay creates a payment and changes its state once, so that there is an event.
+// pay creates a payment and changes its state once, so that one event occurs.
 func (d *fixture) pay() int64 {
 	d.t.Helper()
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -112,7 +112,7 @@ func (d *fixture) pay() int64 {
 	return id
 }
 
-// deliveries returns the deliveries of a webhook, oldest first, in the form of the API.
+// deliveries returns the deliveries of a webhook as the API shows them, oldest first.
 func (d *fixture) deliveries(id int64) []map[string]any {
 	d.t.Helper()
 	var out struct{ Data []map[string]any }
@@ -137,7 +137,7 @@ func wantActs(t *testing.T, d *fixture, want ...string) {
 func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
-		d.Subscribe("USER_CREATED", "signer") // creates the provider
+		d.Subscribe("USER_CREATED", "signer") // also creates the provider
 		form := d.webhooksPath("/new")
 		for name, test := range map[string]struct {
 			values []string
@@ -264,7 +264,7 @@ func TestHealthAtAGlance(t *testing.T) {
 	})
 }
 
-// Settings of the domain are shown with each webhook.
+// Each webhook's page shows the settings of the domain.
 func TestHowBodiesAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -284,8 +284,8 @@ func TestHowBodiesAreSent(t *testing.T) {
 
 var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
 
-// The signature of the signed text on the page equals the signature that the receiver got, and
-// the sent text equals the body that the receiver got.
+// The signature of the signed text on the page equals the signature that the receiver got. The sent
+// text on the page equals the body that the receiver got.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -315,7 +315,7 @@ func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 		}
 		for name, values := range got.header {
 			if name == "Accept-Encoding" || name == "Content-Length" {
-				continue // added by the HTTP client
+				continue // the HTTP client adds these
 			}
 			if !strings.Contains(strings.ToLower(html.UnescapeString(body)), strings.ToLower("<dt>"+name+`</dt><dd class="digits">`+values[0]+"</dd>")) {
 				t.Errorf("the page lacks the header %s: %s", name, values[0])
@@ -483,7 +483,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 	})
 }
 
-// webhookForms returns the forms about webhooks, with all fields except the token.
+// webhookForms returns all forms about webhooks, with all fields except the token.
 func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},
@@ -556,7 +556,7 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 	})
 }
 
-// enterTwice creates an operator with a second factor and signs in with it.
+// enterTwice creates an operator with a second factor, and signs in with it.
 func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	d.t.Helper()
 	name := "twice-" + string(role)
@@ -596,7 +596,7 @@ func (d *fixture) inLive() *fixture {
 	return &twin
 }
 
-// plantLive creates in a live domain a webhook with a delivery that was tried.
+// plantLive creates, in a live domain, a webhook with a delivery that was tried.
 func plantLive(t *testing.T, d *fixture) (hook store.Webhook, data int64) {
 	t.Helper()
 	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}
@@ -630,7 +630,7 @@ func TestWebhookRolesInALiveDomain(t *testing.T) {
 				t.Errorf("%s without a second factor is refused: %s", role, diff)
 			}
 			if role == operators.Administrator {
-				continue // with a second factor, this role would do all acts that the other roles do
+				continue // with a second factor, this role could do all acts of the other roles
 			}
 			twice := newFixture(t, s)
 			twice.enterTwice(role, now)

@@ -12,14 +12,14 @@ import (
 	"passerelle/payment"
 )
 
-// concern is a problem for the operator, with one remedy on the page at Address.
+// concern is a problem for the operator. The page at Address has its remedy.
 type concern struct {
 	// Grave concerns stop payments or events.
 	Grave                         bool
 	What, Detail, Remedy, Address string
 }
 
-// The limits for lists on the home page.
+// These are limits for the home page.
 const (
 	maxConcerns  = 5
 	fewWaiting   = 10_000
@@ -28,7 +28,7 @@ const (
 	backupOld    = 48 * time.Hour
 )
 
-// concerns returns the problems in the domain, the gravest kinds first.
+// concerns returns the problems in the domain, the most serious first.
 func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	var grave, other []concern
 	for _, find := range []func(*page.Context) ([]concern, error){
@@ -49,7 +49,7 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns are orders for which it is unknown whether the bank has them.
+// unknownConcerns returns a problem for each order that the bank may or may not have.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	var all []concern
@@ -62,7 +62,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	return all, err
 }
 
-// webhookConcerns are webhooks whose receivers accept nothing at present.
+// webhookConcerns returns a problem for each webhook whose receiver accepts nothing at present.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// waitingSince is how long the first undelivered event of a webhook has waited, empty when none
-// waits or the time is short.
+// waitingSince returns how long the oldest undelivered event of a webhook has waited. It returns an
+// empty text when none waits, or for less than a minute.
 func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error) {
 	first, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
 	if err != nil || len(first) == 0 {
@@ -118,7 +118,7 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	return one
 }
 
-// waitingText describes how many events wait, and how long the first has waited.
+// waitingText describes how many events wait, and how long the oldest has waited.
 func waitingText(events int64, since string) string {
 	text := page.UpTo(events, fewWaiting) + " events wait"
 	if events == 1 {
@@ -130,7 +130,8 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns are banks whose calls fail, and certificates that expire soon.
+// bankConcerns returns a problem for each bank whose calls fail and each certificate that expires
+// soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	banks, err := h.Aggregation.Banks(pc, pc.Domain)
 	var all []concern
@@ -153,7 +154,7 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	return all[:min(len(all), maxConcerns)], err
 }
 
-// unanswered describes how calls to a bank fail, from this replica or from another one.
+// unanswered describes how calls to a bank fail, for this replica or for another one.
 func unanswered(here bool, failures int) string {
 	if !here {
 		return "Reported by another replica; this one still reaches the bank. The service retries automatically."
@@ -161,7 +162,7 @@ func unanswered(here bool, failures int) string {
 	return fmt.Sprintf("%d calls failed in a row. The service retries automatically.", failures)
 }
 
-// openConcerns is the payment that has been open for the longest time, if that is long.
+// openConcerns returns a problem when the oldest open payment has been open for a long time.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
@@ -179,14 +180,14 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// troubles describe what connections in a state wait for, by who can end the state.
+// troubles has the texts about connections that cannot be read, by who can repair them.
 var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
 	passerelle.ByNobody: {"1 connection is waiting for its bank", "%s connections are waiting for their banks", "No action is needed."},
 	passerelle.ByPerson: {"1 connection is waiting for its user", "%s connections are waiting for their users", "Ask them to come back to the webview."},
 	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "The service retries automatically."},
 }
 
-// connectionConcerns are connections that cannot be read, by state.
+// connectionConcerns returns a problem for each state in which connections cannot be read.
 func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	all, err := bankstore.From(h.DB).Troubles(pc, pc.Domain.ID)
 	var found []concern
@@ -203,7 +204,7 @@ func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	return found, err
 }
 
-// consentConcerns are consents that end soon.
+// consentConcerns returns a problem when consents end soon.
 func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
 	n, err := bankstore.From(h.DB).ConsentsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().Add(consentsSoon))
 	if n == 0 || err != nil {
@@ -215,10 +216,11 @@ func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
 	}}, nil
 }
 
-// backupGuide says how to copy a database.
+// backupGuide is the page that describes how to copy a database.
 const backupGuide = "/docs/guides/operating#9-back-up-and-restore"
 
-// backupConcerns is an old copy of the database, or none. A sandbox can be made again.
+// backupConcerns returns a problem when the last copy of the database is old or missing. A sandbox
+// has no such problem, because it can be made again.
 func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Domain.Kind != passerelle.Live {
 		return nil, nil
@@ -243,7 +245,7 @@ func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
 	return []concern{one}, nil
 }
 
-// operatorConcerns is what the operator's own account lacks.
+// operatorConcerns returns a problem when the operator's own account has no second factor.
 func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil

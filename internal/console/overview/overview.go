@@ -1,9 +1,9 @@
-// Package overview is the first page of the operators' console about a domain: its problems, and
-// the state of its payments, banks and webhooks.
+// Package overview is the first page of a domain in the operators' console. It shows the domain's
+// problems, and the state of its payments, banks and webhooks.
 //
-// It owns that page: what counts as a problem, its remedy, and the figures. It calculates each
-// figure from a limited number of rows. With many payments it caches the figures for a while, so
-// that many viewers of the page cost no more than one.
+// It owns what counts as a problem, the remedy for it, and the figures. It calculates each figure
+// from a limited number of rows. With many payments it caches the figures for a while, so that many
+// viewers of the page cost no more than one.
 //
 // It fails like package page.
 package overview
@@ -25,16 +25,16 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config contains the functions and values that the package needs from the service. Every field
-// is required.
+// Config has the functions and values that the package needs from the service. Every field is
+// required.
 type Config struct {
 	DB          *store.DB
 	Aggregation *aggregation.Aggregation
-	// Now is the real clock.
+	// Now returns the real time.
 	Now func() time.Time
 }
 
-// handler has the page.
+// handler serves the page.
 type handler struct {
 	Config
 	volumes *volumes
@@ -46,15 +46,15 @@ func Routes(config Config) []page.Route {
 	return []page.Route{page.Get("domains/#", h.overview)}
 }
 
-// maxBars is how many rows a chart has.
+// maxBars is the largest number of rows of a chart.
 const maxBars = 10
 
-// bar is a row of a chart: a text, a number for people, and its length in hundredths of the
-// longest.
+// bar is a row of a chart: a label, a number as text, and its length in hundredths of the longest
+// bar.
 type bar struct {
 	Label, Note, Count string
 	Length             int64
-	// Address is the address of the list of counted rows, empty for none.
+	// Address is the list of the rows that the bar counts, or empty.
 	Address string
 }
 
@@ -68,19 +68,19 @@ type chart struct {
 type overviewData struct {
 	// Concerns are the problems for the operator.
 	Concerns []concern
-	// Span is the shown period, and Other the period that a link shows.
+	// Span is the shown period. A link leads to the period Other.
 	Span, Other span
-	// Columns are the payments registered in each part of the period. Now contains the figures
-	// of the period, and Before those of the previous period.
+	// Columns are the payments that were registered in each part of the period. Now has the figures
+	// of the period, and Before those of the previous one.
 	Columns     []column
 	Now, Before figures
 	Banks       []bankRow
 	Charts      []chart
-	// Success is the percentage of accepted requests to webhooks, and Requests the number of all
-	// requests.
+	// Success is the percentage of webhook requests that receivers accepted, and Requests the
+	// number of all webhook requests.
 	Success  string
 	Requests int64
-	// Oldest is the payment that has waited for the longest time, nil for none.
+	// Oldest is the payment that has waited longest, or nil.
 	Oldest *oldest
 	// Empty is set when no payment was registered in the period.
 	Empty bool
@@ -108,7 +108,7 @@ func (h *handler) attention(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// add adds a chart of counts and their subjects.
+// add adds a chart. bars and counts have one entry for each row.
 func (d *overviewData) add(caption string, bars []bar, counts []int64) {
 	longest := int64(1)
 	for _, n := range counts {
@@ -128,7 +128,7 @@ func (h *handler) healthFigures(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// oldestFigure is the payment that has waited for its final state for the longest time.
+// oldestFigure adds the payment that has waited longest for its final state.
 func (h *handler) oldestFigure(pc *page.Context, data *overviewData) error {
 	var first store.OpenPayment
 	for _, state := range payment.States() {

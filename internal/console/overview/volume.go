@@ -19,17 +19,17 @@ import (
 	"passerelle/payment"
 )
 
-// span is a period that the page shows in parts, with the previous period.
+// span is a period that the page shows in parts, next to the previous period.
 type span struct {
-	// Name is the period's name in addresses, Title and Unit its names for people.
+	// Name is the period's name in addresses. Title and Unit are its names on pages.
 	Name, Title, Unit string
 	part              time.Duration
 	parts             int64
-	// layout is the format of the beginning of a part.
+	// layout is the time format for the beginning of a part.
 	layout string
 }
 
-// spans are the periods, the default first.
+// spans are the periods. The first is the default.
 var spans = []span{
 	{"hours", "24 hours", "hour", time.Hour, 24, "15:04"},
 	{"days", "14 days", "day", 24 * time.Hour, 14, "Mon 2 Jan"},
@@ -43,23 +43,23 @@ func spanOf(pc *page.Context) (span, span) {
 	return spans[0], spans[1]
 }
 
-// first is the number of the first part of the period that ends with the part of an instant.
+// first returns the number of the first part of the period whose last part contains now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 { return t.Unix() / int64(s.part.Seconds()) }
 
 func (s span) begin(part int64) time.Time { return time.Unix(part*int64(s.part.Seconds()), 0) }
 
-// column is a part of a period in its chart. Heights are in hundredths of the largest.
+// column is one part of a period in the chart. Heights are in hundredths of the highest column.
 type column struct {
 	X, Good, Rejected, Rest, Before int64
 	Text                            string
 }
 
-// figures are the results of the payments of a period, as texts.
+// figures are the results of a period's payments, as texts.
 type figures struct{ Registered, Success, Final, Amounts string }
 
-// bankRow has the results of the payments through a bank.
+// bankRow has the results of the payments made through one bank.
 type bankRow struct {
 	Name, Address                     string
 	Registered, Good, Rejected, Final string
@@ -67,10 +67,10 @@ type bankRow struct {
 	Before string
 }
 
-// goodStates are the states in which a bank executed or accepted a payment, or a part of it.
+// goodStates are the states in which a bank executed or accepted at least a part of a payment.
 var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
 
-// counts are the results of some payments.
+// counts has the results of a group of payments.
 type counts struct {
 	registered, good, rejected, final int64
 	// open is the total time between registration and final state.
@@ -93,7 +93,7 @@ func (n *counts) add(v store.Volume) {
 	}
 }
 
-// figures are the counts as texts.
+// figures formats the counts as texts.
 func (n *counts) figures() figures {
 	f := figures{Registered: countText(n.registered), Final: n.finalText()}
 	if decided := n.good + n.rejected; decided > 0 {
@@ -114,7 +114,7 @@ func (n *counts) figures() figures {
 	return f
 }
 
-// finalText is the average time until payments are executed or accepted.
+// finalText returns the average time from registration until payments are executed or accepted.
 func (n *counts) finalText() string {
 	if n.final == 0 {
 		return ""
@@ -135,7 +135,7 @@ type volumes struct {
 	kept     map[volumeKey]keptVolumes
 }
 
-// volumeKey identifies a count: by the domain and the parts of its period.
+// volumeKey identifies a count by its domain and period.
 type volumeKey struct {
 	domain passerelle.DomainID
 	span   string
@@ -150,7 +150,7 @@ const (
 	// A count of manyPayments or more is cached for keepVolumes.
 	manyPayments = 1000
 	keepVolumes  = 30 * time.Second
-	// countLimit ends a count that nobody may be waiting for any more.
+	// countLimit ends a count, because nobody may be waiting for it any more.
 	countLimit = 10 * time.Second
 )
 
@@ -158,8 +158,8 @@ func newVolumes(config Config) *volumes {
 	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
 }
 
-// of counts the payments of a domain in a period and the previous one. Readers who ask for the
-// same count at the same time share it, and each of them stops waiting when their request ends.
+// of counts the payments of a domain in a period and the previous one. Readers who ask for the same
+// count at the same time share it. Each of them stops waiting when their request ends.
 func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts)
 	if kept, is := v.keptSince(key, since); is {
@@ -184,7 +184,8 @@ func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	}
 }
 
-// keptSince returns a count of a period that begins at an instant, and false when none is kept.
+// keptSince returns a cached count of a period that begins at an instant. It returns false when
+// there is none.
 func (v *volumes) keptSince(key volumeKey, since time.Time) ([]store.Volume, bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -192,7 +193,7 @@ func (v *volumes) keptSince(key volumeKey, since time.Time) ([]store.Volume, boo
 	return kept.all, is && kept.since.Equal(since) && v.Now().Sub(kept.read) < keepVolumes
 }
 
-// keep keeps a count of many payments, and drops those that are too old.
+// keep caches a count of many payments, and drops counts that are too old.
 func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	total := int64(0)
 	for _, one := range all {
@@ -207,8 +208,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures calculates the payments of the period: by parts next to the previous period, by
-// bank, by state, and by reason for rejected payments.
+// volumeFigures calculates the figures of the period: for its parts next to the previous period, by
+// bank, by state, and by the reason why payments were rejected.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.of(pc, data.Span)
@@ -241,8 +242,8 @@ func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 
 func countText(n int64) string { return page.UpTo(n, store.MaxOverviewRows) }
 
-// columns returns the columns of the chart: the parts of the period, each next to the same part
-// of the previous period.
+// columns returns the columns of the chart: the parts of the period, each next to the same part of
+// the previous period.
 func columns(pc *page.Context, s span, parts []counts) []column {
 	highest := int64(1)
 	for _, one := range parts {
@@ -261,16 +262,16 @@ func columns(pc *page.Context, s span, parts []counts) []column {
 	return all
 }
 
-// Width is the width of a column, in a drawing of 240.
+// Width returns the width of a column in a drawing that is 240 wide.
 func (s span) Width() int64 { return 240 / s.parts }
 
-// Drawn is the width of the drawing that complete columns fill.
+// Drawn returns how much of the width of the drawing all columns fill together.
 func (s span) Drawn() int64 { return s.Width() * s.parts }
 
-// Bar is the width of a bar in a column.
+// Bar returns the width of a bar in a column.
 func (s span) Bar() int64 { return s.Width() / 2 }
 
-// grouped adds up volumes by a key, the largest first, at most maxBars of them.
+// grouped adds up volumes by a key. It returns at most maxBars keys, the largest sum first.
 func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)) ([]K, map[K]*counts) {
 	sums := map[K]*counts{}
 	var keys []K
@@ -290,7 +291,7 @@ func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)
 	return keys[:min(len(keys), maxBars)], sums
 }
 
-// bankOf is the bank of a volume, if it has one.
+// bankOf returns the bank of a volume, if it has one.
 func bankOf(v store.Volume) (string, bool) { return v.ConnectorUUID, v.ConnectorUUID != "" }
 
 func (d *overviewData) bankFigures(pc *page.Context, recent, earlier []store.Volume) {
@@ -347,8 +348,8 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 	d.add("Rejections by reason and bank", bars, many)
 }
 
-// listOf is the address of the list of the period's payments that a figure counts, given by
-// names of fields and their values.
+// listOf returns the address of the list of payments that a figure counts. fields are names of
+// fields and their values.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
 	begin := d.Span.begin(d.Span.first(pc.Now())).In(pc.Zone)
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}

@@ -31,13 +31,13 @@ type Context struct {
 	Numbers []int64
 	// Problem describes the mistake in the submitted form.
 	Problem string
-	// Query is the search text, empty on most pages.
+	// Query is the search text. It is empty on most pages.
 	Query string
-	// Tabs are links to related pages; empty on most pages.
+	// Tabs are links to related pages. Most pages have none.
 	Tabs []Tab
-	// Reload is the time after which the page reloads itself, zero for never.
+	// Reload is the time after which the page reloads itself, or zero for never.
 	Reload time.Duration
-	// LeadTo is the address to which the page redirects by itself, empty for none.
+	// LeadTo is where the page redirects by itself, or empty.
 	LeadTo string
 
 	handler *Handler
@@ -52,31 +52,31 @@ func (pc *Context) takeForm(room int64) error {
 	pc.Request.Body = httpd.Bounded(pc.Writer, pc.Request.Body, room)
 	err := pc.Request.ParseForm()
 	if err == nil {
-		err = pc.Request.ParseMultipartForm(room) // the complete form is in memory
+		err = pc.Request.ParseMultipartForm(room) // keeps the complete form in memory
 	}
 	if err == nil || errors.Is(err, http.ErrNotMultipart) {
-		_, err = io.Copy(io.Discard, pc.Request.Body) // a person who sends a form may not be signed in yet
+		_, err = io.Copy(io.Discard, pc.Request.Body) // the sender of a form may not be signed in yet
 	}
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, passerelle.Unavailable):
-		return err // the service has no room for the form now
+		return err // the service has no memory for the form at the moment
 	case errors.As(err, &over):
 		return errTooLarge
 	}
 	return ErrForm
 }
 
-// Field is a value of the form.
+// Field returns the value of a field of the form.
 func (pc *Context) Field(name string) string { return pc.Request.PostFormValue(name) }
 
-// Lines returns a value of the form that may have several lines. Browsers send each line break
-// as two characters, which Lines normalises.
+// Lines returns the value of a field that may have several lines. Browsers send each line break as
+// two characters, and Lines replaces them by one.
 func (pc *Context) Lines(name string) string { return strings.ReplaceAll(pc.Field(name), "\r\n", "\n") }
 
-// File is the content of a file field, nil without a file.
+// File returns the content of a file field, or nil when no file was sent.
 func (pc *Context) File(name string) ([]byte, error) {
 	file, _, err := pc.Request.FormFile(name)
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
@@ -93,7 +93,7 @@ func (pc *Context) File(name string) ([]byte, error) {
 	return content, nil
 }
 
-// Confirmed checks that the operator typed the number of the object to be deleted.
+// Confirmed fails unless the operator has typed the number of the object to be deleted.
 func (pc *Context) Confirmed(id int64) error {
 	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
 		return passerelle.InvalidField("number", "must be %d, the number of what you want to delete; nothing was deleted", id)
@@ -101,13 +101,13 @@ func (pc *Context) Confirmed(id int64) error {
 	return nil
 }
 
-// Now is the present instant of the domain.
+// Now returns the present time on the domain's clock.
 func (pc *Context) Now() time.Time { return pc.Domain.Clock.Now(pc.handler.Now()) }
 
-// Time writes an instant of the domain.
+// Time formats an instant in the domain's time zone.
 func (pc *Context) Time(at time.Time) string { return passerelle.FormatDateTime(at, pc.Zone) }
 
-// Moment formats an instant of the domain, empty for nil.
+// Moment is like Time, but returns an empty text for nil.
 func (pc *Context) Moment(at *time.Time) string {
 	if at == nil {
 		return ""
@@ -115,23 +115,23 @@ func (pc *Context) Moment(at *time.Time) string {
 	return pc.Time(*at)
 }
 
-// Path is an address in the domain.
+// Path returns an address below the path of the domain.
 func (pc *Context) Path(format string, args ...any) string {
 	return fmt.Sprintf("%sdomains/%d", Root, pc.Domain.ID) + fmt.Sprintf(format, args...)
 }
 
-// By identifies the operator in records of changes.
+// By returns the name of the operator for records of changes.
 func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
 
-// Record returns the audit entry for an operator's act on an object of the domain, for the
-// transaction of the act.
+// Record returns the audit entry for an operator's act on an object of the domain. The transaction
+// of the act must store it.
 func (pc *Context) Record(act, subject string, id int64) store.Audit {
 	entry := pc.handler.Operators.Entry(pc.Who, pc.handler.RequestID(pc), act)
 	entry.Domain, entry.Subject, entry.SubjectID = pc.Domain.ID, subject, id
 	return entry
 }
 
-// ActReveal is the act of viewing personal data in the audit log.
+// ActReveal is the name in the audit log for viewing personal data.
 const ActReveal = "look at personal data"
 
 // RecordNow records an act that changes nothing, before the act is done.
@@ -143,8 +143,8 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After redirects to an address after an act, and the page there shows a confirmation. When the
-// act was refused, it shows the page again with the mistake in the form.
+// After redirects to an address after an act. The page there shows a confirmation. When the act was
+// refused, it shows the same page again with the mistake in the form.
 func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known
@@ -159,7 +159,7 @@ func (pc *Context) After(err error, done, address string, again func(*Context) e
 // doneCookie contains the confirmation for the next page.
 const doneCookie = "console_done"
 
-// Lead redirects to an address, whose page shows a confirmation.
+// Lead redirects to an address. The page there shows a confirmation.
 func (pc *Context) Lead(address, done string) error {
 	if err := pc.SetCookie(doneCookie, done); err != nil {
 		return fmt.Errorf("keep what the next page says: %w", err)
@@ -168,7 +168,7 @@ func (pc *Context) Lead(address, done string) error {
 	return nil
 }
 
-// takeDone returns the confirmation of the last act, which only one page shows.
+// takeDone returns the confirmation of the last act and removes it, so that only one page shows it.
 func (pc *Context) takeDone() string {
 	if pc.Request.Method != http.MethodGet || pc.part() {
 		return ""
@@ -180,8 +180,8 @@ func (pc *Context) takeDone() string {
 	return done
 }
 
-// Certain reports whether the operator signed in with a second factor. A sandbox requires none,
-// because its money and data are not real.
+// Certain reports whether the operator signed in with a second factor. In a sandbox it always
+// returns true, because money and data there are not real.
 func (pc *Context) Certain() bool {
 	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
 }

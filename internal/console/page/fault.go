@@ -14,7 +14,7 @@ func fault(status int, title, text string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: title, Text: text}
 }
 
-// The errors that a page can show to an operator.
+// These are the errors that a page can show to an operator.
 var (
 	ErrNoPage    = fault(http.StatusNotFound, "Page not found", "The address is wrong, or the page no longer exists.")
 	errMethod    = fault(http.StatusMethodNotAllowed, "This cannot be done here", "The address does not accept this kind of request.")
@@ -26,13 +26,13 @@ var (
 	errBug       = fault(http.StatusInternalServerError, "Something went wrong", "This is not your fault. The service's log has details under the number below.")
 )
 
-// faultData is the content of a fault's page.
+// faultData is the content of an error page.
 type faultData struct {
 	Title, Text, Request string
 }
 
-// fail sends an error page, and logs the details that the page does not show. A person who is
-// not signed in is redirected to sign in.
+// fail sends an error page, and logs the details that the page does not show. A person who is not
+// signed in is redirected to the sign-in page.
 func (h *Handler) fail(pc *Context, err error) {
 	if errors.Is(err, operators.ErrNoSession) {
 		web.Redirect(pc.Writer, Root+"sign-in")
@@ -51,7 +51,7 @@ func (h *Handler) fail(pc *Context, err error) {
 	})
 }
 
-// UserMessage returns the text of an error for people, if it has one.
+// UserMessage returns the text of an error that people may see. It returns false for other errors.
 func UserMessage(err error) (string, bool) {
 	var wrong *passerelle.Error
 	switch {

@@ -17,11 +17,11 @@ import (
 // Root is the root path of the console.
 const Root = "/console/"
 
-// Config contains the functions and values that the package needs from the service. Every field
-// is required.
+// Config has the functions and values that the package needs from the service. Every field is
+// required.
 type Config struct {
-	// Domain returns the domain of a host. It fails with NotFound for an unknown host. All hosts
-	// show the same console.
+	// Domain returns the domain of a host. It fails with NotFound for an unknown host. The console
+	// is the same at every host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// Location returns the time zone in which the times of a domain are shown.
 	Location func(context.Context, passerelle.Domain) (*time.Location, error)
@@ -29,22 +29,22 @@ type Config struct {
 	RequestID func(ctx context.Context) string
 	Operators *operators.Operators
 	DB        *store.DB
-	// MAC derives the key of the cookies from a secret of the deployment: at
-	// least 32 bytes, or New panics.
+	// MAC derives the key of the cookies from a secret of the deployment. New panics when the
+	// result is shorter than 32 bytes.
 	MAC func(purpose string, data []byte) []byte
-	// Now is the real clock.
+	// Now returns the real time.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Handler answers the requests below Root. Make it with New.
+// Handler answers the requests below Root. New returns one.
 type Handler struct {
 	Config
 	sealer *web.Sealer
 	routes []Route
 }
 
-// New makes the handler of all addresses below Root.
+// New returns the handler of all addresses below Root.
 func New(config Config, routes []Route) *Handler {
 	return &Handler{Config: config, sealer: web.NewSealer([32]byte(config.MAC("cookies of the console", nil))), routes: routes}
 }

@@ -7,32 +7,31 @@ import (
 	"strings"
 )
 
-// JSONNode is a value of a JSON text in the form that pages show: a text, or a list of values
-// that can be collapsed. All texts of a tree, one after the other, are the JSON text without its
-// spaces.
+// JSONNode is a JSON value as pages show it: a text, or a list of values that can be collapsed. All
+// texts of a tree together are the JSON text without spaces.
 type JSONNode struct {
-	// Name is the name of the object's member with this value, with its quotes; empty for other
-	// values.
+	// Name is the name of the member with this value, with its quotes. It is empty for values that
+	// are not members of an object.
 	Name string
-	// Text is a value without children in JSON syntax, and Kind its type.
+	// Text is a value without children, in JSON syntax. Kind is its type.
 	Text, Kind string
 	// Open and Close surround Children.
 	Open, Close string
 	Children    []JSONNode
-	// Last is set for the last value of a list, and Folded for a value that is collapsed at
-	// first.
+	// Last is set for the last value of a list, and Folded for a value that is first shown
+	// collapsed.
 	Last, Folded bool
 }
 
 const (
-	// jsonDepth is the largest nesting depth of values, and jsonOpen the number of levels that
-	// are expanded at first.
+	// jsonDepth is the largest depth of nesting. jsonOpen is how many levels are first shown
+	// expanded.
 	jsonDepth = 50
 	jsonOpen  = 2
 )
 
-// JSONTree parses a JSON text. It returns false for invalid JSON, and when the nesting is too
-// deep.
+// JSONTree parses a JSON text. It returns false for invalid JSON, and when values are nested too
+// deeply.
 func JSONTree(text string) (*JSONNode, bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -73,11 +72,11 @@ func readJSON(decoder *json.Decoder, depth int) (JSONNode, error) {
 	if n := len(node.Children); n > 0 {
 		node.Children[n-1].Last = true
 	}
-	_, err = decoder.Token() // the end token
+	_, err = decoder.Token() // reads the closing token
 	return node, err
 }
 
-// readMember reads the next value of an object or a list, with its name.
+// readMember reads the next value of an object or a list. In an object, it also reads the name.
 func readMember(decoder *json.Decoder, of json.Delim, depth int) (JSONNode, error) {
 	var name string
 	if of == '{' {
@@ -96,7 +95,7 @@ func readMember(decoder *json.Decoder, of json.Delim, depth int) (JSONNode, erro
 	return node, err
 }
 
-// jsonLeaf is a value without children.
+// jsonLeaf returns the node for a value without children.
 func jsonLeaf(token json.Token) (JSONNode, error) {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)

@@ -1,15 +1,13 @@
 // Package page has the common parts of the operators' console. It finds the page for a request,
-// checks permissions, reads forms, renders the frame around a page, pages through lists and
-// shows failures.
+// checks permissions, reads forms, renders the frame around a page, pages through lists and shows
+// failures.
 //
-// It owns the addresses below Root, the cookies of operators and the frame of their pages. Of
-// the pages themselves it owns only the error page. Packages console and console/webhooks own
-// the others. Package operators decides who may sign in. Package web decides about the design
-// and sending of pages.
+// It owns the addresses below Root, the cookies of operators and the frame of their pages. It has
+// only one page itself, the error page. Packages console and console/webhooks own the others.
+// Package operators decides who may sign in. Package web owns the design and sending of pages.
 //
-// Every failure shows a page in plain words with the id of the request. A request without a
-// session is redirected to the sign-in page. A form that was not made for the session changes
-// nothing.
+// Every failure shows a page in plain words with the id of the request. A request without a session
+// is redirected to the sign-in page. A form that was not made for the session changes nothing.
 package page
 
 import (
@@ -30,26 +28,26 @@ var own = web.MustPages(folder(embedded))
 func folder(files fs.FS) fs.FS {
 	pages, err := fs.Sub(files, "pages")
 	if err != nil {
-		panic(fmt.Sprintf("console page: %v", err)) // only for a malformed file name
+		panic(fmt.Sprintf("console page: %v", err)) // happens only for a malformed file name
 	}
 	return pages
 }
 
-// Templates are the templates of a package, with the frame of the console.
+// Templates are the templates of one package together with the frame of the console.
 type Templates struct{ pages *web.Pages }
 
-// MustPages parses the templates in the folder pages, like web.MustPages. They can use the
-// blocks of the frame.
+// MustPages parses the templates in the folder pages and panics on errors, like web.MustPages. The
+// templates can use the blocks of the frame.
 func MustPages(files fs.FS) *Templates {
 	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }
 
-// frame is the data of every page around its content Data.
+// frame is what every page has around its content Data.
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Problem describes the mistake in a form, Done confirms an act, and Clock is the time of a
-	// sandbox whose clock is not the real one.
+	// Problem describes the mistake in a form, and Done confirms an act. Clock is the time of a
+	// sandbox when it differs from the real time.
 	Problem, Done, Clock string
 	// Menu has the links to the pages of the domain and of the deployment.
 	Menu []menuGroup
@@ -65,7 +63,7 @@ type Tab struct {
 	Here          bool
 }
 
-// newFrame makes the frame of a page with content data.
+// newFrame returns the frame around the content data.
 func newFrame(pc *Context, data any) frame {
 	f := frame{Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
 	root := ""
@@ -82,7 +80,7 @@ func newFrame(pc *Context, data any) frame {
 // sheets are the style sheets of the console.
 var sheets = []string{"frame.css", "console.css"}
 
-// Send sends a page, or only the part that the script requests.
+// Send sends a page, or only the part that the page's script requests.
 func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	page := web.Page{
 		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheets: sheets,
@@ -100,11 +98,11 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	return p.pages.Send(pc.Writer, page)
 }
 
-// liveBlock is the part of a page that updates itself while it is shown. It contains no form
+// liveBlock is the template block that is updated while the page is shown. It contains no form
 // fields.
 const liveBlock = "live"
 
-// part reports whether the script of a page requests only the live block.
+// part reports whether the page's script requests only the live block.
 func (pc *Context) part() bool {
 	return pc.Request.Method == http.MethodGet && pc.Request.Header.Get(web.PartHeader) == liveBlock
 }

@@ -12,15 +12,16 @@ import (
 // PageSize is how many rows a page lists.
 const PageSize = 50
 
-// Pager has the links to the previous and the next page of a list, empty for none.
+// Pager has the links to the neighbouring pages of a list. A link is empty when there is no such
+// page.
 type Pager struct {
 	Older, Newer string
 }
 
-// Window is the window of a list, newest first, for the position in the address. It has one
-// additional row, which shows whether there is another page. A position in the list consists of
-// the given number of numbers. It gives no rights: a changed position only shows another part of
-// the same list.
+// Window returns the window of a list, newest first, for the position in the address. A position
+// consists of this many numbers. The window has one row more than a page, which shows whether there
+// is another page. A position gives no rights: a changed one only shows another part of the same
+// list.
 func (pc *Context) Window(numbers int) store.Window {
 	w := store.Window{Descending: true, Limit: PageSize + 1}
 	query := pc.Request.URL.Query()
@@ -32,12 +33,12 @@ func (pc *Context) Window(numbers int) store.Window {
 	return w
 }
 
-// placeText formats a position for a link: numbers with dashes between them. A position that
-// begins with a text is sealed, because pages mask such texts, and addresses are stored where
-// they would not be masked.
+// placeText formats a position for a link, as numbers separated by dashes. A position that begins
+// with a text is sealed, because pages mask such texts, and addresses are stored in places where
+// nothing masks them.
 func (pc *Context) placeText(place []any) string {
 	if text, is := place[0].(string); is {
-		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // texts are always valid JSON, so this cannot fail
+		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // sealing cannot fail, because texts are always valid JSON
 		return sealed
 	}
 	words := make([]string, len(place))
@@ -47,7 +48,7 @@ func (pc *Context) placeText(place []any) string {
 	return strings.Join(words, "-")
 }
 
-// textPlace is a position in a list ordered by a text, in the form that is sealed.
+// textPlace is a position in a list ordered by a text, as it is sealed.
 type textPlace struct{ Text, ID string }
 
 // sealedPlace is the purpose for which positions are sealed.
@@ -64,7 +65,7 @@ func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	return []any{p.Text, id}, err == nil
 }
 
-// place reads a position from a link: numbers with dashes between them.
+// place reads a position from a link, in which numbers are separated by dashes.
 func place(text string, numbers int) ([]any, bool) {
 	words := strings.Split(text, "-")
 	if len(words) != numbers {
@@ -81,7 +82,7 @@ func place(text string, numbers int) ([]any, bool) {
 	return from, true
 }
 
-// Within returns the window of a list in memory, in the order of the list.
+// Within returns the rows of a window from a list in memory, in the order of the list.
 func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	at := slices.IndexFunc(all, func(one T) bool { return w.From != nil && w.From[0] == int64(id(one)) })
 	if !w.Backward {
@@ -95,8 +96,8 @@ func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	return before
 }
 
-// Paged returns the rows of a window in the order of the list, and the links to other pages,
-// which keep the other parameters of the address.
+// Paged returns the rows of a window in the order of the list, and the links to the neighbouring
+// pages. The links keep the other parameters of the address.
 func Paged[T any](pc *Context, w store.Window, rows []T, place func(T) []any) ([]T, Pager) {
 	more := len(rows) == w.Limit
 	rows = rows[:min(len(rows), w.Limit-1)]
@@ -123,5 +124,5 @@ func Paged[T any](pc *Context, w store.Window, rows []T, place func(T) []any) ([
 	return rows, around
 }
 
-// ByID is the position of a row in a list ordered by id.
+// ByID returns the position of a row in a list that is ordered by id.
 func ByID[T ~int64](id T) []any { return []any{int64(id)} }

@@ -9,30 +9,30 @@ import (
 // Route is an address below Root with its handler.
 type Route struct {
 	Method string
-	// A # in Pattern stands for a number. In the pattern domains/# the number identifies a
-	// domain, which is loaded.
+	// Pattern is the path below Root. A # stands for a number. In the pattern domains/# the number
+	// identifies a domain, which is loaded.
 	Pattern string
 	Serve   func(*Context) error
-	// Open pages need no session.
+	// Open is set for pages that need no session.
 	Open bool
-	// Room is by how many bytes forms at this address may exceed the usual limit.
+	// Room is how many bytes larger than usual the forms at this address may be.
 	Room int64
 }
 
-// Get returns the route of a page for operators.
+// Get returns the route of a page for signed-in operators.
 func Get(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
 }
 
-// Post is a route for a form of operators.
+// Post returns the route of a form for signed-in operators.
 func Post(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
 }
 
-// maxForm is the size in bytes of most forms.
+// maxForm is the largest size in bytes of a form, unless its route has Room.
 const maxForm = 64 << 10
 
-// numbersOf matches an address with a pattern and returns its numbers.
+// numbersOf matches an address against a pattern and returns its numbers.
 func numbersOf(pattern, address string) ([]int64, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {

@@ -30,17 +30,18 @@ func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Secure: pc.secure, Life: life}, value)
 }
 
-// Cookie returns the value that SetCookie or SetCrossing sealed, and whether there is one.
+// Cookie returns the value that SetCookie or SetCrossing sealed. It returns false when there is
+// none.
 func (pc *Context) Cookie(name string) (string, bool) {
 	var value string
 	is := pc.handler.sealer.Read(pc.Request, name, &value) == nil
 	return value, is
 }
 
-// SetSession gives the browser a session by its token.
+// SetSession sets the session cookie to a token.
 func (pc *Context) SetSession(token string) error { return pc.SetCookie(sessionCookie, token) }
 
-// Session returns the token of the session in the browser's cookie, or ErrNoSession.
+// Session returns the token in the session cookie, or ErrNoSession.
 func (pc *Context) Session() (string, error) {
 	token, is := pc.Cookie(sessionCookie)
 	if !is {
@@ -49,7 +50,7 @@ func (pc *Context) Session() (string, error) {
 	return token, nil
 }
 
-// admit finds the session and the domain of the request. Forms must belong to the session.
+// admit sets the session and the domain of a request. A form must belong to the session.
 func (h *Handler) admit(pc *Context) error {
 	token, err := pc.Session()
 	if err != nil {

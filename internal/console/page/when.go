@@ -8,18 +8,18 @@ import (
 	"passerelle"
 )
 
-// When is an instant in the form that lists show: how long ago it was, and exactly.
+// When is an instant as lists show it: how long ago it was, and the exact time.
 type When struct {
-	// Age is how long ago it was, or the day when that is long; empty for no instant.
+	// Age is how long ago it was, or the day when that is long ago. It is empty for no instant.
 	Age string
-	// Exact is the instant with its zone, and Stamp the same instant for programs.
+	// Exact is the instant with its zone. Stamp is the same instant in a form for programs.
 	Exact, Stamp string
 }
 
-// longAgo is the age from which lists show the day instead of a duration.
+// longAgo is the smallest age for which lists show the day instead of the age.
 const longAgo = 7 * 24 * time.Hour
 
-// When is an instant of the domain.
+// When converts an instant on the domain's clock.
 func (pc *Context) When(at time.Time) When {
 	w := pc.newWhen(at, pc.Now())
 	if pc.Domain.Kind == passerelle.Sandbox {
@@ -28,7 +28,7 @@ func (pc *Context) When(at time.Time) When {
 	return w
 }
 
-// RealWhen is an instant of real time, independent of the domain's clock.
+// RealWhen converts an instant in real time, which does not depend on the domain's clock.
 func (pc *Context) RealWhen(at time.Time) When { return pc.newWhen(at, pc.handler.Now()) }
 
 func (pc *Context) newWhen(at, now time.Time) When {
@@ -45,7 +45,7 @@ func (pc *Context) newWhen(at, now time.Time) When {
 	return w
 }
 
-// WhenEver is an optional instant of the domain.
+// WhenEver is like When, for an instant that may be nil.
 func (pc *Context) WhenEver(at *time.Time) When {
 	if at == nil {
 		return When{}
@@ -53,7 +53,7 @@ func (pc *Context) WhenEver(at *time.Time) When {
 	return pc.When(*at)
 }
 
-// Age formats a duration in its largest unit, or its two largest.
+// Age formats a duration in its largest unit, or in its two largest units.
 func Age(d time.Duration) string {
 	minutes := int64(max(d, 0) / time.Minute)
 	switch {
@@ -72,7 +72,7 @@ func rest(n int64, unit string) string {
 	return fmt.Sprintf(" %d %s", n, unit)
 }
 
-// clockText is the time of a sandbox's clock, empty when it is the real time.
+// clockText returns the time on a sandbox's clock, or an empty text when that is the real time.
 func (pc *Context) clockText() string {
 	if pc.Domain.Kind != passerelle.Sandbox {
 		return ""

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// How many requests of the built-in receiver a page shows, and how many bytes of each body.
+	// receiverPage is how many requests of the built-in receiver a page shows, and receiverBody how
+	// many bytes of each body.
 	receiverPage = 10
 	receiverBody = 3000
-	// The number of headers of a request that it shows, and their largest length, because
-	// anybody can send any headers.
+	// receiverHeaders is how many headers of a request a page shows, and receiverHeader their
+	// largest length. The limits are needed because anybody can send any headers.
 	receiverHeaders = 30
 	receiverHeader  = 200
 	// maxName is the longest name that can be searched for.
 	maxName = 200
 )
 
-// receiverData is the content of a page of requests to the built-in receiver, the newest first.
+// receiverData is a page of requests that the built-in receiver got, newest first.
 type receiverData struct {
 	Requests []receivedRow
 	May      bool
-	// Address is the address of the receiver for webhooks.
+	// Address is where the receiver accepts webhooks.
 	Address string
 	// Name and Signature filter requests.
 	Name, Signature string
@@ -44,9 +45,9 @@ type receivedRow struct {
 	// Valid is set when the signature is valid.
 	Valid   bool
 	Headers []page.DetailRow
-	// Tree is the body as a tree, if it is JSON and shown completely.
+	// Tree is the body as a tree, if it is JSON and completely shown.
 	Tree *page.JSONNode
-	// Left is the number of bytes of the body that are not shown.
+	// Left is how many bytes of the body are not shown.
 	Left int64
 }
 
@@ -92,11 +93,11 @@ func newReceivedRow(pc *page.Context, one store.ReceivedOpening) receivedRow {
 	return row
 }
 
-// headerFacts are the headers of a request by name.
+// headerFacts returns the headers of a request, by name.
 func headerFacts(stored string) []page.DetailRow {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
-		return nil // it was written by the receiver, so this cannot fail
+		return nil // cannot fail, because the receiver wrote it
 	}
 	var facts []page.DetailRow
 	for name, values := range headers {
@@ -108,7 +109,7 @@ func headerFacts(stored string) []page.DetailRow {
 	return facts[:min(len(facts), receiverHeaders)]
 }
 
-// opening is the beginning of a text from a request.
+// opening returns the beginning of a text from a request.
 func opening(text string) string {
 	if len(text) <= receiverHeader {
 		return text

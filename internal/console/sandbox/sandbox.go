@@ -1,9 +1,9 @@
-// Package sandbox has the pages of the operators' console that only sandboxes have: the clock,
-// the scenarios of the simulated banks, and the requests to the built-in receiver.
+// Package sandbox has the pages of the operators' console that only sandboxes have: the clock, the
+// scenarios of the simulated banks, and the requests that the built-in receiver got.
 //
-// It owns these pages and the rules which role may do what on them. It changes no clock and
-// creates no payment itself: package simulation does, with the same use cases as for the JSON
-// API, and records the acts of operators.
+// It owns these pages and the rules about which role may do what on them. It changes no clock and
+// creates no payment itself. Package simulation does, with the same use cases as for the JSON API,
+// and records the acts of operators.
 //
 // It fails like package page. In a live domain its pages do not exist.
 package sandbox
@@ -22,17 +22,17 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config contains the functions and values that the package needs from the service. Every field
-// is required.
+// Config has the functions and values that the package needs from the service. Every field is
+// required.
 type Config struct {
 	DB         *store.DB
 	Simulation *simulation.Simulation
-	// Scenarios and Logins describe the possible behaviour of the simulated banks.
+	// Scenarios and Logins describe how the simulated banks can behave.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
 }
 
-// handler has the pages.
+// handler serves the pages.
 type handler struct{ Config }
 
 // Routes returns the addresses of the pages, with their handlers.

@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// The names of acts in the simulation in the audit log.
+// These are the names of acts of the simulation in the audit log.
 const (
 	actClock = "move clock"
 	actRun   = "run sandbox"
@@ -28,23 +28,23 @@ const (
 	actEmpty = "empty receiver"
 )
 
-// simulationData is the first page of the simulation.
+// simulationData is the content of the simulation's first page.
 type simulationData struct {
 	Now    string
 	Frozen bool
-	// May means that the operator may act.
+	// May is set when the operator may act.
 	May bool
-	// Fired is the result of the last act, empty without one.
+	// Fired is the result of the last act, or empty.
 	Fired []page.DetailRow
-	// Truncated means that some work remains.
+	// Truncated is set when some work remains.
 	Truncated bool
 	Steps     []string
 }
 
-// steps are the usual steps of the clock.
+// steps are the usual steps by which to move the clock.
 var steps = []string{"15m", "1h", "1d", "7d", "31d"}
 
-// fired are the results of an act in the simulation, as parameters of the address.
+// fired are the results of an act. Each is a parameter of the address, with its label.
 var fired = []struct{ name, label string }{
 	{"payments", "Payments checked or expired"}, {"syncs", "Connections synchronised"}, {"deliveries", "Webhook requests sent"},
 }
@@ -64,7 +64,8 @@ func (c *handler) simulation(pc *page.Context) error {
 	return pages.Send(pc, "simulation", "Simulation", data)
 }
 
-// simulated returns the record of an act in the simulation, if the operator may do the act.
+// simulated returns the audit entry for an act in the simulation. It fails when the operator may
+// not do the act.
 func simulated(pc *page.Context, act, subject string) (store.Audit, error) {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return store.Audit{}, err
@@ -118,7 +119,7 @@ func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err 
 	return nil
 }
 
-// scenariosData is the content of the list of scenarios, with the result of the last one.
+// scenariosData is the list of scenarios, with the result of the last one that was played.
 type scenariosData struct {
 	Scenarios []scenarioRow
 	Logins    []wire.Login
@@ -133,19 +134,19 @@ type scenariosData struct {
 
 type scenarioRow struct {
 	Name, Shows, Does, Ends string
-	// Needs are configuration keys with their required values.
+	// Needs are configuration keys with the values that the scenario needs.
 	Needs []page.DetailRow
 }
 
-// played is a payment of a scenario, with the outcome that the scenario promises.
+// played is the payment of a scenario, with the outcome that the scenario promises.
 type played struct {
 	Payment            passerelle.PaymentID
 	Name, Ended, Wants string
-	// Kept is set when the outcome of the payment is the promised one.
+	// Kept is set when the payment had the promised outcome.
 	Kept bool
 }
 
-// connected is a connection that a login made.
+// connected is a connection that was made with a login.
 type connected struct {
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
@@ -168,7 +169,7 @@ func (c *handler) scenarios(pc *page.Context) error {
 	return pages.Send(pc, "scenarios", "Scenarios", data)
 }
 
-// scenarioPage is how many scenarios a page has.
+// scenarioPage is how many scenarios a page lists.
 const scenarioPage = 20
 
 // selectScenarios adds the page of scenarios that the address selects.
@@ -227,7 +228,7 @@ func newScenarioRow(s *wire.Scenario) scenarioRow {
 	return row
 }
 
-// endText describes the end of a payment with its code.
+// endText describes the final state of a payment, with its code.
 func endText(ends wire.Outcome) string {
 	text := string(ends.States[len(ends.States)-1])
 	if ends.Code != nil {
@@ -236,14 +237,14 @@ func endText(ends wire.Outcome) string {
 	return text
 }
 
-// asked is a number in the address, zero for none.
+// asked returns a number in the address, or zero.
 func asked(pc *page.Context, name string) int64 {
 	n, _ := strconv.ParseInt(pc.Request.URL.Query().Get(name), 10, 64)
 	return n
 }
 
-// played loads the payment that was just created, whose id is in the address. The payment's
-// client_state names its scenario.
+// played loads the payment that was just created. Its id is in the address, and its client_state is
+// the name of its scenario.
 func (c *handler) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
 	if id == 0 {
@@ -315,7 +316,7 @@ func (c *handler) playScenario(pc *page.Context) error {
 	return nil
 }
 
-// playLogin makes a connection that a login steers.
+// playLogin makes a connection. The login decides how it behaves.
 func (c *handler) playLogin(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "user")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// shownAttempts is how many requests a page of a delivery lists, and shownAnswer how many
-	// characters of the answer to each.
+	// shownAttempts is how many requests the page of a delivery lists, and shownAnswer how many
+	// characters of each answer it shows.
 	shownAttempts = 10
 	shownAnswer   = 500
 )
@@ -26,12 +26,13 @@ type deliveryData struct {
 	ID      passerelle.DeliveryID
 	State   string
 	Facts   []page.DetailRow
-	// Payment is the payment of the event, zero for none.
+	// Payment is the payment of the event, or zero.
 	Payment int64
-	// Opening and Payload are the signed text. Only Payload was sent; it has Size bytes and may
-	// be cut. Hidden means that the operator may not see it, or has not revealed it.
+	// Opening and Payload together are the signed text. Only Payload was sent. It has Size bytes,
+	// and Cut is set when only its beginning is shown. Hidden is set when the operator may not see
+	// it or has not revealed it.
 	Opening, Payload string
-	// Tree is the payload as a tree, if it is JSON and shown completely.
+	// Tree is the payload as a tree, if it is JSON and completely shown.
 	Tree                 *page.JSONNode
 	Size                 int64
 	Cut, Erased, Hidden  bool
@@ -42,7 +43,7 @@ type deliveryData struct {
 	page.Pager
 }
 
-// attemptRow is one request.
+// attemptRow is one request of a delivery.
 type attemptRow struct {
 	At, Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
 }
@@ -113,7 +114,7 @@ func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []pag
 	)
 }
 
-// dropped describes when and why a delivery was given up.
+// dropped says when and why a delivery was given up.
 func dropped(pc *page.Context, d store.WebhookData) string {
 	if d.State() != store.WebhookDropped {
 		return ""
@@ -121,7 +122,7 @@ func dropped(pc *page.Context, d store.WebhookData) string {
 	return pc.Moment(d.Dropped) + ": " + d.DropReason
 }
 
-// nextTryOf is the earliest time at which a delivery is tried again, if that is known.
+// nextTryOf returns the earliest time of the next request, if that is known.
 func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
 	if d.State() != store.WebhookPending || d.Attempts == 0 && !w.Stopped {
 		return ""
@@ -129,7 +130,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
 	return nextTry(pc, w)
 }
 
-// addSent adds the content of the last request.
+// addSent adds what the last request contained.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -163,7 +164,7 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	return nil
 }
 
-// newAttemptRow omits a receiver's answer when it may contain data of real people.
+// newAttemptRow leaves out a receiver's answer when it may contain data of real people.
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
 		At: pc.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
@@ -178,7 +179,7 @@ func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow
 	return row
 }
 
-// cut returns the beginning of a text that is longer than a number of characters.
+// cut shortens a text to a number of characters.
 func cut(text string, characters int) string {
 	if utf8.RuneCountInString(text) <= characters {
 		return text
@@ -186,7 +187,7 @@ func cut(text string, characters int) string {
 	return string([]rune(text)[:characters]) + "…"
 }
 
-// resend sends a delivery once more, now.
+// resend sends a delivery again at once.
 func (h *hooks) resend(pc *page.Context) error {
 	w, d, err := h.deliveryAt(pc)
 	if err != nil {
@@ -206,7 +207,7 @@ func (h *hooks) resend(pc *page.Context) error {
 	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again.")
 }
 
-// toDelivery redirects to a delivery, whose page shows a confirmation.
+// toDelivery redirects to the page of a delivery, which shows a confirmation.
 func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, done string) error {
 	return pc.Lead(pc.Path("/webhooks/%d/data/%d", w, d), done)
 }

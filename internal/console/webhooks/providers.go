@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// roomForKeys is the size of a form with a certificate and a key, in which three bytes may
-// encode one.
+// roomForKeys is the size in bytes of a form with a certificate and a key. A form may use three
+// bytes to encode one byte.
 const roomForKeys = 3 * (delivery.MaxCertificate + delivery.MaxPrivateKey)
 
 func (h *hooks) providerRoutes() []page.Route {
@@ -29,7 +29,7 @@ func (h *hooks) providerRoutes() []page.Route {
 	}
 }
 
-// The names of acts on providers in the audit log.
+// These are the names of acts on providers in the audit log.
 const (
 	actRegisterProvider = "register authentication provider"
 	actChangeProvider   = "change authentication provider"
@@ -37,7 +37,7 @@ const (
 	actDeleteProvider   = "delete authentication provider"
 )
 
-// providersData is the content of a page of a domain's providers, the oldest first.
+// providersData is a page of a domain's providers, oldest first.
 type providersData struct {
 	Rows     []providerRow
 	MaySetUp bool
@@ -47,7 +47,7 @@ type providersData struct {
 type providerRow struct {
 	ID                           int64
 	Name, Kind, Created, Changed string
-	// Signs is set for signing providers, whose secret can be rotated.
+	// Signs is set for signing providers. Their secret can be rotated.
 	Signs bool
 }
 
@@ -72,7 +72,7 @@ func (h *hooks) providers(pc *page.Context) error {
 	return pages.Send(pc, "providers", "Authentication providers", data)
 }
 
-// providerForm has the typed fields of a provider, except its secrets, which no page shows
+// providerForm has the typed fields of a provider. It has no secrets, because no page shows them
 // again.
 type providerForm struct {
 	// ID is zero for a new provider.
@@ -109,8 +109,8 @@ func typedProvider(pc *page.Context) providerForm {
 	}
 }
 
-// endpoint converts the form to a change of the token endpoint. A secret that is not typed does
-// not change. Without a certificate, the key is also removed.
+// endpoint converts the form to a change of the token endpoint. A secret stays unless a new one is
+// typed. Without a certificate, the key is removed as well.
 func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	if f.Type != delivery.OAuth {
 		return delivery.EndpointChange{}
@@ -125,7 +125,7 @@ func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	return c
 }
 
-// registerProvider registers the typed provider, and shows the new secret of a signing provider.
+// registerProvider registers the typed provider. It shows the new secret of a signing provider.
 func (h *hooks) registerProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -171,7 +171,7 @@ func (h *hooks) editProvider(pc *page.Context) error {
 	return h.askForProvider(pc, form)
 }
 
-// changeProvider changes a provider to the typed values. Its type does not change.
+// changeProvider changes a provider to the typed values. The type cannot change.
 func (h *hooks) changeProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -188,17 +188,17 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	return pc.After(err, "The provider is changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
-// shownUsers is how many webhooks of a provider a page names.
+// shownUsers is how many webhooks of a provider its page names.
 const shownUsers = 20
 
-// providerData is the content of a provider's page, with its secret when that was just
+// providerData is the content of a provider's page. Its secret is set only when it was just
 // generated.
 type providerData struct {
 	providerRow
 	Facts []page.DetailRow
-	// Public is the client certificate, as PEM.
+	// Public is the client certificate in PEM.
 	Public, Secret string
-	// Users are the first webhooks that use the provider, and More means that there are others.
+	// Users are the first webhooks that use the provider. More is set when there are others.
 	Users    []passerelle.WebhookID
 	More     bool
 	MaySetUp bool
@@ -242,7 +242,7 @@ func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.Det
 	return facts
 }
 
-// rotateProvider replaces the secret of a signing provider, and shows the new one.
+// rotateProvider gives a signing provider a new secret and shows it.
 func (h *hooks) rotateProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

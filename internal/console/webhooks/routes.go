@@ -15,22 +15,22 @@ var embedded embed.FS
 
 var pages = page.MustPages(embedded)
 
-// Config contains the functions and values that the package needs from the service. Every field
-// is required.
+// Config has the functions and values that the package needs from the service. Every field is
+// required.
 type Config struct {
 	DB       *store.DB
 	Delivery *delivery.Delivery
 	// Wake makes the sender send due deliveries.
 	Wake func()
-	// Now is the real clock.
+	// Now returns the real time.
 	Now func() time.Time
 }
 
-// hooks has the pages.
+// hooks serves the pages.
 type hooks struct{ Config }
 
-// roomy is the size of a form with the payload of a webhook, in which three bytes may encode
-// one.
+// roomy is the size in bytes of a form with the payload of a webhook. A form may use three bytes to
+// encode one byte.
 const roomy = 3 * delivery.MaxTestBody
 
 // Routes returns the addresses of the pages, with their handlers.

@@ -13,13 +13,13 @@ import (
 	"passerelle/webhook"
 )
 
-// testData is the content of the page with a test payload before it is sent.
+// testData is the page with a test payload that is not sent yet.
 type testData struct {
 	Webhook    int64
 	Event, URL string
 	// Body is the typed payload.
 	Body string
-	// Rows is how many lines of it the field shows at once.
+	// Rows is how many lines of the payload the field shows at once.
 	Rows int
 }
 
@@ -36,8 +36,8 @@ func (h *hooks) testForm(pc *page.Context) error {
 	return h.showTest(pc, w, sample.String())
 }
 
-// testable returns the webhook in the address, for operators who may send to it. In a live
-// domain, test payloads carry the same signature as real events.
+// testable returns the webhook in the address, if the operator may send to it. In a live domain
+// this needs care, because a test payload has the same signature as a real event.
 func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	w, err := h.webhookAt(pc)
 	if err == nil && !pc.MaySetUp() {
@@ -55,7 +55,7 @@ func (h *hooks) showTest(pc *page.Context, w store.Webhook, body string) error {
 	})
 }
 
-// test sends the typed payload, and redirects to the result.
+// test sends the typed payload and redirects to the result.
 func (h *hooks) test(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
@@ -82,12 +82,12 @@ func (h *hooks) test(pc *page.Context) error {
 type verifyData struct {
 	delivery.SignedRequest
 	Providers []string
-	// Checked means that there is a result.
+	// Checked is set when there is a result.
 	Checked bool
 	delivery.SignatureCheck
 }
 
-// verifyForm shows the form for a request.
+// verifyForm shows the form that takes a request with its signature.
 func (h *hooks) verifyForm(pc *page.Context) error {
 	return h.showVerifyForm(pc, verifyData{SignedRequest: delivery.SignedRequest{Method: http.MethodPost, Provider: pc.Request.URL.Query().Get("provider")}})
 }
@@ -100,8 +100,8 @@ func (h *hooks) showVerifyForm(pc *page.Context, data verifyData) error {
 	return pages.Send(pc, "webhook-verify", "Check a signature", data)
 }
 
-// verify reports whether a signature is right. The correct signature is never shown, because it
-// is as confidential as the secret.
+// verify shows whether a signature is right. It never shows the right signature, which is as
+// confidential as the secret.
 func (h *hooks) verify(pc *page.Context) error {
 	data := verifyData{SignedRequest: delivery.SignedRequest{
 		Provider: strings.TrimSpace(pc.Field("id_auth")), Method: strings.ToUpper(strings.TrimSpace(pc.Field("method"))), URL: strings.TrimSpace(pc.Field("url")),

@@ -13,14 +13,14 @@ import (
 	"passerelle/webhook"
 )
 
-// webhookData is the content of a webhook's page, with a page of its deliveries.
+// webhookData is the content of a webhook's page, with one page of its deliveries.
 type webhookData struct {
 	webhookRow
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the operator's rights.
 	MayDeliver, MaySetUp bool
-	// Due is the result of requesting that undelivered events are sent now, and Since the time
-	// of the first of these events.
+	// Due is how many undelivered events the operator has just made due. Since is the time of the
+	// first of them.
 	Due, Since string
 
 	States      []string
@@ -88,7 +88,7 @@ func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Deta
 	)
 }
 
-// bodyForm is the domain's setting for bodies.
+// bodyForm describes the form of bodies that the domain's settings choose.
 func bodyForm(values settings.Values, event webhook.Event) string {
 	form := "JSON"
 	if values.On(settings.CFONB) && slices.Contains(webhook.StatementEvents(), event) {
@@ -100,7 +100,7 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// nextTry is the time at which the flusher is due, if it is.
+// nextTry returns the time at which the flusher sends again, if any.
 func nextTry(pc *page.Context, w store.Webhook) string {
 	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
 		return ""
@@ -108,7 +108,7 @@ func nextTry(pc *page.Context, w store.Webhook) string {
 	return pc.Moment(w.NextFlush)
 }
 
-// listDeliveries reads the page of deliveries for the position in the address.
+// listDeliveries adds the page of deliveries for the position in the address.
 func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookData) error {
 	filter, err := data.filter(pc, w)
 	if err != nil {
@@ -144,7 +144,8 @@ func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDa
 	return f, err
 }
 
-// The names of acts on a webhook without a page of their own, in forms and in the audit log.
+// These are the acts on a webhook that have no page of their own. The names are used in forms and
+// in the audit log.
 const (
 	actDisable = "disable webhook"
 	actEnable  = "enable webhook"
@@ -153,7 +154,7 @@ const (
 	actRecover = "recover webhook"
 )
 
-// webhookActs defines, for each act, which operators may do it.
+// webhookActs has a function for each act. It reports whether the operator may do the act.
 var webhookActs = map[string]func(*page.Context) bool{
 	actDisable: mayDeliver, actEnable: mayDeliver, actRecover: mayDeliver,
 	actDelete: (*page.Context).MaySetUp, actRestore: (*page.Context).MaySetUp,
@@ -189,13 +190,13 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	return h.afterAct(pc, w, err, doneTexts[act])
 }
 
-// doneTexts confirm that an act was done.
+// doneTexts confirm the acts.
 var doneTexts = map[string]string{
 	actDisable: "The webhook is disabled.", actEnable: "The webhook is enabled.", actDelete: "The webhook is deleted.", actRestore: "The webhook is restored.",
 }
 
 // afterAct shows the webhook again, or the reason why the act was refused. Another operator may
-// have deleted it in between.
+// have deleted the webhook meanwhile.
 func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done string) error {
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; restore it first.")
@@ -210,7 +211,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done stri
 	return h.toWebhook(pc, w.ID, done)
 }
 
-// recoverWebhook makes undelivered events since an instant due.
+// recoverWebhook makes the undelivered events since an instant due now.
 func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package webhooks has the console pages about webhooks: registration, health, deliveries with
 // their requests, and providers.
 //
-// It owns these pages and the rules which role sees which button on them. It does not send or
-// sign anything: package delivery does, with the same use cases as for the API, and records the
+// It owns these pages and the rules about which role sees which button on them. It does not send or
+// sign anything. Package delivery does, with the same use cases as for the API, and records the
 // operators' acts. Package page finds the page for a request.
 //
 // It fails like package page, with a page in plain words.
@@ -22,8 +22,8 @@ import (
 	"passerelle/webhook"
 )
 
-// The limits up to which undelivered events are counted, for each webhook of a list and for one
-// webhook.
+// Undelivered events are counted up to these limits: fewPending for each webhook in a list, and
+// manyPending for a single webhook.
 const (
 	fewPending  = 100
 	manyPending = 1000
@@ -32,7 +32,7 @@ const (
 // shownURL is how many characters of an address a list shows.
 const shownURL = 200
 
-// webhooksData is the content of a page of a domain's webhooks.
+// webhooksData is a page of a domain's webhooks.
 type webhooksData struct {
 	All      bool
 	MaySetUp bool
@@ -40,7 +40,7 @@ type webhooksData struct {
 	page.Pager
 }
 
-// webhookRow is a webhook with its health. Texts are empty when there is nothing to report.
+// webhookRow is a webhook with its health. A text is empty when there is nothing to report.
 type webhookRow struct {
 	ID                          passerelle.WebhookID
 	State, Event, URL, Provider string
@@ -53,13 +53,13 @@ type webhookRow struct {
 	Remark                      string
 }
 
-// mayDeliver reports whether the operator may pause webhooks and repeat deliveries. Operators
-// who may set up a domain may also do this.
+// mayDeliver reports whether the operator may pause webhooks and repeat deliveries. Operators who
+// may set up a domain may do so too.
 func mayDeliver(pc *page.Context) bool {
 	return pc.Who.May(operators.Deliver) && pc.Certain() || pc.MaySetUp()
 }
 
-// webhooks lists the webhooks of a domain, the oldest first.
+// webhooks lists the webhooks of a domain, oldest first.
 func (h *hooks) webhooks(pc *page.Context) error {
 	data := webhooksData{All: pc.Request.URL.Query().Has("all"), MaySetUp: pc.MaySetUp()}
 	w := pc.Window(1)
@@ -75,7 +75,7 @@ func (h *hooks) webhooks(pc *page.Context) error {
 	return pages.Send(pc, "webhooks", "Webhooks", data)
 }
 
-// webhookRows adds the health to webhooks, with a constant number of queries.
+// webhookRows returns webhooks with their health, with a constant number of queries.
 func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([]webhookRow, error) {
 	var (
 		ids       []passerelle.WebhookID
@@ -128,7 +128,7 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 	return row
 }
 
-// The names of webhooks' states on pages.
+// These are the states of webhooks as pages name them.
 const (
 	webhookInUse    = "enabled"
 	webhookStopped  = "stopped"
@@ -160,7 +160,7 @@ type webhookForm struct {
 	Providers                          []string
 }
 
-// newWebhook shows the form for a webhook, of the application that the address names.
+// newWebhook shows the form for a new webhook. The address may name its application.
 func (h *hooks) newWebhook(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -172,7 +172,7 @@ func (h *hooks) newWebhook(pc *page.Context) error {
 	return h.askForWebhook(pc, form)
 }
 
-// manySuggested is how many names of providers a form suggests.
+// manySuggested is how many providers a form suggests.
 const manySuggested = 50
 
 func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
@@ -188,7 +188,7 @@ func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
 	return pages.Send(pc, "webhook-form", title, form)
 }
 
-// suggested are the names of the first providers.
+// suggested returns the names of the first providers.
 func (h *hooks) suggested(pc *page.Context) ([]string, error) {
 	all, err := h.DB.AuthProviders(pc, store.ProviderFilter{Domain: pc.Domain.ID}, store.Window{Limit: manySuggested})
 	if err != nil {
@@ -201,7 +201,7 @@ func (h *hooks) suggested(pc *page.Context) ([]string, error) {
 	return names, nil
 }
 
-// webhookTyped is the form with the values that the operator typed.
+// typedWebhook returns the form with the values that the operator typed.
 func typedWebhook(pc *page.Context) webhookForm {
 	return webhookForm{
 		Event: pc.Field("event"), URL: strings.TrimSpace(pc.Field("url")), Provider: strings.TrimSpace(pc.Field("id_auth")),
@@ -209,7 +209,7 @@ func typedWebhook(pc *page.Context) webhookForm {
 	}
 }
 
-// change converts the form to a change of all its fields.
+// change converts the form to a change of all fields.
 func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	client, err := numberOf("id_service", f.Client)
 	if err != nil {
@@ -224,7 +224,7 @@ func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	}, nil
 }
 
-// numberOf reads an id, zero for an empty field.
+// numberOf reads an id. It returns zero for an empty field.
 func numberOf(field, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -259,7 +259,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	return h.toWebhook(pc, made.ID, "The webhook is registered.")
 }
 
-// toWebhook redirects to a webhook, whose page shows a confirmation.
+// toWebhook redirects to the page of a webhook, which shows a confirmation.
 func (h *hooks) toWebhook(pc *page.Context, id passerelle.WebhookID, done string) error {
 	return pc.Lead(pc.Path("/webhooks/%d", id), done)
 }
@@ -282,8 +282,8 @@ func (h *hooks) editWebhook(pc *page.Context) error {
 	})
 }
 
-// providerText identifies a provider: by its name, unless the name could be the number of
-// another provider.
+// providerText identifies a provider by its name, or by its number when the name could be the
+// number of another provider.
 func providerText(id int64, name string) string {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return strconv.FormatInt(id, 10)
@@ -291,7 +291,7 @@ func providerText(id int64, name string) string {
 	return name
 }
 
-// orNothing formats a number, and returns "" for zero.
+// orNothing formats a number. It returns "" for zero.
 func orNothing(n int64) string {
 	if n == 0 {
 		return ""
