@@ -17,23 +17,23 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// Sample answers of the service for the pages of the reference. The rows of this package are
-// requests that succeed, so their bodies and answers are true samples.
+// answersFile has sample answers of the service for the pages of the reference. The samples come
+// from the rows of this package, whose requests succeed.
 const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")
 
-// sample is a request that succeeded: the request and its answer.
+// sample is a request that succeeded, with its answer.
 type sample struct {
 	Status int             `json:"status"`
 	Kind   string          `json:"kind,omitempty"`
 	Body   string          `json:"body,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// exact means that the sample comes from a row without a query.
+	// exact is set when the row has no query.
 	exact bool
 }
 
-// samples are the first samples of each operation, by method and path.
+// samples has the first sample of each operation, by method and path.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample
@@ -48,7 +48,7 @@ func newSamples(t *testing.T, s *servicetest.Instance) *samples {
 	return &samples{document.Paths, map[string]sample{}}
 }
 
-// operation returns the operation of a row, empty for none.
+// operation returns the operation that a row calls, or an empty text.
 func (all *samples) operation(r row) string {
 	method, address, _ := strings.Cut(r.call, " ")
 	address, _, _ = strings.Cut(strings.TrimPrefix(address, "/2.0"), "?")
@@ -64,7 +64,7 @@ func (all *samples) operation(r row) string {
 	return best
 }
 
-// alike reports whether an address matches a path, and how many words they share.
+// alike reports whether an address matches a path, and returns how many words they share.
 func alike(path, address string) (same int, matches bool) {
 	want, got := strings.Split(path, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {
@@ -81,7 +81,7 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the answer to a row, unless a better sample of the operation is stored already.
+// take stores the answer to a row, unless there is already a better sample of the operation.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)
@@ -102,13 +102,13 @@ func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) 
 	all.found[key] = one
 }
 
-// secret matches a text that is a key or a token, and is different in each run.
+// secret matches a text that looks like a key or a token. Such texts differ in each run.
 var secret = regexp.MustCompile(`"([A-Za-z0-9_./+=-]{12})[A-Za-z0-9_./+=-]{20,}"`)
 
-// random matches long texts that are no secrets.
+// random matches long texts that are not secret.
 var random = regexp.MustCompile(`^"(?:[0-9a-f]{8}-|[A-Z]{2}[0-9]{2}|https?:|/)`)
 
-// anonymous is a text without secrets, and with the address of an example.
+// anonymous returns a text with its secrets shortened and with an example's address.
 func (w *fixture) anonymous(text string) string {
 	text = strings.ReplaceAll(text, w.Origin, "https://bank.example")
 	text = strings.ReplaceAll(text, strings.TrimPrefix(w.Origin, "http://"), "bank.example")
@@ -138,7 +138,7 @@ func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// longest is the largest number of bytes of a text in a sample.
+// longest is the largest length in bytes of a text in a sample.
 const longest = 300
 
 func cut(value any) any {
@@ -161,7 +161,7 @@ func cut(value any) any {
 	return value
 }
 
-// names returns the members of the answers, by operation.
+// names returns the members of each operation's answer.
 func names(t *testing.T, found map[string]sample) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -173,7 +173,7 @@ func names(t *testing.T, found map[string]sample) map[string][]string {
 	return all
 }
 
-// check compares the file with the samples, or writes the file.
+// check compares the file with the samples, or writes the file with the flag -update.
 func (all *samples) check(t *testing.T) {
 	t.Helper()
 	if *update {

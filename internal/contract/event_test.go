@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes are the bodies of webhooks by event, section 9.1, except PAYMENT_STATE_UPDATED,
-// which is a Payment.
+// eventShapes are the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
+// missing, because its body is a Payment.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text
 USER_DELETED             id_webhook_data int, id int, signin time, platform text
@@ -44,7 +44,8 @@ SyncedSubscription       id int, label text, documents [Document]
 FORM.Currency            id text, precision int
 FORM.Transaction         id int, id_account int, date date, datetime time?, value num, type text, original_wording str, date_scraped time, last_update time`
 
-// Section 9.1: the bodies of all events that a client gets, and 9.3: all are signed.
+// TestEvents checks section 9.1, the bodies of all events that a client gets, and 9.3, that all are
+// signed.
 func TestEvents(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -80,8 +81,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live plays the life of a user: two banks, all accounts shared, read again, one account
-// withheld, and the deletion; and a payment.
+// live plays the life of a user: two banks are connected, all accounts are shared and read again,
+// one account is withheld, and the user is deleted. It also makes a payment.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
@@ -93,7 +94,7 @@ func (w *fixture) live(t *testing.T) {
 	w.connect(t, token, "one")
 	account := w.of(t, token, "/users/me/accounts", "accounts")[0]
 	w.OK(w.Call("PUT", "/users/me/connections", token, `{}`))
-	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // an event about an account that is withheld below must be sent before
+	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // sends the event about an account before that account is withheld
 	w.OK(w.Call("POST", "/users/me/accounts/"+account, token, `{"disabled":true}`))
 	payment := w.Create(w.Token("payments:admin"), servicetest.Draft())
 	body := map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}
@@ -103,8 +104,8 @@ func (w *fixture) live(t *testing.T) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// Rule 10: both pairs of signature headers, with equal values and the documented spelling,
-// because some receivers are case-sensitive.
+// TestSignatureHeaders checks rule 10. There are two pairs of signature headers with equal values,
+// spelled as documented, because some receivers are case-sensitive.
 func TestSignatureHeaders(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	url, heads := listens(t)
@@ -123,7 +124,7 @@ func TestSignatureHeaders(t *testing.T) {
 	}
 }
 
-// listens opens a receiver of one request, whose headers are unchanged.
+// listens starts a receiver of one request, and returns the request's headers unchanged.
 func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -136,7 +137,7 @@ func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	return "http://" + listener.Addr().String() + "/hook", came
 }
 
-// receive takes one request and returns its unchanged headers.
+// receive takes one request and sends its unchanged headers to heads.
 func receive(listener net.Listener, heads chan<- map[string]string) {
 	connection, err := listener.Accept()
 	if err != nil {

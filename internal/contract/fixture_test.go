@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The connectors that clients name in their samples: the test connector and
-// the simulated provider of documents.
+// These are the connectors that clients name in their samples: the test connector and the simulated
+// provider of documents.
 const (
 	testConnector     = "338178e6-3d01-564f-9a7b-52ca442459bf"
 	providerConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
@@ -23,17 +23,17 @@ const (
 // picture is a logo of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// opening is the instant at which all tests of this package happen.
+// opening returns the time on the clock of all tests in this package.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a service in use: a user who shares all accounts of a bank and all subscriptions of
-// a provider, and an application with tokens of every kind.
+// fixture is a service in use. It has a user who shares all accounts of a bank and all
+// subscriptions of a provider, and an application with tokens of every kind.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
-// newFixture makes the fixture by the calls a client makes.
+// newFixture makes the fixture with the calls that a client makes.
 func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	w := &fixture{Instance: s, things: map[string]string{
@@ -54,7 +54,7 @@ func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	return w
 }
 
-// user makes a permanent user.
+// user creates a permanent user.
 func (w *fixture) user(t testing.TB) (id, token string) {
 	t.Helper()
 	var out struct {
@@ -84,7 +84,7 @@ func (w *fixture) share(t testing.TB, token string) string {
 	return connection
 }
 
-// shareAll shares and reads all objects of a kind.
+// shareAll shares all objects of a kind and reads them.
 func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
@@ -92,7 +92,7 @@ func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// of are the ids of a list.
+// of returns the ids of the objects in a list.
 func (w *fixture) of(t testing.TB, token, path, key string) []string {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -115,7 +115,7 @@ func (w *fixture) all(t testing.TB, path, key string) []string {
 
 func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
 
-// make makes an object that a row mentions and that the fixture does not have.
+// make creates an object that a row names and the fixture does not have yet.
 func (w *fixture) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {
@@ -222,7 +222,7 @@ func (w *fixture) number(t testing.TB, path, key, member string) string {
 	return fmt.Sprint(items[0][member])
 }
 
-// invest makes a user whose accounts hold investments.
+// invest creates a user whose accounts hold investments.
 func (w *fixture) invest(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
@@ -239,7 +239,7 @@ func (w *fixture) invest(t testing.TB) {
 	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
 }
 
-// receive makes a user whose bank keeps receipts with transactions.
+// receive creates a user whose bank keeps receipts with transactions.
 func (w *fixture) receive(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
@@ -261,7 +261,7 @@ func (w *fixture) receive(t testing.TB) {
 	t.Fatal("no transaction has an attachment")
 }
 
-// signer makes an application with keys.
+// signer creates an application with keys.
 func (w *fixture) signer(t testing.TB) string {
 	t.Helper()
 	var made struct {
@@ -273,7 +273,7 @@ func (w *fixture) signer(t testing.TB) string {
 	return made.ID.String()
 }
 
-// account returns an account of a kind, or withholds one.
+// account returns an account of a kind, or an account that is not shared.
 func (w *fixture) account(t testing.TB, kind string) string {
 	t.Helper()
 	var out struct {
@@ -284,7 +284,7 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	}
 	w.JSON(w.OK(w.Call("GET", "/users/me/connections/"+w.things["connection"]+"/accounts?all", w.things["user token"], nil)), &out)
 	if kind == "disabled" {
-		// An object that no other row reads: the first of a separate connection.
+		// No other row reads this object, the first account of another connection.
 		other := w.connect(t, w.things["user token"], "one")
 		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
 	}
@@ -297,8 +297,8 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	return ""
 }
 
-// encrypted returns a value in the form in which pages send it: encrypted for the key of
-// /publickey, with its kid.
+// encrypted returns a value as pages send it: encrypted for the key of /publickey, with the kid of
+// that key.
 func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// more are requests without a row in the paper, in an order in which they succeed. Each keeps
-// the id of the object that it made under a name, or keeps none.
+// more are requests that no row of the paper has. Each can succeed after the ones before it. keep
+// is the name under which the id of a created object is kept, or empty.
 var more = []struct{ keep, as, call, body string }{
 	{"hmac", "config", "POST /webhooks/auth", `{"type":"hmac_signature","name":"sample"}`},
 	{"", "config", "GET /webhooks/auth/{hmac}", ""},
@@ -57,7 +57,7 @@ var more = []struct{ keep, as, call, body string }{
 	{"", "config", "POST /sandbox/clock", `{"advance":"15m"}`},
 }
 
-// takeMore takes samples of calls without a row in the paper.
+// takeMore takes samples of calls that no row of the paper has.
 func (all *samples) takeMore(t *testing.T, w *fixture) {
 	t.Helper()
 	for _, one := range more {

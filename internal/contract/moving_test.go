@@ -16,10 +16,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// movingPage is the guide whose lines these tests prove.
+// movingPage is the guide whose lines these tests check.
 const movingPage = "../../docs/moving-in.md"
 
-// move proves a line of the guide, with rows and with a function for facts that rows cannot
+// move checks one line of the guide, with rows and with a function for facts that rows cannot
 // check.
 type move struct {
 	// line is the first cell of the line in the guide.
@@ -192,13 +192,13 @@ var webhookMoves = []move{
 		w.Subscribe("USER_CREATED", "one")
 		w.OK(w.Call("POST", "/webhooks", w.ConfigToken, `{"event":"USER_DELETED","url":"`+w.Origin+`/sandbox/receiver/one","id_auth":"one"}`))
 		_, token := w.user(t)
-		w.last(t, "one") // before the user is deleted, which deletes the events about the user
+		w.last(t, "one") // done first, because deleting the user deletes the events about them
 		w.OK(w.Call("DELETE", "/users/me", token, nil))
 		var came []string
 		for _, r := range w.Received("one") {
 			came = append(came, r.Headers.Get("SVC-Event"))
 		}
-		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // the order of different webhooks is not fixed
+		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // different webhooks may be sent in any order
 			t.Errorf("one address gets %v", came)
 		}
 	}},
@@ -279,27 +279,27 @@ var differenceMoves = []move{
 	}},
 }
 
-// config is the row of a setting that is changed.
+// config returns a row that changes a setting.
 func config(body string) row {
 	return row{call: "POST /2.0/config", as: "config", kind: asJSON, body: body, status: 200, shapes: "Config"}
 }
 
-// says returns the row of a setting with its present value.
+// says returns a row that reads the value of a setting.
 func says(key, value string) row {
 	return row{call: "GET /2.0/config?search=" + key, as: "config", status: 200, shapes: "Config", says: []string{`"` + key + `":"` + value + `"`}}
 }
 
-// asks returns the row of a connection that has a question.
+// asks returns a row that creates a connection with a question.
 func asks(status int) row {
 	return row{call: "POST /2.0/users/me/connections", as: "Bearer {new user token}", kind: asForm, body: "id_connector=40&login=otp&password=1234", status: status, shapes: "Connection"}
 }
 
-// pays is the row of a payment with an amount.
+// pays returns a row that creates a payment of an amount.
 func pays(amount string, status int) row {
 	return drafts(`"amount":`+amount+`,"execution_date_type":"instant"`, status)
 }
 
-// repeats is the row of a periodic payment.
+// repeats returns a row that creates a periodic payment.
 func repeats(status int) row {
 	return drafts(`"amount":1,"execution_date_type":"periodic","frequency":"monthly","start_date":"2026-12-01"`, status)
 }
@@ -310,7 +310,7 @@ func drafts(instruction string, status int) row {
 		`,"currency":"EUR","label":"Invoice","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`}
 }
 
-// refuses proves that a link opens a page with the error.
+// refuses returns a check that a link opens a page with the error.
 func refuses(link string) func(t *testing.T, w *fixture) {
 	return func(t *testing.T, w *fixture) {
 		t.Helper()
@@ -321,8 +321,8 @@ func refuses(link string) func(t *testing.T, w *fixture) {
 	}
 }
 
-// approve lets a payer approve a payment at the bank and return, and returns the new state of
-// the payment.
+// approve makes a payer approve a payment at the bank and return. It returns the payment's new
+// state.
 func (w *fixture) approve(t *testing.T) (state, action string) {
 	t.Helper()
 	path := "/payments/" + w.fill(t, "{new payment}")
@@ -346,7 +346,7 @@ func (w *fixture) approve(t *testing.T) (state, action string) {
 	return out.State, out.Action
 }
 
-// repeated sends the same creation again with the same key.
+// repeated creates the same payment again, with the same key.
 func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	t.Helper()
 	request := row{call: "POST /2.0/payments", as: "service", kind: asJSON, body: pays("1", 200).body}.request(t, w)
@@ -354,7 +354,7 @@ func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	return w.OK(w.Do(request))
 }
 
-// last is the only request that a name of the built-in receiver got.
+// last returns the only request that the built-in receiver got under a name.
 func (w *fixture) last(t *testing.T, name string) servicetest.Received {
 	t.Helper()
 	all := w.Received(name)
@@ -385,7 +385,7 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// Each line of the guide is proven, and each proof belongs to a line.
+// Each line of the guide has a check, and each check belongs to a line.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)
@@ -416,7 +416,7 @@ func TestMovingIn(t *testing.T) {
 	})
 }
 
-// tableLines returns the first cells of all lines of all tables of a page, without the headings.
+// tableLines returns the first cell of each line of a page's tables, without the headings.
 func tableLines(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)

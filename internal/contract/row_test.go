@@ -2,10 +2,10 @@
 // family send, and against the parts of answers that these programs read.
 //
 // It owns one row for each fact about these programs, in the order of the paper with the facts
-// (wire facts, by section), and the shapes of answers as the strictest reader of each program
-// declares them. It does not own behaviour, which the scenarios of package api prove, and uses no
-// code under test: it sends HTTP to a complete service. A row fails with the place in the answer
-// that its reader would stumble over.
+// (wire facts, by section). It also owns the shapes of answers, as the strictest reader of each
+// program declares them. It does not own behaviour, which the scenarios of package api check, and
+// uses no code under test: it sends HTTP to a complete service. A row fails with the place in the
+// answer that its reader could not handle.
 package contract_test
 
 import (
@@ -22,36 +22,36 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// row is one fact: a request exactly as a program sends it, and its answer.
+// row is one fact: a request exactly as a program sends it, and the expected answer.
 type row struct {
-	// fact begins with the section of the paper. by is the program that sends the request or
-	// reads the answer.
+	// fact begins with the section of the paper. by is the program that sends the request or reads
+	// the answer.
 	fact, by string
-	// call is the method and the address without the host. {words} in call, in the body and in
-	// as stand for objects of the test.
+	// call is the method and the address without the host. In call, body and as, {words} stand for
+	// objects of the test.
 	call string
-	// as is the Authorization header, "" for none. user, config, users, service and basic are
+	// as is the Authorization header, or "" for none. user, config, users, service and basic are
 	// short forms.
 	as string
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes are the shapes of the answer, one for each reader. Without any shape, the answer
-	// has no body.
+	// shapes are the shapes of the answer, one for each reader. An answer without shapes must have
+	// no body.
 	shapes string
-	// leads is the beginning of the address that a redirect leads to.
+	// leads is the beginning of the address to which the answer redirects.
 	leads string
 	// gives is the media type of an answer that is a file.
 	gives string
-	// says are texts that the answer must contain, word for word.
+	// says are texts that the answer must contain.
 	says []string
 }
 
-// The content types that clients send.
+// These are the content types that clients send.
 const (
 	asJSON      = "application/json"
 	asForm      = "application/x-www-form-urlencoded"
-	asMultipart = "multipart/form-data" // the body is written as a form
+	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
 )
 
 // facts are all rows, in the order of the paper.
@@ -67,7 +67,7 @@ var every = []string{
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell adds the section before the texts of its rows.
+// tell puts the section before the facts of its rows.
 func tell(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
@@ -75,7 +75,7 @@ func tell(section string, rows ...row) []row {
 	return rows
 }
 
-// Every row matches the paper, on both databases.
+// TestFacts checks every row, on both databases.
 func TestFacts(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -88,7 +88,7 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// check sends the request, compares the answer with the row, and returns it.
+// check sends the request, compares the answer with the row, and returns the answer.
 func (r row) check(t *testing.T, w *fixture, all shapes) servicetest.Answer {
 	t.Helper()
 	a := w.Do(r.request(t, w))
@@ -154,7 +154,7 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	return request
 }
 
-// authorization returns the header for a short form.
+// authorization returns the header that a short form stands for.
 func authorization(as string) string {
 	switch as {
 	case "user", "config", "users", "service", "temporary", "validating":
@@ -165,7 +165,7 @@ func authorization(as string) string {
 	return as
 }
 
-// parts sends a form as multipart.
+// parts returns a form as a multipart body.
 func parts(t testing.TB, text string) (body io.Reader, kind string) {
 	t.Helper()
 	var b strings.Builder
@@ -185,8 +185,8 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 // thing matches a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill replaces words in braces by objects. An object whose name begins with new is made again for
-// each use.
+// fill replaces words in braces with objects. An object whose name begins with new is created again
+// for each use.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {

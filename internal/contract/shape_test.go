@@ -44,7 +44,7 @@ type member struct {
 	kind     string
 }
 
-// shapes are by name.
+// shapes has the shapes by name.
 type shapes map[string]shape
 
 // read parses the text of shapes.
@@ -108,7 +108,7 @@ func (all shapes) known(kind string) bool {
 	return named || kinds[kind] != nil || strings.HasPrefix(kind, "(") && strings.HasSuffix(kind, ")")
 }
 
-// inside returns the kind of the items of a list or of the members of an object.
+// inside returns the kind of a list's items, or of an object's members.
 func inside(kind string) (inner string, nested bool) {
 	kind = strings.TrimSuffix(kind, "+")
 	for _, pair := range []string{"[]", "{}"} {
@@ -119,7 +119,8 @@ func inside(kind string) (inner string, nested bool) {
 	return "", false
 }
 
-// fits returns how a value differs from a kind, as "place: complaint", or nothing.
+// fits returns how a value differs from a kind, as "place: complaint". It returns nothing when the
+// value fits.
 func (all shapes) fits(place, kind string, value any) []string {
 	kind, nullable := strings.CutSuffix(kind, "?")
 	inner, nested := inside(kind)
@@ -200,7 +201,7 @@ func shown(value any) string {
 	return string(raw[:min(len(raw), 80)])
 }
 
-// kinds are the kinds that need no parameters.
+// kinds are the kinds that have no parameters.
 var kinds = map[string]func(any) bool{
 	"int":    written(`-?(0|[1-9][0-9]*)`),
 	"num":    written(`-?(0|[1-9][0-9]*)(\.[0-9]+)?`),
@@ -218,7 +219,7 @@ var kinds = map[string]func(any) bool{
 	"url":    spelled(`https?://[^ ]+`),
 }
 
-// written checks numbers by their spelling: some readers of integers fail on a fraction of
+// written checks the spelling of numbers, because some readers of integers fail on a fraction of
 // zeros.
 func written(pattern string) func(any) bool {
 	form := regexp.MustCompile(`^(` + pattern + `)$`)
@@ -236,7 +237,7 @@ func spelled(pattern string) func(any) bool {
 	}
 }
 
-// Shapes fail for values that do not fit.
+// A value that does not fit its shape is reported.
 func TestShapes(t *testing.T) {
 	all := read(t, `
 Small   id int, name? str?, at time, of (a|b)?

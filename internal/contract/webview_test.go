@@ -16,9 +16,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// Section 12.1 and 12.2: links as programs build them. Each begins a journey: the browser is
-// redirected to an address that names the journey, and has neither the code nor anything else of
-// the link. Tests of package webview prove what the parameters do.
+// journeyFacts is sections 12.1 and 12.2, links as programs build them. Each link begins a flow.
+// The browser is redirected to an address that names the flow, and has neither the code nor
+// anything else from the link. Tests of package webview check what the parameters do.
 var journeyFacts = slices.Concat(
 	tell("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -56,10 +56,10 @@ var journeyFacts = slices.Concat(
 	),
 )
 
-// receives is the address to which the application of these facts has its users redirected.
+// receives is the address to which the application of these facts redirects its users.
 const receives = "https://shop.example/back"
 
-// begins returns the row of a link that begins a journey.
+// begins returns the row of a link that begins a flow.
 func begins(fact, by, link, leads string) row {
 	glue := "?"
 	if strings.Contains(link, "?") {
@@ -71,15 +71,15 @@ func begins(fact, by, link, leads string) row {
 	return row{fact: fact, by: by, call: "GET " + link + glue + "client_id={client}&redirect_uri=" + url.QueryEscape(receives), status: 303, leads: leads}
 }
 
-// ending is a fact of section 12.3: the parameters that an application gets when a user returns.
+// ending is a fact of section 12.3, the parameters that an application gets when a user returns.
 type ending struct {
 	fact, by string
-	// link is the flow, with parameters of the link in addition to the usual ones.
+	// link is the flow, with parameters in addition to the usual ones.
 	link string
 	// walk does the user's steps.
 	walk func(p *person, s page) page
-	// shown are the only parameters of the callback. {one} is the user's last connection, and *
-	// any text.
+	// shown are the parameters of the callback, which has no others. {one} stands for the user's
+	// last connection, and * for any text.
 	shown string
 }
 
@@ -200,7 +200,7 @@ var (
 	pageTick  = regexp.MustCompile(`name="account" value="(\d+)"`)
 )
 
-// send sends the form of the page for a step, filled in with pairs.
+// send fills in the page's form for a step with pairs, and sends it.
 func (p *person) send(s page, step string, pairs ...string) page {
 	p.t.Helper()
 	for _, found := range pageForm.FindAllStringSubmatch(s.body, -1) {
@@ -254,7 +254,7 @@ func (p *person) at(s page, pairs ...string) page {
 	return p.open(to.String())
 }
 
-// The person's actions.
+// These are the actions of the person.
 
 func stay(_ *person, s page) page { return s }
 
