@@ -1,11 +1,10 @@
 // Package domains creates domains and changes their base URLs.
 //
-// It owns the rules for names and base URLs, and the host by which the requests of a domain are
-// recognised. It does not own the content of a domain, or how a request finds its domain
-// (package service).
+// It owns the rules for names and base URLs, and the host that identifies the requests of a domain.
+// It does not own the content of a domain, or how a request finds its domain (package service).
 //
-// It fails with Invalid, naming the field, for an unusable name or base URL, and with Conflict
-// for one that another domain has.
+// It fails with Invalid and the name of the field for an unusable name or base URL, and with
+// Conflict for one that another domain has.
 package domains
 
 import (
@@ -23,8 +22,8 @@ import (
 // maxName is the largest number of characters in the name of a domain.
 const maxName = 255
 
-// Create makes a domain and gives it its id. An operator's action is stored in the audit log
-// with it.
+// Create creates a domain and sets its id. The audit log gets the operator's acts in the same
+// transaction.
 func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...store.Audit) error {
 	if strings.TrimSpace(d.Name) == "" {
 		return passerelle.InvalidField("name", "must not be empty")
@@ -54,8 +53,8 @@ func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...sto
 	return taken("base_url", "another domain has the host %s", host)
 }
 
-// Move gives a domain another base URL. Requests for the old host then find no domain. An
-// operator's action is stored in the audit log with it.
+// Move gives a domain another base URL. Requests for the old host then find no domain. The audit
+// log gets the operator's acts in the same transaction.
 func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL string, acts ...store.Audit) error {
 	host, err := HostOf(d.Kind, baseURL)
 	if err != nil {
@@ -75,15 +74,16 @@ func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL strin
 	return nil
 }
 
-// taken returns the error for a value that belongs to another domain.
+// taken returns the error for a value that another domain has.
 func taken(field, format string, args ...any) error {
 	conflict := passerelle.Conflicting("%s: %s", field, fmt.Sprintf(format, args...))
 	conflict.Field = field
 	return conflict
 }
 
-// HostOf checks the base URL of a domain, exactly {scheme}://{host}/2.0, and returns the host that
-// identifies its requests. The scheme must be https for a live domain, except on this machine.
+// HostOf checks the base URL of a domain, which must be {scheme}://{host}/2.0. It returns the host
+// that identifies the domain's requests. The scheme must be https for a live domain, except on this
+// machine.
 func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	const field = "base_url"
 	u, err := url.Parse(baseURL)
@@ -102,11 +102,11 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	return strings.ToLower(u.Host), nil
 }
 
-// DefaultPorts are the ports that clients leave out, so that they name only the host.
+// DefaultPorts are the ports that clients leave out of addresses, so that only the host remains.
 var DefaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// Loopback reports whether a host, with or without a port, is this machine by name or address.
-// Names are not resolved by DNS.
+// Loopback reports whether a host, with or without a port, is this machine, by its name or address.
+// It does not resolve names by DNS.
 func Loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

@@ -54,8 +54,8 @@ func TestBaseURLs(t *testing.T) {
 	}
 }
 
-// A domain has a name and a host that no other domain has. A wrong value, or a value of another
-// domain, is refused with the field, and no act is recorded.
+// No other domain may have a domain's name or host. When a value is wrong or belongs to another
+// domain, the error names the field, and no act is recorded.
 func TestDomainsAreMadeAndMoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
