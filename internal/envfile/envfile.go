@@ -1,7 +1,7 @@
 // Package envfile reads files of environment variables, in the format of systemd and Docker.
 //
-// It owns the format: one NAME=VALUE on each line. It does not know which variables exist, and
-// sets none. It fails with the line that is wrong.
+// It owns the format, which has one NAME=VALUE on each line. It does not know which variables
+// exist, and sets none. Its errors name the wrong line.
 package envfile
 
 import (
@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Read returns the variables of a file as pairs NAME=VALUE, in its order. Each name begins with
-// the prefix and occurs once. Blank lines and lines that begin with # are left out. A value may
-// have quotes. Nothing in it is expanded.
+// Read returns the variables of a file as NAME=VALUE, in the order of the file. Each name must
+// begin with the prefix and occur once. Blank lines and lines that begin with # are skipped. A
+// value may be quoted. Nothing in it is expanded.
 func Read(name, prefix string) ([]string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
