@@ -1,10 +1,11 @@
 // Package exports makes statements of accounts for package statementfile to write.
 //
-// It owns which transactions a statement has, the balances before and after them, and the names
-// of the formats. It does not own the formats, or who may see an account.
+// It owns which transactions a statement has, the balances before and after them, and the names of
+// the formats. It does not own the formats, or who may see an account.
 //
 // It fails with a *passerelle.Error when there are too many transactions or no balance. When the
-// transactions change while the statement is written, its last entry is an error. It only reads.
+// transactions change while the statement is being written, its last entry is an error. It only
+// reads.
 package exports
 
 import (
@@ -28,29 +29,29 @@ import (
 )
 
 const (
-	// maxEntries is the largest number of transactions in a statement. A statement in CFONB 120
-	// is held in memory.
+	// maxEntries is the largest number of transactions in a statement. It is limited because a
+	// statement in CFONB 120 is held in memory.
 	maxEntries = 100_000
 	// pageSize is the number of transactions that one query reads.
 	pageSize = 1000
 )
 
-// Wish is a requested statement: its format, and its first and last day. A zero first day is
-// the day of the first transaction.
+// Wish is a requested statement: its format, and its first and last day. When the first day is
+// zero, the statement begins with the first transaction.
 type Wish struct {
 	Format      string
 	First, Last passerelle.Date
-	// Now is the instant at which the file is made.
+	// Now is when the file is made.
 	Now time.Time
 }
 
-// StatementExport is a statement that is made while it is written.
+// StatementExport is a statement that is produced while it is written.
 type StatementExport struct {
 	MediaType, Name string
 	Write           func(w io.Writer) error
 }
 
-// formats are the formats by the names that clients use.
+// formats has the formats by the names that clients use.
 var formats = map[string]struct {
 	format            statementfile.Format
 	mediaType, ending string
@@ -60,7 +61,7 @@ var formats = map[string]struct {
 	"csv": {statementfile.CSV, "text/csv; charset=utf-8", "csv"},
 }
 
-// Of makes the statement of an account.
+// Of returns the statement of an account.
 func Of(ctx context.Context, db bankstore.Reader, domain passerelle.DomainID, account bankstore.StoredAccount, wish Wish) (StatementExport, error) {
 	to, known := formats[wish.Format]
 	if !known {
@@ -91,7 +92,7 @@ type export struct {
 	filter  bankstore.TransactionFilter
 }
 
-// bound completes the period, and refuses a period with too many transactions.
+// bound completes the period. It fails when the period has too many transactions.
 func (e *export) bound(ctx context.Context) error {
 	f := &e.filter
 	if f.From.IsZero() {
@@ -114,8 +115,8 @@ func (e *export) bound(ctx context.Context) error {
 	return nil
 }
 
-// statement has the balances of the period. The closing balance is the present balance without
-// later bookings.
+// statement returns the statement with the balances of the period. The closing balance is the
+// present balance without the bookings after the period.
 func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	a, f := e.account, e.filter
 	w := statementfile.Written{FileStatement: statementfile.FileStatement{
@@ -148,7 +149,7 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	return w, nil
 }
 
-// without subtracts an amount; it returns nil when one amount is nil or when the result has too
+// without subtracts an amount. It returns nil when one amount is nil, or when the result has too
 // many digits.
 func without(amount, less *decimal.Decimal) *decimal.Decimal {
 	if less == nil {
@@ -160,8 +161,8 @@ func without(amount, less *decimal.Decimal) *decimal.Decimal {
 
 var errMoved = errors.New("the transactions changed while the statement was written")
 
-// entries reads the booked transactions page by page, the oldest first. The transactions must
-// lead from the opening balance to the closing balance.
+// entries reads the booked transactions page by page, oldest first. The transactions must lead from
+// the opening balance to the closing balance.
 func (e *export) entries(ctx context.Context, opening, closing decimal.Decimal, yield func(statementfile.StatementEntry, error) bool) {
 	balance := &opening
 	w := store.Window{Limit: pageSize, Descending: true}
