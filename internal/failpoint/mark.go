@@ -14,17 +14,17 @@ import (
 	"syscall"
 )
 
-// A test's settings in the environment: the mark to crash at, with the number of its pass after
-// a "#", and the file for the names of passed marks.
+// A test sets these variables in the environment. dieAt is the mark to crash at, with the number of
+// its pass after a "#". seen is the file for the names of the marks that were passed.
 var (
 	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
 	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
 )
 
-// Before marks the place before an action, and After the place after the action.
+// Before marks the place before an action. The process may crash there.
 func Before(what string) { pass("before ", what) }
 
-// After is described with Before.
+// After marks the place after an action. The process may crash there.
 func After(what string) { pass("after ", what) }
 
 var (
@@ -45,7 +45,7 @@ func pass(side, what string) {
 	chosen, pass, _ := strings.Cut(dieAt, "#")
 	if wanted, _ := strconv.Atoi(pass); name == chosen && passes[name] >= wanted {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // waits here, because the kill may take effect only after this thread would have continued
+		select {} // waits, because the kill may take effect only after this thread has continued
 	}
 }
 
@@ -64,14 +64,14 @@ func note(name string) {
 }
 
 // shared matches functions that many other functions call in the same way, so that the caller
-// describes the place better. The first package of the expression is in every stack.
+// describes the place better. The first package in the expression is on every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
-// reservation is the function that reserves ids. Whichever write has used up the last ones calls
-// it, so the function itself is the place.
+// reservation is the function that reserves ids. It is called by the write that happens to use up
+// the last ones, so the function itself describes the place better than its caller.
 const reservation = "database.(*Handle).reserve"
 
-// literal is the compiler's name of a function literal.
+// literal matches the compiler's name for a function literal.
 var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 
 // inlined matches a function literal in a function that the compiler has inlined.

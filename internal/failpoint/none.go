@@ -2,9 +2,10 @@
 
 package failpoint
 
-// Before marks the place before an action, and After the place after the action. In a program
-// that is not built for tests they do nothing.
+// Before marks the place before an action. It does nothing in a program that is not built for crash
+// tests.
 func Before(string) {}
 
-// After is described with Before.
+// After marks the place after an action. It does nothing in a program that is not built for crash
+// tests.
 func After(string) {}
