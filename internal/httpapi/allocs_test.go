@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAllocationsOfARequest limits the allocations for reading a body into an input and for the
-// surrounding code. The limits are a quarter above the measured numbers.
+// TestAllocationsOfARequest limits the allocations for reading a body into an input, and for the
+// code around it. The limits are a quarter above the measured numbers.
 func TestAllocationsOfARequest(t *testing.T) {
 	s := newService(t)
 	body := strings.NewReader("")

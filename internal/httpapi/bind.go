@@ -12,16 +12,16 @@ import (
 	"passerelle"
 )
 
-// binding fills one input from one request.
+// binding is the state of filling one input from one request.
 type binding struct {
 	path path
-	// strict makes unknown names errors.
+	// strict makes unknown names an error.
 	strict bool
 	// user is the value of "me" in a path.
 	user passerelle.UserID
 }
 
-// setter stores a node in a field, or returns what is wrong with it.
+// setter stores a node in a field. It fails when the node is not valid for the field.
 type setter func(b *binding, v reflect.Value, n *node) error
 
 // nodeReader is a type that parses its own value, such as a value that may be a string or an
@@ -32,7 +32,7 @@ type nodeReader interface {
 	schema() *schema
 }
 
-// valued is a type with a fixed set of values.
+// valued is implemented by types with a fixed set of values.
 type valued interface{ Values() []string }
 
 // compile chooses the setter of a field by its type.
@@ -84,7 +84,7 @@ func implements[T any](t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[T]())
 }
 
-// as returns a field as an interface that its type implements. newPlan has checked that it does.
+// as returns a field as an interface that its type implements, which newPlan has checked.
 func as[T any](v reflect.Value) T {
 	own, ok := reflect.TypeAssert[T](v.Addr())
 	if !ok {
@@ -117,8 +117,8 @@ func setPointer(t reflect.Type, set setter) setter {
 	}
 }
 
-// setList reads an array. In a form or a query, the items of a list of scalars are separated by
-// commas.
+// setList returns a setter for a list. In a form or a query, the items of a list of scalars are
+// separated by commas.
 func setList(t reflect.Type, set setter, scalar bool) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		items := n.nodes
@@ -149,15 +149,15 @@ func separate(words string) []node {
 	return items
 }
 
-// The default limits of input: the characters of a text, and the members of an object with free
-// names.
+// These are the default limits of input: the characters of a text, and the members of an object
+// with free names.
 const (
 	maxText    = 4096
 	maxMembers = 1000
 	maxName    = 255
 )
 
-// bounded refuses a text longer than maxText.
+// bounded returns an error for a text that is longer than maxText.
 func (p *path) bounded(n *node) error {
 	if len(n.text) > maxText && utf8.RuneCountInString(n.text) > maxText {
 		return p.invalid("longer than %d characters", maxText)
@@ -206,7 +206,7 @@ func setText(r rules) setter {
 	}
 }
 
-// longest is the largest number of characters of a text.
+// longest returns the largest number of characters that a text may have.
 func (r rules) longest() int64 {
 	if r.max == nil {
 		return maxText
@@ -231,7 +231,7 @@ func setInteger(r rules) setter {
 	}
 }
 
-// span describes a range in words.
+// span describes the allowed range of a number in words.
 func (r rules) span() string {
 	switch {
 	case r.max == nil:
@@ -242,10 +242,10 @@ func (r rules) span() string {
 	return fmt.Sprintf("from %d to %d", *r.min, *r.max)
 }
 
-// pathSetter makes a setter for a field in the path. An identifier is a positive decimal number
+// pathSetter returns a setter for a field in the path. An identifier is a positive decimal number
 // as the service writes it. Any other text identifies no resource and is answered as not found,
-// without a description of identifiers. A list of identifiers, separated by commas, updates
-// several objects.
+// without a hint at the form of identifiers. A list of identifiers, separated by commas, makes the
+// call change several objects.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -267,7 +267,7 @@ func pathSetter(t reflect.Type, set setter) setter {
 	}
 }
 
-// maxIdentifiers limits the identifiers in a path.
+// maxIdentifiers is the largest number of identifiers in a path.
 const maxIdentifiers = 1000
 
 func setIdentifiers(t reflect.Type, set setter) setter {
@@ -286,8 +286,8 @@ func setIdentifiers(t reflect.Type, set setter) setter {
 	}
 }
 
-// set fills a struct from the members of an object. A null member has the same meaning as an
-// absent one, except for types that parse their own value and are not required.
+// set fills a struct from the members of an object. A null member means the same as an absent one,
+// except for types that parse their own value and are not required.
 func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	if n.shape != object {
 		return b.path.wrong("an object", n)
@@ -312,7 +312,7 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct that has one field for all members without a field of their own.
+// setOpen fills a struct that has a field for all members without a field of their own.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	named, rest := node{shape: object}, node{shape: object}
 	for _, member := range n.nodes {
@@ -361,8 +361,8 @@ func (f *field) fill(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// unknown handles a name that is not declared. It ignores names that clients of this API family
-// send. A name that differs from a known one only in case is refused, because ignoring it would
+// unknown handles a name that is not declared. Names that clients of this API family send are
+// ignored. A name that differs from a known one only in case is refused, because ignoring it would
 // silently drop a value.
 func (b *binding) unknown(name string, known []string) error {
 	if err := b.misspelt(name, known); err != nil || !b.strict {

@@ -13,16 +13,16 @@ import (
 	"passerelle"
 )
 
-// formats are the media types that a body may have. Clients of this API family send all three. A
-// body without a type is read as JSON.
+// formats has the parser for each media type that a body may have. Clients of this API family send
+// all three. A body without a type is read as JSON.
 var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
 	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
 	"application/x-www-form-urlencoded": parseForm,
 	"multipart/form-data":               parseMultipart,
 }
 
-// parseBody reads a body into an object. An empty body is the empty object, whatever its type. A
-// body with the media type of a field is the value of that field.
+// parseBody parses a body into an object. An empty body is the empty object, whatever its type.
+// When the media type is one that a field accepts, the whole body is the value of that field.
 func parseBody(body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil
@@ -59,7 +59,7 @@ func parseForm(body []byte, _ map[string]string) (node, error) {
 	return flat(values)
 }
 
-// flat makes an object of the fields of a form.
+// flat returns an object with the fields of a form.
 func flat(values url.Values) (node, error) {
 	form := node{shape: object}
 	for _, name := range sorted(values) {
@@ -79,7 +79,7 @@ func flat(values url.Values) (node, error) {
 	return form, nil
 }
 
-// maxParts limits the number of parts of a multipart body.
+// maxParts is the largest number of parts of a multipart body.
 const maxParts = 1000
 
 func parseMultipart(body []byte, parameters map[string]string) (node, error) {
@@ -146,7 +146,7 @@ func notForFiles(n *node) error {
 	return at.invalid("must be a field with a name, not a file")
 }
 
-// refuseFiles refuses a file in any field that does not accept files.
+// refuseFiles returns an error for a file in a field that does not accept files.
 func refuseFiles(body *node, p *plan) error {
 	for i := range body.nodes {
 		if body.nodes[i].shape != file {

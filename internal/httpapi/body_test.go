@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// post is a creation with a JSON body by default.
+// post returns a call that creates an item, with a JSON body.
 func post(body string) call {
 	return call{method: "POST", url: "/2.0/items", token: "second", body: body, contentType: "application/json"}
 }

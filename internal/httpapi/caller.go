@@ -18,42 +18,41 @@ import (
 	"passerelle/internal/store"
 )
 
-// Caller describes who calls and how: everything about a request that an endpoint may use in
-// addition to its input.
+// Caller describes who calls and how. It has everything about a request that an endpoint may use
+// besides its input.
 type Caller struct {
-	// Principal is zero on public routes. Its Domain is only the id. Caller.Domain hides it.
+	// Principal is zero on public routes. Caller.Domain hides its Domain, which is only an id.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
 	// Settings are the domain's settings at the time of the request.
 	Settings settings.Values
-	// Base is the address root that the client called, without a trailing slash:
+	// Base is the root of the address that the client called, without a trailing slash:
 	// "http://127.0.0.1:8080/2.0". Links in answers begin with Base.
 	Base string
-	// Now is the present instant of the domain.
+	// Now is the present time on the domain's clock.
 	Now time.Time
-	// Location is the zone in which the domain reads and writes dates.
+	// Location is the time zone in which the domain reads and writes dates.
 	Location *time.Location
-	// Strict is set by "Prefer: handling=strict": unknown names are errors.
+	// Strict is set by "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key: pass it to store.Tx.Executed in the
-	// transaction that creates the requested object. Made is the id of the object that an
-	// earlier execution with the key has created, or zero. When Made is not zero, the endpoint
-	// shows that object and creates nothing.
+	// Execution belongs to the request's idempotency key. The endpoint passes it to
+	// store.Tx.Executed in the transaction that creates the requested object. Made is the id of the
+	// object that an earlier execution with the key has created, or zero. When Made is not zero,
+	// the endpoint shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render makes the answer of a call from its output. Answer sets kept, which is then used as
-	// the answer of the call.
+	// render returns the answer of a call for its output. Answer sets kept, which the call then
+	// uses as its answer.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
-	// Address is the IP address from which the request came, as far as trusted proxies report
-	// it.
+	// Address is the IP address of the caller, as far as trusted proxies report it.
 	Address string
 }
 
-// Answer renders an output for store.Tx.Answered: the transaction that creates an object then
+// Answer renders an output for store.Tx.Answered. With it, the transaction that creates an object
 // also stores the answer for repetitions.
 func (c *Caller) Answer(out any) ([]byte, error) {
 	result, err := c.render(out)
@@ -70,8 +69,8 @@ func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 // Needs defines who may call a route. A token is accepted when its kind is in Kinds and it has
 // one scope of AnyScope. An empty list allows all. Both may be empty only for a public route.
 type Needs struct {
-	// Public routes are served without a check of the token, except calls with the query
-	// parameter Guarded.
+	// Public routes are served without a check of the token. Guarded is a query parameter that
+	// makes a call need the check.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind
@@ -151,9 +150,9 @@ func strict(header http.Header) bool {
 	return false
 }
 
-// Origin returns the scheme and host that the client called. Headers of a proxy are used only
-// when the connection comes from a trusted proxy. Of several values, the last was written by
-// that proxy.
+// Origin returns the scheme and host that the client called. It uses the headers of a proxy only
+// when the connection comes from a trusted proxy. When a header has several values, that proxy
+// wrote the last one.
 func Origin(r *http.Request, trusted []netip.Prefix) (string, string) {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
@@ -191,9 +190,9 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address returns the IP address from which a request came. Each proxy appends the address of
-// its peer to X-Forwarded-For. The caller is the last address that is not a trusted proxy.
-// Anybody could have written the addresses before that one.
+// Address returns the IP address of the caller. Each proxy appends the address of its peer to
+// X-Forwarded-For. The caller's address is the last one that does not belong to a trusted proxy,
+// because anybody could have written those before it.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -207,8 +206,8 @@ func Address(r *http.Request, trusted []netip.Prefix) string {
 	return address
 }
 
-// withoutPort removes the port from an address in any notation. Otherwise the same caller would
-// look different with each port.
+// withoutPort removes the port from an address in any notation. Otherwise one caller would have
+// many addresses.
 func withoutPort(said string) string {
 	if both, err := netip.ParseAddrPort(said); err == nil {
 		return both.Addr().String()
@@ -224,10 +223,11 @@ func last(values []string) string {
 	return strings.TrimSpace(words[len(words)-1])
 }
 
-// identify finds host, settings, zone and time, and refuses every request during maintenance.
+// identify sets the host, settings, time zone and time. During maintenance it refuses every
+// request.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
-	token, _ := bearer(x.request.Header) // a missing or wrong token is reported where one is required
+	token, _ := bearer(x.request.Header) // a missing or wrong token is reported later, if the route needs one
 	served, shown, err := a.config.Domain(ctx, host, token)
 	if err != nil {
 		return err

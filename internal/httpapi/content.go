@@ -16,13 +16,14 @@ import (
 	"passerelle"
 )
 
-// Content is a file as output. It is sent while it is read, completely or in requested ranges.
+// Content is an output that is a file. It is sent while it is read, completely or in the requested
+// ranges.
 type Content struct {
-	// MediaType is the stated media type of the file. It is never guessed.
+	// MediaType is the declared media type of the file. It is never guessed.
 	MediaType string
 	// Name is the file name for the browser, in any characters.
 	Name string
-	// Version changes with the content, and Modified is the time of the last change; zero when
+	// Version changes with the content. Modified is the time of the last change, or zero when it is
 	// unknown.
 	Version  string
 	Modified time.Time
@@ -33,13 +34,13 @@ type Content struct {
 	Body io.ReadSeekCloser
 }
 
-// inMemory is a file in memory, which needs no closing.
+// inMemory is a file in memory. Close does nothing.
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// Made returns a file in memory that was generated for the answer. Its version depends only on
-// its bytes.
+// Made returns a file that was generated in memory for the answer. Its version depends only on its
+// bytes.
 func Made(mediaType, name string, content []byte) Content {
 	sum := sha256.Sum256(content)
 	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
@@ -49,8 +50,8 @@ func Made(mediaType, name string, content []byte) Content {
 // content from strangers, which would run with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
-// contentAnswer starts an answer with the bytes of a file. A client may cache it, and must
-// revalidate it unless it is public.
+// contentAnswer returns an answer with the bytes of a file. A client may cache it. Unless the file
+// is public, the client must revalidate it.
 func contentAnswer(c Content, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.content = &c
@@ -65,7 +66,7 @@ func contentAnswer(c Content, requestID string) answer {
 	keeping := "private, no-cache"
 	if c.Public {
 		keeping = "public, max-age=86400"
-		an.header.Set("Vary", "Origin") // an answer that one page may read must not be cached for another page
+		an.header.Set("Vary", "Origin") // an answer for one origin must not be cached for another
 	}
 	for name, value := range map[string]string{
 		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
@@ -75,7 +76,7 @@ func contentAnswer(c Content, requestID string) answer {
 	return an
 }
 
-// plainName removes characters from a file name that lead to another folder or end a line.
+// plainName removes characters from a file name that could lead to another folder or end a line.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -92,8 +93,8 @@ func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse fun
 	http.ServeContent(&strictWriter{ResponseWriter: w, request: r, refuse: refuse}, withoutNothing(r), "", c.Modified, c.Body)
 }
 
-// withoutNothing replaces each range of the last 0 bytes by one beyond the end of any file. RFC
-// 9110, section 14.1.2, calls such a range unsatisfiable, but the library would answer it.
+// withoutNothing replaces each range of the last 0 bytes with a range beyond the end of any file.
+// RFC 9110, section 14.1.2, calls such a range unsatisfiable, but the library would answer it.
 func withoutNothing(r *http.Request) *http.Request {
 	const beyond = "9223372036854775807-"
 	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")
@@ -111,8 +112,8 @@ func withoutNothing(r *http.Request) *http.Request {
 	return asked
 }
 
-// strictWriter replaces the plain text of the library by the API's error body, for an
-// unsatisfiable range and an unreadable file.
+// strictWriter replaces the library's plain text with the API's error body, when a range is not
+// satisfiable or a file cannot be read.
 type strictWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -146,7 +147,7 @@ func (w *strictWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// refusal returns a function that answers a request with an error.
+// refusal returns a function that turns an error into an answer.
 func (a *API) refusal(ctx context.Context) func(error) answer {
 	return func(err error) answer { return a.failed(ctx, err) }
 }

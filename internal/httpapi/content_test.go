@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body contains the bytes of a file, and counts how often it is closed.
+// body has the bytes of a file and counts how often it is closed.
 type body struct {
 	io.ReadSeeker
 	closed *int

@@ -9,13 +9,13 @@ import (
 	"passerelle/internal/settings"
 )
 
-// Pages in browsers may call the API when the domain lists their origin: the browser sends a
-// preflight, and lets a page read only answers that name its origin (the CORS protocol of the
-// Fetch standard). Tokens are in headers that a page must set, never in cookies, so no answer
-// allows credentials.
+// Pages in browsers may call the API when the domain lists their origin. The browser sends a
+// preflight, and lets a page read only answers that name its origin (the CORS protocol of the Fetch
+// standard). Tokens are in headers that a page must set, never in cookies, so no answer allows
+// credentials.
 
-// sharedHeaders are request headers that a page may send, and readHeaders response headers that
-// it may read, in addition to those that CORS always allows.
+// sharedHeaders are request headers that a page may send, and readHeaders response headers that it
+// may read. CORS always allows some others.
 var (
 	sharedHeaders = strings.Join([]string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Prefer", "Range"}, ", ")
 	readHeaders   = strings.Join([]string{
@@ -24,11 +24,11 @@ var (
 	}, ", ")
 )
 
-// A browser sends the next preflight after this many seconds. During this time a removed origin
-// may still call.
+// preflightLife is how many seconds a browser waits before the next preflight. During this time a
+// removed origin may still call.
 const preflightLife = "600"
 
-// admit allows a page of a listed origin to read the answer, and reports whether it did.
+// admit allows a page of a listed origin to read the answer. It returns false for other origins.
 func (x *exchange) admit(w http.ResponseWriter) bool {
 	origin := x.request.Header.Get("Origin")
 	if origin == "" {
@@ -44,13 +44,13 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a request is a preflight. A preflight has no token, and is also
-// answered during maintenance, so that the page learns of the maintenance from its call.
+// preflight reports whether a request is a preflight. A preflight has no token. It is answered even
+// during maintenance, because the page then gets the reason from its call.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// permit answers a preflight with the methods of the path.
+// permit answers a preflight with the methods that the path has.
 func (a *API) permit(x *exchange) (answer, error) {
 	found, _ := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {

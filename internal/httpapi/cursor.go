@@ -12,28 +12,27 @@ import (
 	"passerelle"
 )
 
-// Position is the position at which a page begins or ends: the values of the sort keys of an
-// item, the last of them unique. Values are int64, string, bool, or nil for values that are
-// last.
+// Position is where a page begins or ends: the values of an item's sort keys. The last key is
+// unique. A value is an int64, a string, a bool, or nil, which is sorted last.
 type Position []any
 
-// cursor is the content of a link from one page to another.
+// cursor is what a link from one page to another contains.
 type cursor struct {
 	Position Position `json:"p"`
 	// Backward cursors lead to the page that ends before the position.
 	Backward bool `json:"b,omitempty"`
-	// Total was counted on the first page, and later pages repeat it.
+	// Total was counted on the first page. Later pages repeat it.
 	Total int64 `json:"t"`
 }
 
-// cursorPurpose separates the MACs of cursors from all other MACs. It must change when their
-// content changes.
+// cursorPurpose separates the MACs of cursors from all other MACs. It must change when the content
+// of cursors changes.
 const cursorPurpose = "api cursor 1"
 
 var cursorText = base64.RawURLEncoding.Strict()
 
-// seal makes the opaque text of a cursor: its content and a MAC over content and place, so that
-// it is valid only for that place.
+// seal returns the opaque text of a cursor: its content, and a MAC over content and place. The MAC
+// makes the cursor valid only for that place.
 func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, error) {
 	content, err := json.Marshal(c)
 	if err != nil {
@@ -43,8 +42,8 @@ func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, err
 	return cursorText.EncodeToString(content) + "." + cursorText.EncodeToString(tag), nil
 }
 
-// openCursor reads a cursor that seal made for the same place. For any other text it fails with
-// Invalid, without details.
+// openCursor reads a cursor that seal made for the same place. It fails with Invalid, without
+// details, for any other text.
 func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
 	var c cursor
 	fault := passerelle.InvalidField("cursor", "not a cursor of this list; use the links in an answer unchanged")
@@ -65,7 +64,7 @@ func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (c
 	return c, c.Position.restore()
 }
 
-// joined joins content and place so that no other pair has the same result.
+// joined joins content and place. No other pair gives the same result.
 func joined(content, place []byte) []byte {
 	both := strconv.AppendInt(nil, int64(len(content)), 10)
 	both = append(both, ' ')

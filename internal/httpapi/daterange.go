@@ -8,9 +8,9 @@ import (
 )
 
 // DateRange is embedded by the inputs of lists that can be limited in time. The limits are days,
-// months or years in the domain's zone. By default both are inclusive, and the upper limit
-// includes its whole period. When it is embedded with the tag `max:"exclusive"`, the range ends
-// at the first instant of the upper period.
+// months or years in the domain's time zone. By default both are inclusive, and the upper limit
+// includes its whole period. With the tag `max:"exclusive"`, the range ends at the first instant of
+// the upper period.
 type DateRange struct {
 	MinDate string `query:"min_date" doc:"lower bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
 	MaxDate string `query:"max_date" doc:"upper bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
@@ -18,10 +18,10 @@ type DateRange struct {
 	from, until time.Time
 }
 
-// From is the first instant in the range; zero means no limit.
+// From returns the first instant in the range, or zero for no limit.
 func (d DateRange) From() time.Time { return d.from }
 
-// Until is the first instant after the range; zero means no limit.
+// Until returns the first instant after the range, or zero for no limit.
 func (d DateRange) Until() time.Time { return d.until }
 
 func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {
@@ -44,7 +44,7 @@ func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {
 	if tag.Get("max") == "exclusive" {
 		d.until = high.Start(zone)
 	}
-	if d.until.IsZero() { // the earliest instant, before which no item exists
+	if d.until.IsZero() { // the zero time would mean no limit
 		d.until = d.until.Add(time.Microsecond)
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// errorBody is the body of every error answer. It has exactly these four keys, because strict
-// clients cannot parse an error object with others.
+// errorBody is the body of every error answer. It always has these four keys and no others, because
+// strict clients cannot parse an error object with other keys.
 type errorBody struct {
 	Code        string  `json:"code" doc:"error code, for programs to decide on"`
 	Description string  `json:"description" doc:"fixed description of the code"`
@@ -22,7 +22,7 @@ type errorBody struct {
 	RequestID   string  `json:"request_id" doc:"identifier of the request, in decimal digits; equal to the X-Request-Id header"`
 }
 
-// kindStatus is the only translation of error kinds into HTTP.
+// kindStatus has the HTTP status for each kind of error. No other code translates kinds.
 var kindStatus = map[passerelle.Kind]int{
 	passerelle.Invalid:         http.StatusBadRequest,
 	passerelle.Unauthenticated: http.StatusUnauthorized,
@@ -33,8 +33,8 @@ var kindStatus = map[passerelle.Kind]int{
 	passerelle.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codes are the error codes by which clients decide, with their usual status and description.
-// When finer is set, the code has this status for every kind of error.
+// codes are the error codes that clients distinguish, with their usual status and description. When
+// finer is set, status applies to every kind of error with the code.
 var codes = map[string]struct {
 	status      int
 	finer       bool
@@ -65,11 +65,11 @@ var codes = map[string]struct {
 // fallbackDescription is used for a code without a description, so that the key is never empty.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status when the client has left before the answer. Only the access log
-// contains it, to distinguish this case from a failure of the service.
+// statusClientGone is the status of a request whose client left before the answer. Only the access
+// log has it, to distinguish this case from a failure of the service.
 const statusClientGone = 499
 
-// failure is an error in the form of an answer.
+// failure is what an answer says about an error.
 type failure struct {
 	status     int
 	code       string
@@ -77,8 +77,8 @@ type failure struct {
 	retryAfter int
 }
 
-// classify converts any error to the information that a client may get. Only the text of a
-// *passerelle.Error is sent to clients.
+// classify converts any error to what a client may know. Only the text of a *passerelle.Error is
+// sent to clients.
 func classify(err error) failure {
 	var reported *passerelle.Error
 	switch {
@@ -110,7 +110,7 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a complete response, prepared before the first byte is written.
+// answer is a complete response. It is prepared before the first byte is written.
 type answer struct {
 	status int
 	header http.Header
@@ -120,7 +120,7 @@ type answer struct {
 	stream  *Stream
 }
 
-// newAnswer starts an answer with the common headers.
+// newAnswer returns an answer with the common headers.
 func newAnswer(status int, body []byte, requestID string) answer {
 	header := http.Header{
 		"Cache-Control":          {"no-store"},
@@ -128,7 +128,7 @@ func newAnswer(status int, body []byte, requestID string) answer {
 		"X-Request-Id":           {requestID},
 	}
 	if status != http.StatusNoContent {
-		// Without a charset, because clients of this API family parse JSON only when the header
+		// There is no charset, because clients of this API family parse JSON only when the header
 		// has exactly this value.
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
@@ -143,7 +143,8 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	id := a.config.RequestID(ctx)
 	body, marshalling := encode(f.body(id))
 	if marshalling != nil {
-		// Four strings can always be encoded. This line protects against a later change.
+		// Four strings can always be encoded. This body is needed only if a later change breaks
+		// that.
 		body = []byte(`{"code":"bug","description":"An internal error occurred.","message":null,"request_id":"` + id + `"}`)
 	}
 	failed := newAnswer(f.status, body, id)
@@ -160,7 +161,7 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	return failed
 }
 
-// methodError is a 405 error, whose answer lists the methods of the path.
+// methodError is a 405 error. Its answer lists the methods of the path.
 type methodError struct {
 	allow string
 	cause error
@@ -192,7 +193,7 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	}
 	w.WriteHeader(an.status)
 	if r.Method != http.MethodHead {
-		// The error is ignored, because the client may have left.
+		// An error is ignored, because it only means that the client has left.
 		_, _ = w.Write(an.body)
 	}
 }
@@ -200,7 +201,7 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 // RawJSON is an output that is already JSON and is sent unchanged.
 type RawJSON []byte
 
-// encode renders an output completely before it is sent, so that a value that cannot be rendered
+// encode renders an output completely before anything is sent. A value that cannot be rendered then
 // becomes an error and not an incomplete body.
 func encode(out any) ([]byte, error) {
 	if document, ok := out.(RawJSON); ok {

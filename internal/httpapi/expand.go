@@ -10,20 +10,20 @@ import (
 	"passerelle"
 )
 
-// The limits of an expansion. Each name costs one query, for any length of the list.
+// These are the limits of an expansion. Each name costs one query, whatever the length of the list.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20
 )
 
 // Expand is embedded by the inputs of endpoints that can embed linked resources in objects of a
-// type. The members of the type with the tag expand are these resources. The resources that can
-// be embedded in such a resource follow from its own type, down to the greatest depth:
+// type. The members of the type with the tag expand are these resources. The resources that can be
+// embedded in such a resource follow from its own type, down to the largest depth:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
-// The tag without lists members that the endpoint does not embed, separated by commas. Other
-// names are ignored, because clients ask for names that no longer exist.
+// The tag without lists members that the endpoint does not embed, separated by commas. Other names
+// are ignored, because clients ask for names that no longer exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
 
@@ -60,7 +60,7 @@ func collectLinked(of reflect.Type, found map[string]reflect.Type) {
 	}
 }
 
-// element returns the type behind a pointer or of a list's items.
+// element returns the type behind a pointer, or the type of a list's items.
 func element(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -68,7 +68,7 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Expansion is a set of names to embed, each with the names to embed in it.
+// Expansion is a set of names to embed. Each has the names to embed in it.
 type Expansion []Branch
 
 // Branch is one name of an expansion.
@@ -80,7 +80,7 @@ type Branch struct {
 // Has reports whether the expansion contains the name.
 func (e Expansion) Has(name string) bool { return e.find(name) != nil }
 
-// In returns the expansion within the resources of a name.
+// In returns the expansion inside a name.
 func (e Expansion) In(name string) Expansion {
 	if branch := e.find(name); branch != nil {
 		return branch.Nested
@@ -109,7 +109,7 @@ func (e Expansion) String() string {
 	return strings.Join(words, ",")
 }
 
-// Expansion is the requested expansion without unknown names.
+// Expansion returns the requested expansion, without unknown names.
 func (e Expand[Of]) Expansion() Expansion { return e.asked }
 
 func (e *Expand[Of]) settle(x *exchange, tag reflect.StructTag) error {
@@ -121,7 +121,7 @@ func (e *Expand[Of]) settle(x *exchange, tag reflect.StructTag) error {
 	return err
 }
 
-// known are the names that the endpoint with the tag embeds.
+// known returns the names that the endpoint embeds. The tag may exclude some.
 func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	known := maps.Clone(Linked(reflect.TypeFor[Of]()))
 	for name := range strings.SplitSeq(tag.Get("without"), ",") {
@@ -130,8 +130,8 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names that can be embedded, each followed by brackets with the names that can
-// be embedded in it.
+// describe lists the names that can be embedded. Each is followed by the names that can be embedded
+// in it, in brackets.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string
@@ -144,7 +144,7 @@ func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	return ": " + strings.Join(words, ", ")
 }
 
-// among drops the names that are unknown at their place.
+// among drops the names that are not known where they occur. In strict mode they are an error.
 func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion, error) {
 	var kept Expansion
 	for _, branch := range e {
@@ -184,7 +184,7 @@ func parseExpansion(s string) (Expansion, error) {
 type expandParser struct {
 	rest string
 	read int
-	// count is the number of names so far.
+	// count is the number of names read so far.
 	count int
 }
 
@@ -209,7 +209,7 @@ func (p *expandParser) names(depth int) (Expansion, error) {
 	}
 }
 
-// with adds a branch, or merges it with the branch of the same name.
+// with adds a branch, or merges it into the branch with the same name.
 func (e Expansion) with(branch Branch) Expansion {
 	same := e.find(branch.Name)
 	if same == nil {
@@ -255,8 +255,8 @@ func (p *expandParser) name() string {
 	return name
 }
 
-// nameByte accepts points, because some clients send connection.connector, which matches no
-// name.
+// nameByte also accepts points, because some clients send connection.connector. That matches no
+// name, so it is ignored and not refused.
 func nameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -51,7 +51,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// importer is an input whose complete body may be the file.
+// importer is an input whose file may also be the complete body.
 type importer struct {
 	Name string               `body:"name"`
 	Text httpapi.UploadedFile `body:"text,required" raw:"text/csv,application/xml"`

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// flagWords are the forms of a boolean in a query or a form, in lower case. The empty word is a
-// flag without a value: "?all" means true.
+// flagWords are the forms of a boolean in a query or a form, in lower case. The empty word stands
+// for a flag without a value: "?all" means true.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
-// setFlag reads a boolean: true and false in JSON, and flag words in a query or form.
+// setFlag reads a boolean. JSON has true and false, and a query or form has flag words.
 func setFlag(b *binding, v reflect.Value, n *node) error {
 	if n.shape == boolean {
 		v.SetBool(n.text == "true")

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fuzzInput has a field of every kind that a body can contain.
+// fuzzInput has a field of every kind that a body can have.
 type fuzzInput struct {
 	Text   string            `body:"text"`
 	Count  *int64            `body:"count"`
@@ -61,7 +61,8 @@ func plain(n node) any {
 	return n.text
 }
 
-// FuzzDecodeJSON: an accepted value equals that of encoding/json, and no body causes a panic.
+// FuzzDecodeJSON checks that an accepted value equals that of encoding/json, and that no body
+// causes a panic.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"text":"a\u00e9\ud83d\ude00","count":12,"flag":true}`, `{"list":[{"label":"x"},null],"map":{"a":"b"}}`,
@@ -92,7 +93,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
-// FuzzFlatBodies: a body without nesting has the same meaning in all formats.
+// FuzzFlatBodies checks that a body without nesting means the same in all formats.
 func FuzzFlatBodies(f *testing.F) {
 	f.Add("a", "12", true, "1.5")
 	f.Add("", "-1", false, "abc")
@@ -122,15 +123,15 @@ func FuzzFlatBodies(f *testing.F) {
 	})
 }
 
-// tree has expansions of any depth.
+// tree can be expanded to any depth.
 type tree struct {
 	A *tree  `json:"a" expand:"true"`
 	B []tree `json:"b" expand:"true"`
 	C string `json:"c"`
 }
 
-// FuzzExpand: the text of an accepted expansion parses to the same expansion, and renders to the
-// same text again. It contains only known names.
+// FuzzExpand checks that the text of an accepted expansion parses to the same expansion and renders
+// to the same text. The expansion contains only known names.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)
@@ -157,7 +158,8 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor: a cursor can be opened only for the place for which it was sealed, unchanged.
+// FuzzCursor checks that a cursor can be opened only unchanged, and only for the place for which it
+// was sealed.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }
 	place := []byte("1 0 0 /items?")
@@ -191,7 +193,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// fakeMAC is fast, and good enough because the fuzzer does not know it.
+// fakeMAC returns a fast hash. It is good enough, because the fuzzer does not know it.
 func fakeMAC(purpose string, data []byte) []byte {
 	sum := uint64(14695981039346656037)
 	for _, b := range append([]byte(purpose), data...) {
@@ -200,7 +202,7 @@ func fakeMAC(purpose string, data []byte) []byte {
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24), byte(sum >> 32), byte(sum >> 40), byte(sum >> 48), byte(sum >> 56)}
 }
 
-// FuzzQueryFlags: a flag is true, false, or refused, whatever surrounds it.
+// FuzzQueryFlags checks that a flag is true, false or refused, whatever surrounds it.
 func FuzzQueryFlags(f *testing.F) {
 	for _, seed := range []string{"all", "all=", "all=true", "all=True", "all=0", "all=x", "all=1&all=0", "x&all&y=%20", "all=%"} {
 		f.Add(seed)

@@ -16,15 +16,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxKey is how long an Idempotency-Key may be, in printable ASCII characters.
+// maxKey is the largest length of an Idempotency-Key, in printable ASCII characters.
 const maxKey = 255
 
-// settleTimeout limits the time for recording the end of an execution after the client has left.
-// It is well below the lease of a key.
+// settleTimeout limits how long the end of an execution is recorded after the client has left. It
+// is well below the lease of a key.
 const settleTimeout = 10 * time.Second
 
-// repeatable runs a call at most once per Idempotency-Key. Calls without a key, and calls
-// without a token, whose keys would have no owner, run normally.
+// repeatable runs a call at most once per Idempotency-Key. A call without a key runs normally, and
+// so does a call without a token, because its key would have no owner.
 func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
@@ -58,13 +58,13 @@ func printable(key string) bool {
 
 func underWay(wait time.Duration) error {
 	err := passerelle.Conflicting("The first request with this Idempotency-Key is still in progress.")
-	// Most requests end long before their lease lapses.
+	// Most requests end long before their lease expires.
 	err.RetryAfter = int(min(math.Ceil(wait.Seconds()), 5))
 	return err
 }
 
-// repeatKey identifies a request: method, path, parameters and body. The order of the query
-// parameters does not matter, only their values.
+// repeatKey identifies a request by its method, path, parameters and body. Only the values of the
+// query parameters matter, and not their order.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()
@@ -75,14 +75,14 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call and stores its answer, if it should be stored. The end is recorded even
+// execute runs the call and stores its answer, if that should be stored. The end is recorded even
 // when the client has left.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
 	settled := false
 	defer func() {
-		if !settled { // only when the call panicked
+		if !settled { // happens only when the call panicked
 			a.end(ctx, x, nil)
 		}
 	}()
@@ -115,7 +115,7 @@ type keptAnswer struct {
 	Body   []byte      `json:"body"`
 }
 
-// keep returns the form in which an answer is stored.
+// keep returns an answer as it is stored.
 func (an answer) keep() ([]byte, error) {
 	return json.Marshal(keptAnswer{Status: an.status, Header: an.header, Body: an.body})
 }
@@ -129,8 +129,8 @@ func replayed(kept []byte) (answer, error) {
 	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
-// end records the end of an execution, with the answer to store, or without one. When that
-// fails, the call has still succeeded: its lease lapses, and a repetition finds the created
+// end records the end of an execution, with the answer to store or without one. When recording
+// fails, the call has still succeeded. Its lease then expires, and a repetition finds the created
 // object.
 func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)

@@ -34,7 +34,7 @@ func (l itemList) ids() []int64 {
 	return ids
 }
 
-// walk follows the links of one direction and joins the pages in list order.
+// walk follows the links in one direction and joins the pages in list order.
 func (s *service) walk(t *testing.T, from itemList, link func(httpapi.Links) *httpapi.Link, join func(all, page []int64) []int64) ([]int64, itemList) {
 	t.Helper()
 	var all []int64

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The matched pattern is reported, also for a refused request. A request without a matching
-// route has none.
+// The pattern of the matched route is reported even when the request is refused. Without a matching
+// route, nothing is reported.
 func TestPatternsAreReported(t *testing.T) {
 	s := newService(t)
 	for _, c := range []call{

@@ -2,8 +2,8 @@ package httpapi
 
 import "strings"
 
-// nearest returns the known name that is most similar to a misspelt one, or "" when none differs
-// in less than a third of its length.
+// nearest returns the known name that is most similar to a misspelt one. It returns "" when every
+// known name differs in a third of its length or more.
 func nearest(name string, known []string) string {
 	if len(name) > maxShownName {
 		return ""
@@ -17,7 +17,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance is the number of bytes to insert, delete or replace to turn one name into the other
+// distance returns the number of bytes to insert, delete or replace to turn one name into the other
 // (Levenshtein distance).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)

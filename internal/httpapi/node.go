@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// shape is the kind of a node. A loose node comes from a form or query, where every value is
-// text and the type of the field decides its meaning. A file comes from a form and may contain
+// shape is the kind of a node. A loose node comes from a form or a query, in which every value is
+// text, so the type of the field decides what it means. A file comes from a form and may contain
 // any bytes.
 type shape uint8
 
@@ -26,19 +26,19 @@ const (
 	file
 )
 
-// shapeNames are the names of shapes in messages, with article.
+// shapeNames are the names of shapes in messages, with an article.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
 // maxDepth limits the nesting of arrays and objects in a body.
 const maxDepth = 32
 
-// node is a value of a request before the type of its field is known. Numbers keep their digits
-// and never become floats.
+// node is a value of a request before the type of its field is known. Numbers keep their digits and
+// never become floats.
 type node struct {
 	shape shape
 	// name is the key of a member of an object.
 	name string
-	// text is the content of a scalar, and fileName the name that a file has in a form.
+	// text is the content of a scalar. fileName is the name of a file in a form.
 	text, fileName string
 	// nodes are the members of an object or the items of a list.
 	nodes []node
@@ -53,9 +53,9 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// parseJSON reads a body of JSON. The standard library decides whether the text is valid JSON.
-// Input that the library tolerates and the API does not (repeated keys, invalid UTF-8, half
-// surrogates) is refused here with a specific message.
+// parseJSON parses a JSON body. The standard library decides whether the text is valid JSON. Input
+// that the library tolerates and the API does not (repeated keys, invalid UTF-8, half surrogates)
+// is refused here with its own message.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)
@@ -75,7 +75,7 @@ func notAnObject(body node) error {
 	return passerelle.InvalidField("body", "must be an object, not %s", shapeNames[body.shape])
 }
 
-// syntaxError says where a body stops being JSON.
+// syntaxError returns an error that says where the body stops being JSON.
 func syntaxError(data []byte) error {
 	var raw json.RawMessage
 	var syntax *json.SyntaxError
@@ -103,8 +103,8 @@ func (p *parser) space() {
 	}
 }
 
-// next skips white space and returns the next byte, or zero when text was accepted as JSON that
-// is not.
+// next skips white space and returns the next byte. It returns zero at the end, which would mean
+// that invalid JSON was accepted.
 func (p *parser) next() byte {
 	p.space()
 	if p.pos >= len(p.data) {
@@ -145,7 +145,7 @@ func (p *parser) word() node {
 	return node{shape: number, text: word}
 }
 
-// text reads a string and refuses characters that text columns and other JSON parsers treat
+// text reads a string. It refuses characters that text columns and other JSON parsers treat
 // differently.
 func (p *parser) text() (string, error) {
 	start := p.pos
@@ -179,8 +179,8 @@ func (p *parser) unescape(raw string) (string, error) {
 	return content, p.path.checkText(content)
 }
 
-// escapes finds the escapes of a JSON string one after the other: a surrogate
-// pair, half of one, any other.
+// escapes matches the escapes of a JSON string one after the other: a surrogate pair, half of one,
+// or any other.
 var escapes = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\(ud[89a-f][0-9a-f]{2})|\\.`)
 
 // halved reports whether half of a surrogate pair is escaped in a JSON string.
@@ -238,7 +238,7 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 		return node{}, p.path.invalid("given twice")
 	}
 	p.next()
-	p.pos++ // the colon
+	p.pos++ // skips the colon
 	member, err := p.value(depth + 1)
 	if err != nil {
 		return node{}, err
@@ -248,8 +248,8 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 	return member, nil
 }
 
-// names finds repeated keys: by comparing the members of an object with few members, and with a
-// set for many, so that the cost never grows with the square of the size.
+// names finds repeated keys. It compares the members of a small object and uses a set for a large
+// one, so that the cost does not grow with the square of the size.
 type names struct{ many map[string]bool }
 
 const (

@@ -14,13 +14,13 @@ import (
 // The OpenAPI document is generated from the routes and from the same compiled plans that parse
 // requests, so it always agrees with the service.
 //
-// Generators were tried with a list that has a limit, a filter and an expansion. huma v2 also
+// Other generators were tried with a list that has a limit, a filter and an expansion. huma v2 also
 // generates the document and the parser from types, but it silently accepts unknown and repeated
 // parameters, answers 422, and adds links to its schemas to every body. Strictness, pages,
 // expansions and errors that name a field would still need code in this package, on top of the
-// library's. swaggest/openapi-go generates a document from types and does not parse: limits
+// library's. swaggest/openapi-go generates a document from types and does not parse, so limits
 // would be in two places. kin-openapi generates schemas from Go types, without the limits in the
-// plans; the tests validate this document with it. ogen generates a server from a document that
+// plans. The tests use it to validate this document. ogen generates a server from a document that
 // people write.
 
 type openAPI struct {
@@ -92,7 +92,7 @@ const conventions = `Conventions of all calls:
 - Amounts are returned as JSON numbers with exactly the stored digits. They are accepted as numbers or as decimal strings.
 - Error bodies have exactly the keys of the schema ErrorBody. Programs should decide on code.`
 
-// describe renders the document of the endpoints.
+// describe returns the document of the endpoints.
 func describe(endpoints []*endpoint) RawJSON {
 	s := &schemas{named: map[string]*schema{}, types: map[string]reflect.Type{}}
 	s.output(reflect.TypeFor[errorBody]())
@@ -144,7 +144,7 @@ func (e *endpoint) operation(s *schemas, pattern, method string) *operation {
 	return op
 }
 
-// operationID is made of method and path: getPaymentsPaymentId.
+// operationID returns an id made from method and path, such as getPaymentsPaymentId.
 func operationID(method, pattern string) string {
 	id := strings.ToLower(method)
 	split := func(r rune) bool { return strings.ContainsRune("/{}_-.", r) }
@@ -154,7 +154,7 @@ func operationID(method, pattern string) string {
 	return id
 }
 
-// String describes in words who may call.
+// String describes who may call.
 func (n Needs) String() string {
 	if n.Public && n.Guarded == "" {
 		return "No token needed."
@@ -184,7 +184,7 @@ func (n Needs) scopes() []string {
 	return scopes
 }
 
-// security lists one alternative per scope, because any one of them is enough.
+// security lists one alternative for each scope, because one scope is enough.
 func (n Needs) security() []map[string][]string {
 	if n.Public && n.Guarded == "" {
 		return []map[string][]string{}
@@ -233,7 +233,7 @@ func described(s *schemas, source string, set *fields) []parameterObject {
 			AllowEmptyValue: source == "query" && value.Type == "boolean", Schema: value,
 		}
 		if f.name == anyKey {
-			out[i].Name = "values" // an object in a query is written as a parameter for each member
+			out[i].Name = "values" // an object in a query has a parameter for each member
 		}
 		value.Description = ""
 	}
@@ -271,7 +271,7 @@ func (e *endpoint) body(s *schemas) *content {
 	return body
 }
 
-// bodies describes the JSON body, and the part of it that a form can contain.
+// bodies returns the schema of the JSON body, and the schema of the part that a form can have.
 func (s *schemas) bodies(e *endpoint) (*schema, *schema) {
 	var (
 		whole *schema
@@ -330,8 +330,8 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	return out
 }
 
-// failures returns the error codes of an endpoint by status: those from its declaration, and
-// those that the route names.
+// failures returns the error codes of an endpoint by status. They follow from its declaration, or
+// the route names them.
 func (e *endpoint) failures() map[int][]string {
 	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{

@@ -25,7 +25,7 @@ func itemStep(index int) step     { return step{index: index} }
 func (p *path) enter(s step) { p.steps = append(p.steps, s) }
 func (p *path) leave()       { p.steps = p.steps[:len(p.steps)-1] }
 
-// maxShownName limits the length of keys that errors repeat, because clients choose them.
+// maxShownName limits the length of keys that errors repeat, because clients choose the keys.
 const maxShownName = 60
 
 func (p *path) String() string {
@@ -46,7 +46,7 @@ func (p *path) String() string {
 	return b.String()
 }
 
-// shown makes a name from a client safe to be repeated.
+// shown makes a client's name safe to repeat in an error.
 func shown(name string) string {
 	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?")
 	if utf8.RuneCountInString(name) > maxShownName {
@@ -59,12 +59,12 @@ func (p *path) invalid(format string, args ...any) error {
 	return passerelle.InvalidField(p.String(), format, args...)
 }
 
-// wrong reports a value of another shape than the field's.
+// wrong returns the error for a value that does not have the shape of its field.
 func (p *path) wrong(want string, n *node) error {
 	return p.invalid("must be %s, not %s", want, shapeNames[n.shape])
 }
 
-// checkText refuses characters that databases cannot store, and characters with more than one
+// checkText returns an error for characters that databases cannot store, or that have more than one
 // interpretation.
 func (p *path) checkText(s string) error {
 	if !utf8.ValidString(s) {
@@ -76,7 +76,7 @@ func (p *path) checkText(s string) error {
 	return nil
 }
 
-// hint is the last part of a message about an unknown name.
+// hint returns the end of a message about an unknown name.
 func hint(name string, known []string) string {
 	if near := nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

@@ -31,8 +31,8 @@ import (
 //
 // A body field with ",whole" is a list that may also be the complete body.
 //
-// For a body with several forms, there is a field for each form: a pointer to a struct of body
-// fields, with the tag variant and a name for the document; see variant.go.
+// A body that may have several forms has a field for each form. The field is a pointer to a struct
+// of body fields. It has the tag variant with a name for the document (see variant.go).
 type plan struct {
 	path, query, header fields
 	body                *fields
@@ -40,7 +40,7 @@ type plan struct {
 	settlers            []settlement
 }
 
-// fields are the members of one object, or the parameters of one source.
+// fields are the members of an object, or the parameters from one source.
 type fields struct {
 	list   []field
 	byName map[string]int
@@ -52,56 +52,57 @@ type field struct {
 	name     string
 	index    []int
 	required bool
-	// optional fields of the path are missing in some patterns of their endpoint.
+	// optional is set for a field of the path that some patterns of the endpoint lack.
 	optional bool
-	// whole fields are lists that may be the complete body.
+	// whole is set for a list that may be the complete body.
 	whole bool
-	// queried means that a field "*" also takes query parameters.
+	// queried is set when a field "*" also takes query parameters.
 	queried  bool
 	standard *node // the default value
 	rules    rules
 	set      setter
-	// scalar fields can be in a form or a query.
+	// scalar is set for a field that can be in a form or a query.
 	scalar bool
-	// nullable fields distinguish null from absence.
+	// nullable is set for a field that distinguishes null from absence.
 	nullable bool
 	typ      reflect.Type
-	members  *fields // of an object, or of the items of a list of objects
+	members  *fields // for an object, or for the items of a list of objects
 }
 
-// rules are the limits from the tags of a value.
+// rules are the limits in a value's tags.
 type rules struct {
 	min, max     *int64
 	enum         []string
 	doc, example string
-	// raw are the media types of bodies that are the field.
+	// raw are media types. A body of one of these types is the value of the field.
 	raw []string
 }
 
-// settlement runs an embedded convention after binding.
+// settlement identifies an embedded convention that runs after the input is filled.
 type settlement struct {
 	index []int
 	tag   reflect.StructTag
 }
 
-// settler is an embedded convention that needs more than its own parameters: the caller, the
-// address, or the tag of the embedding.
+// settler is implemented by embedded conventions that need more than their own parameters: the
+// caller, the address, or the tag of the embedding.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
 
-// describer is an embedded convention whose documentation depends on the tag of the embedding.
+// describer is implemented by embedded conventions whose documentation depends on the tag of the
+// embedding.
 type describer interface {
 	describe(tag reflect.StructTag) string
 }
 
-// maxFields is the number of fields for which one integer can record as bits which are present.
+// maxFields is how many fields one integer can mark as present, one bit for each.
 const maxFields = 64
 
 var sources = []string{"path", "query", "header", "body"}
 
-// newPlan compiles an input type. It panics on an invalid declaration, when the service starts
-// and in every test.
+// newPlan compiles an input type. It panics on an invalid declaration, which happens when the
+// service starts and in every test.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("protocol: input %s is not a struct", in))
@@ -120,7 +121,7 @@ func newPlan(in reflect.Type) *plan {
 	return p
 }
 
-// anyKey is the name of a field that contains the keys of a body without another field.
+// anyKey is the name of a field with all keys of a body that have no field of their own.
 const anyKey = "*"
 
 func (p *plan) collect(in reflect.Type, at []int) {
@@ -184,7 +185,7 @@ func newRules(f reflect.StructField) rules {
 	return r
 }
 
-// rawField is the field for a complete body of a media type, or nil.
+// rawField returns the field that can be the complete body, or nil.
 func (p *plan) rawField() *field {
 	at := slices.IndexFunc(p.body.list, func(f field) bool { return len(f.rules.raw) > 0 })
 	if at < 0 {
@@ -205,7 +206,7 @@ func bound(f reflect.StructField, tag string) *int64 {
 	return &value
 }
 
-// close builds the index by name, after the last field.
+// close builds the index by name. It is called after the last field.
 func (f *fields) close(in reflect.Type) {
 	f.byName = make(map[string]int, len(f.list))
 	for i := range f.list {
@@ -228,7 +229,7 @@ func (f *fields) find(name string) *field {
 	return nil
 }
 
-// objectPlan compiles a struct inside a body. All its fields have body tags.
+// objectPlan compiles a struct inside a body. All fields of the struct must have body tags.
 func objectPlan(t reflect.Type) *fields {
 	p := plan{body: &fields{}}
 	p.collect(t, nil)

@@ -7,12 +7,12 @@ import (
 	"passerelle/internal/settings"
 )
 
-// tokenParameter is the query parameter in which older programs of this API family send the
-// token for reads. Addresses are stored in places where headers are not, so a domain accepts a
-// token there only when a setting allows it.
+// tokenParameter is a query parameter. Older programs of this API family send the token in it when
+// they read. Unlike headers, addresses are often stored, so a domain accepts a token there only
+// when a setting allows it.
 const tokenParameter = "token"
 
-// presented returns the token of a request: from the header or, in domains that allow it, from
+// presented returns the token of a request. It is in the header or, in domains that allow this, in
 // the address.
 func (x *exchange) presented(inAddress string) (string, error) {
 	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
@@ -24,9 +24,9 @@ func (x *exchange) presented(inAddress string) (string, error) {
 	return inAddress, nil
 }
 
-// hideToken removes the token from the address of a read, valid or not, so that links, cursors
-// and signatures never contain it. The parameter stays for endpoints that have a parameter with
-// this name.
+// hideToken removes the token, valid or not, from the address of a read and returns it. Links,
+// cursors and signatures therefore never contain it. The parameter stays when the endpoint has a
+// parameter with this name.
 func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {
@@ -34,7 +34,7 @@ func (x *exchange) hideToken() string {
 	}
 	query, err := url.ParseQuery(x.request.URL.RawQuery)
 	if err != nil || !query.Has(tokenParameter) {
-		return "" // one that cannot be read is refused before anything is made of it
+		return "" // a query that cannot be parsed is refused before it is used
 	}
 	token := query.Get(tokenParameter)
 	query.Del(tokenParameter)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A read may have its token in the address when the domain allows that. The token in the header
-// takes precedence, and writes never use the address.
+// A read may have its token in the address when the domain allows it. A token in the header takes
+// precedence, and writes never use the address.
 func TestTokenInTheAddress(t *testing.T) {
 	s := newService(t)
 	refused := outcome{status: 401, code: "invalidToken", message: "The token is not valid."}
@@ -39,7 +39,7 @@ func TestTokenInTheAddress(t *testing.T) {
 	}
 }
 
-// Nothing that is derived from the address contains its token, even when no token was needed.
+// Nothing that is made from the address contains the token in it, even when no token was needed.
 func TestTokenOfTheAddressDoesNotComeBack(t *testing.T) {
 	s := newService(t)
 	for _, url := range []string{

@@ -12,15 +12,15 @@ import (
 	"passerelle"
 )
 
-// ratePeriod is the period of a rate. A source that sent nothing for a period may use the whole
+// ratePeriod is the period of a rate. A source that sent nothing during a period may use the whole
 // limit at once.
 const ratePeriod = time.Minute
 
-// networkBits is the length of the IPv6 prefix that identifies a customer, who has all addresses
-// in it.
+// networkBits is the length of the IPv6 prefix that identifies a customer. A customer has all
+// addresses with that prefix.
 const networkBits = 64
 
-// source is the origin of counted requests: a token or an address, in a domain.
+// source is where counted requests come from: a token or an address, in a domain.
 type source struct {
 	domain  passerelle.DomainID
 	token   int64
@@ -42,12 +42,11 @@ func (x *exchange) fromToken() source {
 	return source{domain: x.caller.Domain.ID, token: x.caller.Token}
 }
 
-// quota is the remaining quota of a source, as answers show it. The zero value is for a
-// source without a limit.
+// quota is what answers show of a source's limit. The zero value is for a source without a limit.
 type quota struct {
 	limit, remaining int64
-	// reset is the time until the whole limit is available again, and wait the time until one
-	// more request is.
+	// reset is the time until the whole limit is available again. wait is the time until one more
+	// request is possible.
 	reset, wait time.Duration
 }
 
@@ -61,27 +60,27 @@ func (q quota) show(header http.Header) {
 	header.Set("RateLimit-Reset", strconv.Itoa(seconds(q.reset)))
 }
 
-// seconds are whole seconds, rounded up.
+// seconds returns whole seconds, rounded up.
 func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
 
-// maxSources limits the sources that a meter stores, to a few megabytes.
+// maxSources is how many sources a meter stores, which limits it to a few megabytes.
 const maxSources = 50_000
 
-// meter counts the requests of sources, only in this process. Its zero value is ready for use.
+// meter counts the requests of sources, for this process only. The zero value is ready for use.
 type meter struct {
 	mu sync.Mutex
-	// whole is the time at which each source has its whole limit again. Sources for which that
-	// time has passed count as absent.
+	// whole is when each source has its whole limit again. A source counts as absent once that time
+	// has passed.
 	whole map[source]time.Time
 }
 
 // take counts a request. A request beyond the limit must wait and is not counted, so repeated
-// tries do not extend the wait.
+// attempts do not make the wait longer.
 func (m *meter) take(from source, limit int64, now time.Time) quota {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	whole := m.whole[from]
-	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // later than possible, so the clock was set back
+	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // a time later than possible shows that the clock was set back
 		whole = now
 	}
 	each := ratePeriod / time.Duration(limit)
@@ -93,7 +92,7 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 	return quota{limit: limit, remaining: int64((ratePeriod - after.Sub(now)) / each), reset: after.Sub(now)}
 }
 
-// evicted is the number of sources that note inspects at random in each call.
+// evicted is how many random sources each call of note inspects.
 const evicted = 8
 
 // note stores a source. Above half of maxSources, it inspects some sources and drops those that
@@ -114,7 +113,8 @@ func (m *meter) note(from source, whole, now time.Time) {
 	}
 }
 
-// limit refuses a request of a source that has used its quota, which a setting defines.
+// limit returns an error for a request of a source that has used up its quota. The setting key
+// defines the quota.
 func (a *API) limit(x *exchange, from source, key, whose string) error {
 	rate := x.caller.Settings.Int(key)
 	if rate == 0 || !x.caller.Settings.Limited(x.caller.Domain.Kind) {

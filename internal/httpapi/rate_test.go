@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ask sends a read with a token from an address.
+// ask reads an item with a token, from an address.
 func (s *service) ask(token, address string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "http://one.example/2.0/items/3", http.NoBody)
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -22,7 +22,7 @@ func (s *service) ask(token, address string) *httptest.ResponseRecorder {
 	return w
 }
 
-// rates are the settings of limits.
+// rates returns settings with limits.
 func rates(token, address string) map[string]string {
 	return map[string]string{settings.RateEnabled: "1", settings.TokenRate: token, settings.AddressRate: address}
 }
@@ -33,7 +33,7 @@ func left(w *httptest.ResponseRecorder) string {
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))
 }
 
-// Each token has a quota per minute, and gets it back gradually. Other sources are not affected.
+// Each token has a quota per minute, which it gets back gradually. Other sources are not affected.
 func TestRateOfATokenIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("3", "0")
@@ -87,7 +87,7 @@ func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s.check(t, call{url: "/2.0/items/3", token: "reader", remote: "192.0.2.1:1"}, outcome{status: 429, code: "rateLimited", message: "More than 2 requests a minute from this address"})
 }
 
-// Any number of addresses takes limited memory, and does not reduce any other quota.
+// Any number of addresses uses limited memory, and does not reduce the quota of another source.
 func TestRatesTakeABoundedMemory(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("0", "2")

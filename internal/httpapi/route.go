@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Route is one endpoint as data. The table of routes defines all permissions of calls. The
+// Route is one endpoint as data. The table of routes defines who may make which call, and the
 // OpenAPI document is made from it.
 type Route struct {
 	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
@@ -17,35 +17,35 @@ type Route struct {
 	// Pattern is the path below the address root, with parameters in braces:
 	// "/payments/{paymentId}".
 	Pattern string
-	// Aliases are additional patterns for the same endpoint. A parameter {userId} that an alias
-	// lacks has the value "me". Other parameters that it lacks must be optional.
+	// Aliases are additional patterns of the same endpoint. A parameter {userId} that an alias
+	// lacks has the value "me". All other parameters that it lacks must be optional.
 	Aliases []string
 	// Unversioned routes can also be called without the version segment.
 	Unversioned bool
 	Needs       Needs
 	// Summary is a short description for the OpenAPI document, and Doc a longer one.
 	Summary, Doc string
-	// MaxBody is the largest body, in bytes: a whole number of MiB. Zero means one MiB.
+	// MaxBody is the largest body in bytes, a whole number of MiB. Zero means one MiB.
 	MaxBody int64
 	// Statuses are additional success statuses for the OpenAPI document.
 	Statuses []int
-	// Errors are codes of the endpoint in addition to those from its declaration (400, 401,
-	// 403, 404, 500).
+	// Errors are the codes of the endpoint that do not follow from its declaration, unlike those
+	// for 400, 401, 403, 404 and 500.
 	Errors []string
-	// Tokens means that the answer contains a token, which is not stored, so repetitions do not
-	// get the stored answer.
+	// Tokens is set when the answer contains a token. Such an answer is not stored, so repetitions
+	// do not get it.
 	Tokens bool
-	// Endpoint is Handle(function).
+	// Endpoint is what Handle returns.
 	Endpoint Endpoint
-	// Redirects means that the route is a page for browsers, which another handler serves. The
-	// route is only in the document, with 302 as its success status.
+	// Redirects is set for a page for browsers, which another handler serves. The route is only in
+	// the document, with 302 as its success status.
 	Redirects bool
 }
 
-// Update is the method of a route that changes a resource: both POST and PUT.
+// Update is the method of routes that change a resource. It stands for both POST and PUT.
 const Update = "UPDATE"
 
-// methodsOf maps the method of a route to HTTP methods.
+// methodsOf has the HTTP methods for each method of a route.
 var methodsOf = map[string][]string{
 	http.MethodGet:    {http.MethodGet, http.MethodHead},
 	http.MethodPost:   {http.MethodPost},
@@ -55,7 +55,7 @@ var methodsOf = map[string][]string{
 	Update:            {http.MethodPost, http.MethodPut},
 }
 
-// hasBody reports whether the body of a request with the method is read.
+// hasBody reports whether requests with the method may have a body, which is then read.
 func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
@@ -65,7 +65,7 @@ func (r Route) takesKey() bool {
 	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
 }
 
-// Endpoint is a typed function made ready for a Route.
+// Endpoint is a typed function that is ready for a Route.
 type Endpoint struct {
 	in, out reflect.Type
 	call    func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
@@ -75,8 +75,8 @@ type Endpoint struct {
 // endpoint without parameters.
 type Nothing struct{}
 
-// Handle makes an endpoint from a function. In is a struct with tagged fields (see plan). Out is
-// anything that encoding/json renders. The status is 200, or 204 when Out is Nothing, or the
+// Handle returns an endpoint that calls a function. In is a struct with tagged fields (see plan).
+// Out is anything that encoding/json renders. The status is 200, or 204 when Out is Nothing, or the
 // result of Out's method HTTPStatus.
 func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
 	return Endpoint{
@@ -92,8 +92,8 @@ func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endp
 	}
 }
 
-// statusSayer is an output that can set another status than 200, such as 202 when the client has
-// to act.
+// statusSayer is implemented by outputs that can have another status than 200, such as 202 when the
+// client has to act.
 type statusSayer interface{ HTTPStatus() int }
 
 func successStatus(out any) int {
@@ -106,7 +106,7 @@ func successStatus(out any) int {
 	return http.StatusOK
 }
 
-// endpoint is a route made ready to serve.
+// endpoint is a route that is ready to be served.
 type endpoint struct {
 	route Route
 	plan  *plan
@@ -135,7 +135,7 @@ func newEndpoint(r Route) *endpoint {
 
 func (r Route) patterns() []string { return append([]string{r.Pattern}, r.Aliases...) }
 
-// agree panics when a pattern and the input have different parameters.
+// agree panics when the pattern and the input have different parameters.
 func (e *endpoint) agree(pattern string) {
 	names := parameters(pattern)
 	for _, name := range names {
@@ -150,7 +150,7 @@ func (e *endpoint) agree(pattern string) {
 	}
 }
 
-// userParameter may be "me" in a path, and is "me" when a pattern lacks it.
+// userParameter is a parameter that may be "me". It is "me" when a pattern lacks it.
 const userParameter = "userId"
 
 func parameters(pattern string) []string {

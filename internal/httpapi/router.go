@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// router finds the endpoint for a path. It is a tree of segments. net/http's ServeMux would
+// router finds the endpoint for a path. It is a tree of path segments. net/http's ServeMux would
 // answer some requests itself, with plain text or redirects, where the API must send its error
 // body.
 type router struct {
@@ -18,16 +18,16 @@ type router struct {
 	here    *resource
 }
 
-// resource contains the endpoints of one path by method.
+// resource has the endpoints of one path, by method.
 type resource struct {
 	methods map[string]handler
 	// allow is the value of the Allow header.
 	allow string
-	// unversioned is true when a route of the path can be called without the version.
+	// unversioned is true when one of the path's routes can be called without the version.
 	unversioned bool
 }
 
-// handler is an endpoint with one of its patterns and the names of the parameters in that pattern.
+// handler is an endpoint with one of its patterns, and the names of the pattern's parameters.
 type handler struct {
 	endpoint *endpoint
 	pattern  string
@@ -68,8 +68,8 @@ func (t *router) child(segment string) *router {
 	return t.literal[segment]
 }
 
-// find returns the resource at a path and the values of its parameters. A literal segment takes
-// precedence over a parameter, but only if the other segments match.
+// find returns the resource at a path and the values of the path's parameters. A literal segment
+// takes precedence over a parameter, but only if the following segments match too.
 func (t *router) find(path []string, values []string) (*resource, []string) {
 	if len(path) == 0 {
 		return t.here, values
@@ -85,21 +85,21 @@ func (t *router) find(path []string, values []string) (*resource, []string) {
 	return t.any.find(path[1:], append(values, path[0]))
 }
 
-// location is the parsed path of a request.
+// location is the path of a request, parsed.
 type location struct {
-	// version is the version segment in the client's form, doubled if the client doubled it, and
-	// empty when it is missing.
+	// version is the version segment as the client sent it. It is doubled if the client doubled it,
+	// and empty if there is none.
 	version string
-	// path is the rest, escaped, without a trailing slash.
+	// path is the rest of the path, escaped, without a trailing slash.
 	path     string
 	segments []string
 }
 
 const version = "/2.0"
 
-// locate parses a path. It accepts the version segment, also doubled because clients with a
-// versioned base address send it twice, and one trailing slash. Empty segments and dots match no
-// path.
+// locate parses a path. It accepts the version segment twice, because clients whose base address
+// has the version send it twice. It also accepts one trailing slash. Empty segments and dots match
+// no path.
 func locate(u *url.URL) (location, error) {
 	var at location
 	path := u.EscapedPath()

@@ -42,7 +42,7 @@ type line struct {
 	Tags   []string       `body:"tags"`
 }
 
-// product is what the expansions of the sample embed.
+// product can be embedded by the sample's expansions.
 type product struct {
 	Parts []string      `json:"parts,omitempty" expand:"true"`
 	Maker *productMaker `json:"maker,omitempty" expand:"true"`
@@ -116,13 +116,13 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample contains the functions and records of the sample's endpoints.
+// sample has the functions of the sample's endpoints, and records their calls.
 type sample struct {
 	mu      sync.Mutex
 	created int
 	counted int
-	// hold, when set, makes the creation wait until it is closed. entered gets a signal when
-	// the wait begins.
+	// hold, when set, makes the creation of an item wait until hold is closed. entered gets a
+	// signal when the wait begins.
 	hold, entered chan struct{}
 	fail          error
 }
@@ -259,7 +259,7 @@ func failing[Out any](err error) httpapi.Endpoint {
 	})
 }
 
-// nothing is an endpoint that ignores its input.
+// nothing returns an endpoint that ignores its input.
 func nothing[In any]() httpapi.Endpoint {
 	return httpapi.Handle(func(context.Context, *httpapi.Caller, In) (httpapi.Nothing, error) { return httpapi.Nothing{}, nil })
 }
@@ -324,15 +324,14 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates are settings about rates in all domains, and later is the time by which the clock is
-	// advanced.
+	// rates are settings about rates in all domains. later is how far the clock is advanced.
 	rates map[string]string
 	later time.Duration
-	// matched are the routes found, in order.
+	// matched are the matched patterns, in order.
 	matched []string
 	db      *store.DB
 	log     strings.Builder
-	// unsigned is true in a domain that does not sign answers.
+	// unsigned is true when the domain does not sign answers.
 	unsigned bool
 }
 
@@ -354,8 +353,8 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// sign makes a signature from the name of the caller. For a domain without signatures it returns
-// an error.
+// sign returns a function that makes a signature from the caller's name. It fails in a domain
+// without signatures.
 func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")
@@ -421,7 +420,7 @@ func authenticate(_ context.Context, d passerelle.Domain, shown access.BearerTok
 	return p, nil
 }
 
-// call is a request in a table of tests. Zero fields are omitted.
+// call is a request in a table of tests. Zero fields are left out of the request.
 type call struct {
 	method, url, token, body, contentType string
 	header                                map[string]string

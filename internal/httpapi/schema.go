@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// schema is the part of JSON Schema 2020-12 that the document uses. It has no library: no
-// library can read the compiled plans that describe inputs, and outputs need only these few
-// members.
+// schema is the part of JSON Schema 2020-12 that the document uses. It is written without a
+// library, because no library can read the compiled plans that describe inputs, and outputs need
+// only these few members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Type                 any                `json:"type,omitempty"` // a word, or several
@@ -37,12 +37,12 @@ type schemas struct {
 	types map[string]reflect.Type
 }
 
-// selfDescribed is an output type whose JSON differs from its Go type. The method returns the
-// members of its JSON Schema. Types of other packages can implement it without importing this
-// package.
+// selfDescribed is implemented by output types whose JSON differs from the Go type. JSONSchema
+// returns the members of the JSON Schema. Types of other packages can implement it without
+// importing this package.
 type selfDescribed interface{ JSONSchema() map[string]any }
 
-// output describes the JSON that encoding/json renders for a type.
+// output returns the schema of the JSON that encoding/json renders for a type.
 func (s *schemas) output(t reflect.Type) *schema {
 	zero := reflect.Zero(t).Interface()
 	if own, ok := zero.(selfDescribed); ok && t.Kind() != reflect.Pointer {
@@ -110,7 +110,7 @@ func fromMembers(members map[string]any) *schema {
 	return &out
 }
 
-// nullable adds null to what a schema permits.
+// nullable returns the schema that also permits null.
 func nullable(s *schema) *schema {
 	name, single := s.Type.(string)
 	if !single || s.Ref != "" || s.Enum != nil {
@@ -121,8 +121,8 @@ func nullable(s *schema) *schema {
 	return &out
 }
 
-// component gives a struct type a name in the document. Two types with the same name are
-// distinguished by their packages.
+// component gives a struct type a name in the document. When two types have the same name, the
+// names of their packages distinguish them.
 func (s *schemas) component(t reflect.Type, describe func() *schema) *schema {
 	if t.Name() == "" {
 		return describe()
@@ -160,8 +160,7 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers handles the members of an embedded pointer, which are all present or all
-// absent.
+// optionalMembers adds the members of an embedded pointer. They are all present or all absent.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
 	s.members(out, t)
@@ -178,7 +177,7 @@ func (s *schema) property(value *schema, f reflect.StructField, name, options st
 	s.Properties[name] = newRules(f).describe(value)
 }
 
-// describe adds the rules of the tags to a schema.
+// describe returns the schema with the rules of the tags.
 func (r rules) describe(s *schema) *schema {
 	out := *s
 	if r.doc != "" {
@@ -198,7 +197,7 @@ func (r rules) describe(s *schema) *schema {
 	return &out
 }
 
-// input describes a field of a plan.
+// input returns the schema of a field of a plan.
 func (s *schemas) input(f *field) *schema {
 	out := f.rules.describe(s.inputType(f, f.typ))
 	if !takesFile(f.typ) {
@@ -213,7 +212,7 @@ func (s *schemas) input(f *field) *schema {
 	return out
 }
 
-// bound adds the length limit of texts, also for the items of a list and for members with free
+// bound adds the length limit of texts. It also limits the items of a list and members with free
 // names.
 func (r rules) bound(s *schema) {
 	types, several := s.Type.([]string)
@@ -248,7 +247,7 @@ func (s *schemas) inputType(f *field, t reflect.Type) *schema {
 	return scalar(t, f.rules.enum)
 }
 
-// inputs describes the body of a request, or an object in it.
+// inputs returns the schema of a request's body, or of an object in it.
 func (s *schemas) inputs(f *fields) *schema {
 	out := &schema{Type: "object", Properties: map[string]*schema{}}
 	for i := range f.list {
@@ -264,13 +263,13 @@ func (s *schemas) inputs(f *fields) *schema {
 	return out
 }
 
-// variant describes one of several bodies as a named schema.
+// variant adds one of several bodies as a named schema.
 func (s *schemas) variant(v variant) *schema {
 	s.named[v.name] = s.inputs(v.fields)
 	return &schema{Ref: "#/components/schemas/" + v.name}
 }
 
-// flat reports whether every field can come in a form.
+// flat reports whether every field can be in a form.
 func (f *fields) flat() bool {
 	for i := range f.list {
 		if !f.list[i].scalar && f.list[i].name != anyKey {

@@ -19,14 +19,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config contains the functions and values that the package needs from the service. Every
-// function must be set. They are called concurrently.
+// Config has the functions and values that the package needs from the service. Every function must
+// be set. Functions are called concurrently.
 type Config struct {
-	// Domain loads the data that a request needs of the domain of a host, and looks up the
-	// bearer token, if any. It fails with NotFound for an unknown host.
+	// Domain loads what a request needs of the domain of a host, and looks up the bearer token, if
+	// any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
-	// Authenticate resolves a bearer token of the domain. It fails with Unauthenticated, code
-	// invalidToken, for an unknown, expired or revoked token.
+	// Authenticate returns the principal of a domain's bearer token. It fails with Unauthenticated
+	// and the code invalidToken for an unknown, expired or revoked token.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.BearerToken) (access.Principal, error)
 	// MAC authenticates data for a purpose with a secret of the deployment.
 	MAC func(purpose string, data []byte) []byte
@@ -35,14 +35,14 @@ type Config struct {
 	Sign func(ctx context.Context, c *Caller) (SignFunc, error)
 	// RequestID returns the id of the request, which consists of decimal digits.
 	RequestID func(ctx context.Context) string
-	// Matched receives the pattern of the matched route with the version:
+	// Matched receives the pattern of the matched route, with the version:
 	// "/2.0/payments/{paymentId}". Unlike a path with ids, the pattern may be used in logs and
 	// metrics.
 	Matched func(ctx context.Context, pattern string)
-	// Now is the real clock.
+	// Now returns the real time.
 	Now func() time.Time
-	// Unserved returns the message for an unknown path in a family of calls that the service
-	// does not have; empty for others. It may be nil.
+	// Unserved returns the message for an unknown path in a family of calls that the service does
+	// not have. It returns an empty text for other paths. It may be nil.
 	Unserved func(segments []string) string
 	// Answers stores answers for repetitions with an Idempotency-Key.
 	Answers *store.DB
@@ -51,8 +51,8 @@ type Config struct {
 	Log            *slog.Logger
 }
 
-// API serves the given routes. It is an http.Handler. Requests for other paths get a 404 with
-// the error body.
+// API is an http.Handler that serves the routes. Requests for other paths get a 404 with the error
+// body.
 type API struct {
 	config   Config
 	router   router
@@ -60,7 +60,7 @@ type API struct {
 	meter    meter
 }
 
-// New makes the handler of the routes and of the OpenAPI document that describes them. It panics
+// New returns the handler of the routes, and of the OpenAPI document that describes them. It panics
 // for a wrongly declared route. A wrong output type panics when the document is first requested.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
@@ -79,8 +79,8 @@ func New(config Config, routes []Route) *API {
 	return a
 }
 
-// documentRoute serves the OpenAPI document, which is rendered at the first request, because
-// most processes never get one.
+// documentRoute returns the route of the OpenAPI document. The document is rendered at the first
+// request, because most processes never get one.
 func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
@@ -89,22 +89,22 @@ func (a *API) documentRoute() Route {
 	}
 }
 
-// Document returns the OpenAPI document of the routes in the served form.
+// Document returns the OpenAPI document of the routes as it is served.
 func (a *API) Document() RawJSON { return a.document() }
 
 // exchange is one request and its answer.
 type exchange struct {
-	request *http.Request // its address has no token after a route was found
+	request *http.Request // once a route is found, its address has no token
 	location
 	endpoint *endpoint
-	// pattern is the matched pattern of the endpoint. names and values are its parameters.
+	// pattern is the pattern of the endpoint that matched. names and values are its parameters.
 	pattern       string
 	names, values []string
 	query         url.Values
 	// raw is the body of the request, if its method has one.
 	raw    []byte
 	caller Caller
-	// shown is the token of the request, whether or not the route needs one.
+	// shown is the token of the request, even when the route needs none.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte
@@ -117,7 +117,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer turns every failure into an answer, including panics, except the panic by which
+// answer turns every failure into an answer, including panics. The exception is the panic by which
 // net/http aborts a response.
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
@@ -142,8 +142,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	return result
 }
 
-// serve checks a request in a fixed order. It reveals nothing about a resource before the token
-// is checked, and reads no body of a caller who may not send it.
+// serve checks a request in a fixed order. It shows nothing about a resource before the token is
+// checked, and reads no body of a caller who may not send one.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
@@ -179,8 +179,8 @@ func (a *API) nowhere(x *exchange) error {
 	return missing
 }
 
-// match finds the endpoint. For a known path without the method, the error is a 405 that lists
-// its methods. A path without its required version is unknown.
+// match finds the endpoint. When a known path does not have the method, the error is a 405 with the
+// methods of the path. A path without its required version is unknown.
 func (a *API) match(x *exchange) error {
 	found, values := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {
@@ -199,7 +199,7 @@ func (a *API) match(x *exchange) error {
 	return nil
 }
 
-// call decodes the input, runs the endpoint, and renders its output.
+// call fills the input, runs the endpoint, and renders its output.
 func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	x.mac = a.config.MAC
 	if err := x.read(w); err != nil {
@@ -225,7 +225,7 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	return x.caller.render(out)
 }
 
-// render makes the answer of a successful call, signed if a signature was requested.
+// render returns the answer of a successful call. It is signed if a signature was requested.
 func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// outcome is the expected answer: its status, and for an error its code and part of its message,
-// otherwise the body.
+// outcome is the expected answer: its status and its body. For an error it has the code and a part
+// of the message instead of the body.
 type outcome struct {
 	status        int
 	code, message string

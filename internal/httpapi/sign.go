@@ -9,21 +9,21 @@ import (
 	"passerelle"
 )
 
-// signParameter requests a signed answer. Every call accepts it, so it is never a value of a
+// signParameter requests a signed answer. Every call accepts it, so it never becomes a value in a
 // body that accepts any key.
 const signParameter = "sign_response"
 
 // SignFunc turns a payload into a compact JWS.
 type SignFunc func(payload []byte) (string, error)
 
-// signed is the signed content: the request, the instant, and the answer.
+// signed is what is signed: the request, the time, and the answer.
 type signed struct {
 	RequestURL string          `json:"request_url"`
 	Timestamp  string          `json:"response_timestamp"`
 	Payload    json.RawMessage `json:"response_payload"`
 }
 
-// signature returns the function that signs the answer, nil when signing was not requested. It
+// signature returns the function that signs the answer, or nil when no signature was requested. It
 // is called before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
@@ -43,7 +43,7 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 // signatureDate is the format of dates in signatures, as for webhooks.
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
-// sign makes an answer the payload of a signature, with its bytes unchanged. The date is the
+// sign returns a signature whose payload is the answer, with its bytes unchanged. The date is the
 // real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{

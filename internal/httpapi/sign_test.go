@@ -3,8 +3,7 @@ package httpapi_test
 import "testing"
 
 // A signed answer is the payload of its signature, byte for byte, with the same status. Only
-// successful answers are signed, and the endpoint does not run for a caller who cannot get a
-// signature.
+// successful answers are signed. The endpoint does not run for a caller who cannot get a signature.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)
 	signed := func(url, payload string) outcome {

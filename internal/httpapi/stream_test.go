@@ -22,7 +22,7 @@ func streamed(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Strea
 	}}, nil
 }
 
-// TestStream: a streamed output arrives completely, or the connection breaks off.
+// TestStream checks that a streamed output either arrives completely or ends with a cut connection.
 func TestStream(t *testing.T) {
 	s := newService(t)
 	server := httptest.NewServer(s)

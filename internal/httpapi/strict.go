@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// Known refuses unknown names in a field "*" for a strict caller. Only the endpoint knows which
-// names such a field accepts. Other callers may send any name.
+// Known returns an error for unknown names in a field "*" when the caller is strict. Only the
+// endpoint knows which names such a field accepts. Other callers may send any name.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Number is a decimal with the digits of the request, sent as a JSON number or as a string. It
-// is for amounts, and for identifiers that clients also send as strings. The code that parses
-// the number checks its digits.
+// Number is a decimal with the digits of the request, sent as a JSON number or as a string. It is
+// for amounts, and for identifiers that clients also send as strings. The code that parses it
+// checks the digits.
 type Number string
 
 func (d *Number) readNode(at *path, n *node) error {
@@ -31,8 +31,8 @@ func (d *Number) readNode(at *path, n *node) error {
 	return nil
 }
 
-// decimal reports whether the text consists of digits with at most one point between them and at
-// most one minus sign.
+// decimal reports whether a text consists of digits, with at most one point between them and at
+// most one minus sign before them.
 func decimal(s string) bool {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	return digits(whole) && (!point || digits(fraction))
@@ -42,8 +42,8 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// Nullable is a field for which null and absence have different meanings: an update that clears
-// a value, or a filter for missing values. In a query or a form null is the word "null".
+// Nullable is a field for which null and absence mean different things, such as an update that
+// clears a value, or a filter for missing values. In a query or a form null is the word "null".
 type Nullable[T ~string | ~int64 | ~bool] struct {
 	// Present is false when the field is absent.
 	Present bool
@@ -80,8 +80,8 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 	return set(&b, v, n)
 }
 
-// WordList is a list that clients send as an array of strings or as one string, which the code
-// that parses the values splits.
+// WordList is a list that clients send as an array of strings or as one string. The code that uses
+// it splits the string.
 type WordList []string
 
 func (w *WordList) readNode(at *path, n *node) error {
@@ -113,8 +113,7 @@ func (w *WordList) readItems(at *path, n *node) error {
 	return nil
 }
 
-// IDOrName is an id, as a number or text, or a name. Null, like the empty string, means no
-// value.
+// IDOrName is an id, as a number or text, or a name. Null and the empty string both mean no value.
 type IDOrName string
 
 func (r *IDOrName) readNode(at *path, n *node) error {
@@ -131,7 +130,7 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 }
 
 // RawObject is a JSON object that is passed on unchanged, with the order of its members and the
-// digits of its numbers. An absent or null object is nil.
+// digits of its numbers. It is nil when the object is absent or null.
 type RawObject []byte
 
 func (o *RawObject) readNode(at *path, n *node) error {
@@ -145,7 +144,7 @@ func (o *RawObject) readNode(at *path, n *node) error {
 	return nil
 }
 
-// render writes a node as JSON.
+// render appends a node as JSON to out.
 func (n *node) render(out []byte) []byte {
 	if n.shape == object || n.shape == list {
 		return n.renderItems(out)
@@ -179,7 +178,7 @@ func quoted(out []byte, s string) []byte {
 	return append(out, raw...)
 }
 
-// FileContent is the content of a file, from a part of a multipart form or from a base64
+// FileContent is the content of a file. It comes from a part of a multipart form or from a base64
 // string.
 type FileContent []byte
 
@@ -200,8 +199,8 @@ func (f *FileContent) readNode(at *path, n *node) error {
 	}
 }
 
-// UploadedFile is a file with its name. The name is empty unless the file came in a form. A
-// field with the tag raw, a list of media types, also accepts a complete body of such a type.
+// UploadedFile is a file with its name, which is empty unless the file came in a form. A field with
+// the tag raw, a list of media types, also accepts a complete body of such a type.
 type UploadedFile struct {
 	Name    string
 	Content FileContent

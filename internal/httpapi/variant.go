@@ -9,9 +9,9 @@ import (
 	"passerelle"
 )
 
-// variant is one of several bodies of a call. The keys of the body select it: a variant matches
-// when it has all known keys of the body. Of several matching variants, the first one whose
-// required keys are all present is selected.
+// variant is one of the bodies that a call accepts. The keys of the body select it. A variant
+// matches when it has all known keys of the body. When several match, the first one whose required
+// keys are all present is selected.
 type variant struct {
 	// name is the name of the schema in the OpenAPI document.
 	name   string
@@ -27,7 +27,7 @@ func newVariant(f reflect.StructField, index []int) variant {
 	return variant{name: f.Tag.Get("variant"), index: index, typ: f.Type.Elem(), fields: objectPlan(f.Type.Elem())}
 }
 
-// bodies are the sets of fields that a body may have.
+// bodies returns the sets of fields that a body may have.
 func (p *plan) bodies() []*fields {
 	if len(p.variants) == 0 {
 		return []*fields{p.body}
@@ -42,8 +42,8 @@ func (p *plan) bodies() []*fields {
 // takesBody reports whether the input has any body field.
 func (p *plan) takesBody() bool { return len(p.body.list)+len(p.variants) > 0 }
 
-// bindBody fills the input from a body: the whole input, or the selected variant, while other
-// variants stay nil.
+// bindBody fills the input from a body. It fills the whole input, or the selected variant, and
+// leaves the other variants nil.
 func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
 	if p.body.find(anyKey) != nil {
 		return p.body.setOpen(b, in, body)
@@ -82,7 +82,7 @@ func (p *plan) choose(body *node) (variant, error) {
 	return fitting[0], nil
 }
 
-// came returns the keys of a body that are known to any variant.
+// came returns the keys of a body that some variant has.
 func (p *plan) came(body *node) []string {
 	var names []string
 	for i := range body.nodes {
@@ -95,7 +95,7 @@ func (p *plan) came(body *node) []string {
 	return names
 }
 
-// nothing returns the error for a body without any known key, which lists the possible keys.
+// nothing returns the error for a body without any known key. It lists the possible keys.
 func (p *plan) nothing() error {
 	required := make([]string, len(p.variants))
 	for i, v := range p.variants {
@@ -114,7 +114,7 @@ func (f *fields) required() []string {
 	return names
 }
 
-// missing returns the names that are not in a list.
+// missing returns the names that are not in among.
 func missing(names, among []string) []string {
 	var absent []string
 	for _, name := range names {

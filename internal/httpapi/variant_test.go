@@ -36,7 +36,7 @@ func TestVariantsOfABody(t *testing.T) {
 	}
 }
 
-// Scalar fields of a variant may be in a form or in the query, like any others.
+// The scalar fields of a variant may be in a form or in the query, like other fields.
 func TestVariantsFromElsewhere(t *testing.T) {
 	s := newService(t)
 	form := "application/x-www-form-urlencoded"
@@ -81,8 +81,8 @@ func TestDocumentDescribesVariants(t *testing.T) {
 	}
 }
 
-// A call that is public except with one parameter accepts any token, or none, when the parameter
-// is absent. With the parameter, the token is checked.
+// A public call has a parameter that makes it need a token. Without the parameter, any token or
+// none is accepted. With it, the token is checked.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

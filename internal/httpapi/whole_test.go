@@ -75,7 +75,7 @@ func TestBodiesOfAnyKeys(t *testing.T) {
 	}
 }
 
-// A body may have declared and undeclared keys, and both may also be in the query.
+// A body may have declared and undeclared keys. Both may also be in the query.
 func TestBodiesOfOtherKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {
