@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// around is the only function through which every request passes.
+// around wraps the handler in everything that is done for each request.
 func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -25,9 +25,9 @@ func (s *Server) around(handler http.Handler) http.Handler {
 	})
 }
 
-// closeAfterChunks ends the connection of a request with Transfer-Encoding. A request that also
-// has a Content-Length may hide another request (RFC 9112, 6.1), and net/http drops that
-// header, so that it cannot be recognised.
+// closeAfterChunks ends the connection of a request with Transfer-Encoding. Such a request may hide
+// another request when it also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so
+// it is not known whether there was one.
 func closeAfterChunks(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
@@ -48,7 +48,7 @@ func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took tim
 	)
 }
 
-// guard runs the handler and answers in its place when it panics.
+// guard runs the handler. When the handler panics, guard answers instead.
 func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -56,7 +56,7 @@ func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) 
 		}
 	}()
 	handler.ServeHTTP(answer, r)
-	answer.begin(http.StatusOK) // net/http sends this status for a handler that wrote nothing
+	answer.begin(http.StatusOK) // net/http sends this status when a handler wrote nothing
 }
 
 func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
@@ -69,7 +69,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has received a part of the answer, which must not look complete.
+		// The client has received a part of the answer. It must not look complete.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
@@ -79,8 +79,8 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 	s.options.Failure(answer, r)
 }
 
-// recorder records the answer's status and size. The status is 0 until the header is written,
-// and stays so when the connection is cut before.
+// recorder records the answer's status and size. The status is 0 until the header is written, and
+// stays 0 when the connection is cut before that.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -88,11 +88,11 @@ type recorder struct {
 	stall  time.Duration
 }
 
-// part is the size of the parts of an answer, each of which the client must take within the
+// part is the size in bytes of the parts of an answer. The client must take each part within the
 // stall time.
 const part = 64 << 10
 
-// WriteHeader records the first final status; informational statuses may come before it.
+// WriteHeader records the first final status. Informational statuses may come before it.
 func (r *recorder) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		r.begin(status)
@@ -117,14 +117,13 @@ func (r *recorder) writePart(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// deadline sets when the client must have taken the next written bytes.
+// deadline sets when the client must have taken the bytes that are written next.
 func (r *recorder) deadline(at time.Time) {
-	// Only connections of tests have no deadlines.
+	// An error is ignored, because only connections in tests have no deadlines.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 
-// Unwrap lets http.ResponseController reach the connection, to flush or to
-// set deadlines.
+// Unwrap lets http.ResponseController reach the connection, to flush or to set deadlines.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *recorder) begin(status int) {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// How many bytes beyond its limit are read from a body and discarded, and for how long.
+// These limit how many bytes beyond the limit of a body are read and discarded, and for how long.
 const (
 	maxDrained = 8 << 20
 	drainTime  = 5 * time.Second
 )
 
-// Bounded is the body of a request up to a number of bytes. Reading more fails with
-// *http.MaxBytesError. Many clients read no answer before they have written everything: up to 8
-// MiB more are discarded, for 5 s at most. Of a client that sends even more nothing is read: it
-// gets its answer, and its connection is closed.
+// Bounded returns a body that can be read up to a number of bytes. Reading more fails with
+// *http.MaxBytesError. Many clients do not read the answer before they have written everything.
+// Therefore up to 8 MiB more are discarded, for at most 5 s. When a client sends even more, nothing
+// more is read: it gets its answer, and its connection is closed.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
 	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
 }
@@ -50,7 +50,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // drained discards the rest of the body, and reports whether it reached the end. Discarded bytes
-// are not held in memory, and a request that waits for them does not count at the limiter.
+// are not held in memory. While the request waits for them, the limiter does not count it.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
 	if s, is := rest.(*limitedBody); is {
@@ -79,8 +79,8 @@ func cut(w http.ResponseWriter) {
 	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // this always returns the error
 }
 
-// Counted counts the form that a request's body takes in memory, such as its inflated form: that
-// form counts like the body, and is refused with the same error.
+// Counted counts the memory that a body takes in another form, such as its inflated form. That
+// memory counts like the body itself, and is refused with the same error.
 func Counted(ctx context.Context, from io.Reader) io.Reader {
 	if h := exchangeOf(ctx).body; h != nil {
 		return &counted{from, h}
@@ -95,21 +95,21 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// free is the number of bytes of a body that each request may hold in any case.
+// free is how many bytes of its body each request may always hold.
 const free = 16 << 10
 
-// holding is the number of bytes of its body that a request holds. It belongs to the goroutine
-// of the request.
+// holding counts the bytes of its body that a request holds. It belongs to the goroutine of the
+// request.
 type holding struct {
 	limiter *Limiter
 	answer  http.ResponseWriter
-	// read is the number of bytes read, and room the number of bytes taken from the limiter.
+	// read is how many bytes were read, and room how many bytes were taken from the limiter.
 	read, room int64
 	refused    bool
 }
 
-// readInto reads when there is room for the full buffer, because a buffer takes its memory even
-// if the client sends few bytes.
+// readInto reads only when there is room for the whole buffer, because the buffer takes its memory
+// even if the client sends few bytes.
 func (h *holding) readInto(p []byte, from io.Reader) (int, error) {
 	if !h.makeRoom(h.read + int64(len(p)) - free - h.room) {
 		return 0, h.limiter.Full

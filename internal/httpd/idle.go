@@ -8,15 +8,16 @@ import (
 	"sync"
 )
 
-// idlers are the connections that wait for a request. At the limit of connections, the one that
-// has waited longest is closed, so that silent clients do not keep others out. A connection of
-// HTTP/2 counts as idle before its last answer is sent, so these are left to the idle timeout.
+// idlers are the connections that wait for a request. At the limit of connections, the one that has
+// waited longest is closed, so that silent clients do not keep others out. An HTTP/2 connection
+// counts as idle before its last answer is sent. Such connections are not closed here, but by the
+// idle timeout.
 type idlers struct {
 	most int
 
 	mu sync.Mutex
-	// open counts all connections except those in gone: the latter were closed here, and the
-	// server has not yet reported their end.
+	// open counts all connections except those in gone. The connections in gone were closed here,
+	// but the server has not reported their end yet.
 	open    int
 	longest *list.List // values of type net.Conn, the longest waiting first
 	places  map[net.Conn]*list.Element
@@ -27,21 +28,21 @@ func newIdlers(most int) *idlers {
 	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
 }
 
-// note receives each change of a connection from the server. It closes the TCP connection under
-// a TLS connection: otherwise the goroutine that accepts would wait for the closing message to
-// be sent.
+// note receives each change of a connection from the server. To close a TLS connection, it closes
+// the TCP connection below it. Otherwise the goroutine that accepts connections would wait until
+// the closing message is sent.
 func (i *idlers) note(c net.Conn, state http.ConnState) {
 	goes := i.after(c, state)
 	if over, isTLS := goes.(*tls.Conn); isTLS {
 		goes = over.NetConn()
 	}
 	if goes != nil {
-		_ = goes.Close() // the client may have closed the connection
+		_ = goes.Close() // an error means that the client has closed the connection
 	}
 }
 
-// after returns the connection to close after a change, or nil. It is never the connection that
-// has just been opened.
+// after returns the connection to close after a change, or nil. It never returns the connection
+// that has just been opened.
 func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	var goes net.Conn
 	i.mu.Lock()

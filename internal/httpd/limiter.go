@@ -8,19 +8,18 @@ import (
 )
 
 // Limiter limits the concurrent requests, so that memory and time stay limited for any number of
-// clients. Further requests are refused at once, because a client that would wait longer for a
-// place than for its answer should know. A request that waits for its own client, to send the
-// rest of its body or take the answer, does not count. The bytes that it holds of its body have
-// a separate limit.
+// clients. Further requests are refused at once, so that clients need not wait long just to be
+// admitted. A request does not count while it waits for its own client, to send the rest of its
+// body or take the answer. The bytes that it holds of its body have a separate limit.
 type Limiter struct {
 	// Limit is the number of requests that may run at once.
 	Limit int64
 	// Bodies is the number of bytes of bodies that all requests together may hold at once. The
-	// first 16 KiB of each body are free: the number of connections limits them, and small
-	// bodies need no room that large ones use.
+	// first 16 KiB of each body do not count. The limit of connections limits them, and small
+	// bodies then need no room that large ones use.
 	Bodies int64
-	// Full is the error of a refused request. Reading a body fails with it when there is no
-	// room for the body, or when too many requests are being processed at its end.
+	// Full is the error of a refused request. Reading a body fails with it when there is no room
+	// for the body, or when the body ends while too many requests are being processed.
 	Full error
 	// Refuse answers refused requests.
 	Refuse func(http.ResponseWriter, *http.Request, error)
@@ -28,7 +27,7 @@ type Limiter struct {
 	working, held atomic.Int64
 }
 
-// Wrap puts a handler behind the limiter.
+// Wrap returns a handler that runs behind the limiter.
 func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !l.enter() {
@@ -58,9 +57,9 @@ type limitedBody struct {
 	ended error
 }
 
-// Read releases the place of the request while it waits for the client. At the end of the body
-// the request has begun nothing yet, so Read refuses it beyond the limit. In the middle of the
-// body, the request must read on.
+// Read releases the place of the request while it waits for the client. At the end of the body, a
+// request beyond the limit is refused, because it has not begun anything yet. In the middle of the
+// body it must go on reading.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
@@ -80,9 +79,9 @@ type limitedWriter struct {
 	limiter *Limiter
 }
 
-// Write releases the request's place while it writes, and takes the place back without waiting,
-// even beyond the limit: a request that waited here would hold memory that other requests wait
-// for.
+// Write releases the request's place while it writes. It then takes the place back without waiting,
+// even beyond the limit, because a request that waited here would hold memory that other requests
+// wait for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

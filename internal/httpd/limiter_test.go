@@ -24,7 +24,7 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// While the maximum number of requests runs, others are refused at once, and accepted again
+// While the allowed number of requests runs, others are refused at once. They are accepted again
 // when one has ended.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
@@ -87,7 +87,7 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 }
 
 // A client that reads nothing of an answer is cut off. A client that reads a part in time may
-// continue for any time.
+// continue for as long as it likes.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
 	s, ended := startLongAnswer(t, stall)
@@ -115,7 +115,8 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 
 const longAnswer = 64 << 20
 
-// startLongAnswer starts a server whose answers exceed all buffers, and reports how each ended.
+// startLongAnswer starts a server whose answers are larger than all buffers. The channel reports
+// how each answer ended.
 func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -171,7 +172,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-answered
 }
 
-// The connection that has waited longest for its next request is closed for a new connection.
+// When a new connection comes, the connection that has waited longest for its next request is
+// closed.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
@@ -191,7 +193,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// A connection that never sends its first request is closed for a new one, too.
+// A connection that never sends its first request is also closed for a new one.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -210,8 +212,8 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 the server counts a connection as idle before the answer is sent: the connection
-// is not cut then.
+// Over HTTP/2 the server counts a connection as idle before the answer is sent. It must not be cut
+// then.
 func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -241,8 +243,7 @@ func asks(c net.Conn) bool {
 	return err == nil && answer.Body.Close() == nil
 }
 
-// upload sends the header of a request with a body of a size, and the beginning of
-// the body.
+// upload sends the header of a request with a body of a size, and the first bytes of the body.
 func upload(t *testing.T, s service, size, sent int) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Addr())
@@ -251,7 +252,7 @@ func upload(t *testing.T, s service, size, sent int) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size)
-	_, _ = c.Write(make([]byte, sent)) // the write fails if the server refuses the request before the end
+	_, _ = c.Write(make([]byte, sent)) // the write fails if the server refuses the request before the end of the body
 	return c
 }
 
@@ -266,8 +267,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// The memory for unfinished bodies is limited for any number of clients. Small requests are
-// answered while the limit is reached, and large ones afterwards.
+// Unfinished bodies take limited memory for any number of clients. Small requests are answered
+// while the limit is reached, and large ones afterwards.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
@@ -308,7 +309,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// The memory that a body takes once inflated counts like the body.
+// The memory that a body takes after it is inflated counts like the body.
 func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -324,8 +325,8 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	}
 }
 
-// A request is refused when its body ends and other requests have taken all places in the
-// meantime: it has begun nothing yet. The other requests are served.
+// A request is refused when its body ends after other requests have taken all places. It has not
+// begun anything yet. The other requests are served.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

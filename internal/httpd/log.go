@@ -7,11 +7,11 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Annotated returns a log whose lines have the id of the request that caused them and the id of
-// its trace.
+// Annotated returns a log that adds two ids to each line: the id of the request that caused it, and
+// the id of its trace.
 func Annotated(log *slog.Logger) *slog.Logger { return slog.New(annotated{log.Handler()}) }
 
-// annotated adds the ids in the context of a line.
+// annotated adds the ids that are in the context of a line.
 type annotated struct{ slog.Handler }
 
 // Handle adds the ids and passes the line on.
@@ -25,7 +25,7 @@ func (a annotated) Handle(ctx context.Context, line slog.Record) error {
 	return a.Handler.Handle(ctx, line)
 }
 
-// has reports whether whoever wrote the line named the id.
+// has reports whether the line already has an attribute with this name.
 func has(line slog.Record, name string) bool {
 	found := false
 	line.Attrs(func(a slog.Attr) bool {
@@ -35,10 +35,10 @@ func has(line slog.Record, name string) bool {
 	return found
 }
 
-// WithAttrs keeps the ids on the lines of the log that it returns.
+// WithAttrs returns a handler with more attributes. It also adds the ids.
 func (a annotated) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return annotated{a.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup is WithAttrs for a group.
+// WithGroup returns a handler with a group. It also adds the ids.
 func (a annotated) WithGroup(name string) slog.Handler { return annotated{a.Handler.WithGroup(name)} }

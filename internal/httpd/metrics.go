@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics has the measurements that the process reports to Prometheus: requests, the Go runtime,
-// and measurements that other packages register. A nil Metrics counts nothing.
+// Metrics has the metrics that the process exports to Prometheus: requests, the Go runtime, and
+// metrics that other packages register. A nil Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -20,7 +20,7 @@ type Metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// NewMetrics makes an empty set of measurements with a registry of its own.
+// NewMetrics returns metrics with their own registry.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -43,7 +43,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Registry returns the registry in which other packages register their measurements.
+// Registry returns the registry in which other packages register their metrics.
 func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
 
 func (m *Metrics) begin() {
@@ -62,10 +62,10 @@ func (m *Metrics) end(route string, status int, took time.Duration) {
 	m.duration.WithLabelValues(route, code).Observe(took.Seconds())
 }
 
-// Ops is the handler of the operators' listener: /metrics, /healthz and /readyz, and profiles
-// under /debug/pprof/ where they were asked for. It has no authentication, so its listener belongs on the
-// loopback interface or a private network. The command line is not shown: it
-// may hold the password of a database.
+// Ops returns the handler of the operators' listener: /metrics, /healthz and /readyz, and on
+// request profiles under /debug/pprof/. It has no authentication, so its listener belongs on the
+// loopback interface or a private network. It does not show the command line, which may contain the
+// password of a database.
 func Ops(m *Metrics, profiles bool, health, ready http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", health)

@@ -16,16 +16,16 @@ import (
 // name is ignored.
 const RequestIDHeader = "X-Request-Id"
 
-// exchange is the state of a request while it is handled. It belongs to the goroutine of the
+// exchange is the state of one request while it is handled. It belongs to the goroutine of the
 // request.
 type exchange struct {
 	id    string
 	route string
 	// answer is the header of the answer.
 	answer http.Header
-	// encrypted means that the answer tells browsers to use https only.
+	// encrypted is set when the answer tells browsers to use https only.
 	encrypted bool
-	// body is the state of the request's body, nil for a request without a limiter.
+	// body is the state of the request's body. It is nil for a request without a limiter.
 	body *holding
 	// span is the span of the request in its trace.
 	span tracing.TraceSpan
@@ -33,15 +33,15 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// RequestID returns the id of the context's request in decimal digits that fit 63 bits; it is
-// empty outside of a request.
+// RequestID returns the id of the context's request, in decimal digits that fit 63 bits. It returns
+// an empty text outside of a request.
 func RequestID(ctx context.Context) string {
 	return exchangeOf(ctx).id
 }
 
-// SetRoute reports the matched route to the access log and the metrics. A handler calls it when
-// it passes a copy of the request to its mux, because the pattern then stays on the copy. The
-// route is a pattern of the program's own, never a path that a client sent.
+// SetRoute reports the matched route to the access log and the metrics. A handler calls it when it
+// passes a copy of the request to its mux, because the pattern is then set only on the copy. The
+// route must be a pattern of the program, never a path that a client sent.
 func SetRoute(ctx context.Context, pattern string) {
 	exchangeOf(ctx).route = pattern
 }
@@ -54,7 +54,7 @@ func RequireTLS(ctx context.Context) {
 	x.demandTLS()
 }
 
-// strictTransport is for a year.
+// strictTransport applies for a year.
 const strictTransport = "max-age=31536000"
 
 func (x *exchange) demandTLS() {
@@ -70,7 +70,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
-// attach gives the request a context that knows the exchange and its trace.
+// attach returns the request with a context that has the exchange and its trace.
 func (x *exchange) attach(tracer *tracing.Tracer, r *http.Request) *http.Request {
 	ctx, span := tracer.Serve(r.Context(), r.Header)
 	x.span = span
@@ -102,15 +102,15 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// methods are the methods that spans name. Any other text may be invented by a client.
+// methods are the methods that spans name. A client may invent any other method.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true,
 }
 
-// sequence makes request ids. An id is the time in milliseconds and 20 random bits, which keep
-// restarts and replicas apart. Within a process ids only increase, even when the clock is set
-// back.
+// sequence makes request ids. An id is the time in milliseconds and 20 random bits, which
+// distinguish the ids of replicas and of restarted processes. Within a process ids only increase,
+// even when the clock is set back.
 type sequence struct{ last atomic.Int64 }
 
 func (s *sequence) next(now time.Time) string {

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// The default limits of Options.
+// These are the default limits of Options.
 const (
 	DefaultHeaderTimeout  = 10 * time.Second
 	DefaultReadTimeout    = time.Minute
@@ -26,43 +26,43 @@ const (
 	DefaultConnections    = 8192
 )
 
-// maxStreams is the number of requests that a connection may run at once over HTTP/2, where the
-// limit on connections does not limit requests.
+// maxStreams is how many requests an HTTP/2 connection may run at once, because there the limit on
+// connections does not limit requests.
 const maxStreams = 16
 
-// Options are the parts of a server. Only Log is required.
+// Options configure a server. Only Log is required.
 type Options struct {
-	// Addr is the address to listen on, as host:port. Port 0 takes a free port. Empty means a
-	// free port of the loopback interface.
+	// Addr is the address to listen on, as host:port. Port 0 means a free port. An empty Addr means
+	// a free port of the loopback interface.
 	Addr string
 	// TLS makes the server speak HTTPS.
 	TLS *tls.Config
 	// Log receives one line per request and one per panic.
 	Log *slog.Logger
-	// Metrics counts requests; nil means no counting.
+	// Metrics counts requests. When it is nil, nothing is counted.
 	Metrics *Metrics
-	// Tracer records requests; nil means no recording.
+	// Tracer records requests. When it is nil, nothing is recorded.
 	Tracer *tracing.Tracer
-	// Failure answers a request whose handler panicked before it wrote anything. Without it the
-	// answer is a bare 500.
+	// Failure answers a request whose handler panicked before it wrote anything. Without it, the
+	// answer is a 500 without a body.
 	Failure http.HandlerFunc
 
 	// HeaderTimeout limits reading the header of a request, ReadTimeout the whole request, and
-	// IdleTimeout the wait for the next one. Zero means the default, a negative value none.
+	// IdleTimeout the wait for the next one. Zero means the default, and a negative value no limit.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// Stall is how long a client may take for each part of an answer, at most 64 KiB, before it
-	// is cut off. Zero means the default. Nothing limits the complete answer: a call that waits
+	// Stall is how long a client may take for each part of an answer, at most 64 KiB, before it is
+	// cut off. Zero means the default. The complete answer has no limit, because a call that waits
 	// for a bank may take long, and so may a large file.
 	Stall time.Duration
 	// Connections limits the open connections. At the limit, an idle connection is closed for a
 	// new one. When none is idle, the new one waits. Zero means the default.
 	Connections int
-	// MaxHeaderBytes limits the header of a request; zero means the default.
+	// MaxHeaderBytes limits the header of a request. Zero means the default.
 	MaxHeaderBytes int
 }
 
-// Server is a listener with the processing around each request. It is used once: Listen, Start,
-// Stop.
+// Server is a listener with the processing around each request. Its methods are called once, in the
+// order Listen, Start, Stop.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -71,8 +71,8 @@ type Server struct {
 	ended    chan error
 }
 
-// Listen opens the address, so that the address is known before anything is served. Clients that
-// connect wait until Start.
+// Listen opens the address, which is then known before anything is served. Clients that connect
+// wait until Start.
 func Listen(o Options) (*Server, error) {
 	listener, err := net.Listen("tcp", cmp.Or(o.Addr, "127.0.0.1:0"))
 	if err != nil {
@@ -92,7 +92,7 @@ func Listen(o Options) (*Server, error) {
 func (o Options) server() *http.Server {
 	return &http.Server{
 		TLSConfig: o.TLS,
-		// Otherwise the server answers "OPTIONS *" without calling the handler.
+		// Without this, the server would answer "OPTIONS *" without calling the handler.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),
@@ -101,7 +101,7 @@ func (o Options) server() *http.Server {
 		MaxHeaderBytes:    cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes),
 		ConnState:         newIdlers(o.Connections).note,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		// The log messages of net/http itself are about connections, and contain addresses.
+		// The log messages of net/http itself are about connections and contain addresses.
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 }
@@ -127,15 +127,15 @@ func (s *Server) serve() error {
 	return s.server.Serve(s.listener)
 }
 
-// Ended returns a channel with the error that ended serving without Stop; it is closed when
-// serving has ended.
+// Ended returns a channel that is closed when serving has ended. When serving ended without Stop,
+// the channel has the error.
 func (s *Server) Ended() <-chan error { return s.ended }
 
-// Stop accepts no more connections and waits for running requests. When the context ends first,
-// it cuts them off and returns an error. Stopping twice or before Start is harmless.
+// Stop accepts no more connections and waits for running requests. When the context ends first, it
+// cuts them off and returns an error. Calling it twice or before Start is harmless.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
-	// The server closes its listener only if it has begun to serve.
+	// The server closes its listener only after it has begun to serve.
 	if closeErr := s.listener.Close(); !errors.Is(closeErr, net.ErrClosed) {
 		err = errors.Join(err, closeErr)
 	}

@@ -26,7 +26,7 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read while it is being written.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -44,7 +44,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// entries are the log lines with a message, in order.
+// entries returns the log lines with a message, in order.
 func (l *lines) entries(t *testing.T, message string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
@@ -93,7 +93,7 @@ func (s service) get(t *testing.T, path string) (*http.Response, string) {
 	return answer, string(body)
 }
 
-// stop drains the server, after which all log lines are written.
+// stop drains the server. Afterwards all log lines are written.
 func (s service) stop(t *testing.T) {
 	t.Helper()
 	if err := s.Stop(context.Background()); err != nil {
@@ -366,7 +366,7 @@ func TestServesTLS(t *testing.T) {
 	}
 }
 
-// A connection of HTTP/2 has a limited number of requests at a time.
+// An HTTP/2 connection can have only a limited number of requests at a time.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -396,7 +396,7 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	}
 }
 
-// A request with both Transfer-Encoding and Content-Length ends its connection, so that bytes
+// A request with both Transfer-Encoding and Content-Length ends its connection, so that the bytes
 // after it are not read as another request.
 func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	var asked atomic.Int64
@@ -421,8 +421,8 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client that writes a body that is too large before it reads gets the answer, and the
-// connection stays open if the complete body arrived.
+// A client that writes a too large body before it reads gets the answer. The connection stays open
+// if the complete body arrived.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var over *http.MaxBytesError
@@ -446,7 +446,7 @@ func TestTooLargeIsAnAnswer(t *testing.T) {
 		reader := bufio.NewReader(c)
 		answer, err := http.ReadResponse(reader, nil)
 		if !drained && err != nil {
-			continue // more than the server discards
+			continue // the body is larger than what the server discards
 		}
 		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || answer.Close == drained {
 			t.Errorf("%d bytes are answered with %v (%v)", size, answer, err)
