@@ -14,7 +14,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// comparison is a sink that compares a file with stored data, and writes nothing.
+// comparison is a sink that compares a file with stored data and writes nothing.
 type comparison struct {
 	connector.Sink
 	ctx        context.Context
@@ -22,19 +22,19 @@ type comparison struct {
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	format     statementfile.Format
-	// brought has the transactions that the files before this one would have added.
+	// brought has the transactions that earlier files would have added.
 	brought brought
 
 	stored   map[string]bankstore.StoredAccount
 	accounts map[string]*AccountReport
 }
 
-// brought has hashes of the keys of transactions, by the keys of their accounts.
+// brought has the hashes of transactions' keys, by the key of their account.
 type brought map[string]map[uint64]bool
 
 var seed = maphash.MakeSeed()
 
-// first reports whether a transaction appears for the first time.
+// first reports whether a transaction has not appeared before.
 func (b brought) first(account, key string) bool {
 	if b[account] == nil {
 		b[account] = map[uint64]bool{}
@@ -45,8 +45,9 @@ func (b brought) first(account, key string) bool {
 	return !again
 }
 
-// Accounts loads the stored accounts, and refuses accounts that were stored from another format:
-// banks write other texts in that format, so every transaction would be stored a second time.
+// Accounts loads the stored accounts. It refuses an account that was stored from a file of another
+// format, because banks write other texts in each format. An import would store every transaction a
+// second time.
 func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	var err error
 	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
@@ -77,7 +78,7 @@ func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	return nil
 }
 
-// Wanted asks for the transactions that an import would store, from the first one on.
+// Wanted requests the transactions that an import would store, from the first one on.
 func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	one := c.accounts[account]
 	return passerelle.Date{}, one != nil && !one.Disabled
@@ -136,7 +137,7 @@ func (c *comparison) Gone(account string, from passerelle.Date, matches func(key
 // pageSize is the number of keys in one query.
 const pageSize = 500
 
-// AccountRead ends an account.
+// AccountRead does nothing, because a comparison stores nothing.
 func (*comparison) AccountRead(string, passerelle.Date) error { return nil }
 
 func (c *comparison) report(account string) AccountReport {

@@ -1,13 +1,13 @@
-// Package imports hands statement files to connections: it checks a file, previews its effect,
-// and has the connection read it.
+// Package imports passes statement files to connections: it checks a file, previews its effect, and
+// makes the connection read it.
 //
-// It owns the check before anything is written, the comparison with stored data, and the
-// consent that a file implies. It does not own the formats (package statementfile), the
-// identity of entries (connector/statements) or the storing (package aggregation).
+// It owns the checks before anything is written, the comparison with stored data, and the consent
+// that a file implies. It does not own the formats (package statementfile), the identity of entries
+// (connector/statements) or the storing (package aggregation).
 //
-// It fails with a *passerelle.Error on the field file, with the line, for a wrong file. On this
-// error it has written nothing. After a crash while a file is stored, a part of the file is
-// stored, and importing the same file again completes it.
+// For a wrong file it fails with a *passerelle.Error that has the field file and the line. In this
+// case it has written nothing. A crash while a file is being stored leaves a part of the file
+// stored. Importing the same file again completes it.
 package imports
 
 import (
@@ -31,38 +31,38 @@ type Imports struct {
 	Aggregation *aggregation.Aggregation
 }
 
-// File is a file for a connection.
+// File is a statement file to import through a connection.
 type File struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
 	// Name is for display, and may be empty.
 	Name    string
 	Content io.ReadSeeker
-	// Mapping says how to read CSV files, see [statementfile.ParseMapping]. The connection
-	// stores it. Empty means the stored mapping.
+	// Mapping says how to read CSV files, see [statementfile.ParseMapping]. The connection stores
+	// it. When it is empty, the stored mapping is used.
 	Mapping string
-	// Unbalanced files are accepted even if entries do not fit their balances.
+	// Unbalanced is set to accept a file whose entries do not match its balances.
 	Unbalanced bool
 }
 
-// FileReport has the content of a file, and the new part of it.
+// FileReport describes the content of a file, and which part of it is new.
 type FileReport struct {
 	Summary statementfile.Summary
 	// Accounts are in the order of the summary.
 	Accounts []AccountReport
 }
 
-// AccountReport compares an account of the file with stored data. ID is zero while the account
-// is not stored. Disabled accounts are stored without their transactions.
+// AccountReport compares an account in the file with stored data. ID is zero while the account is
+// not stored. A disabled account is stored without its transactions.
 type AccountReport struct {
 	ID       passerelle.AccountID
 	Disabled bool
-	// New counts transactions that are not stored, and Changed transactions that are stored with
+	// New counts transactions that are not stored yet. Changed counts those that are stored with
 	// other texts.
 	New, Changed int
 	// Removed counts the transactions that the file removes because it corrects them.
 	Removed int
-	// Gaps are the missing parts between the balances of this file and all earlier files.
+	// Gaps are the parts that are missing between the balances of this file and all earlier files.
 	Gaps []statementfile.Gap
 }
 
@@ -79,15 +79,15 @@ func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Fil
 	return report, errors.Join(err, s.addGaps(&report))
 }
 
-// previewing compares files, one after the other, with the stored data.
+// previewing compares several files with the stored data, one after the other.
 type previewing struct {
 	*Imports
 	ctx        context.Context
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	values     map[string]string
-	// memory is the memory that the connection would have after the files so far, and brought
-	// has the transactions that they would have added.
+	// memory is the memory that the connection would have after the files so far. brought has the
+	// transactions that these files would have added.
 	memory  []byte
 	brought brought
 	formats map[string]statementfile.Format
@@ -101,7 +101,7 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
 }
 
-// preview compares a file. A refused file adds nothing.
+// preview compares one file. A refused file adds nothing to memory and brought.
 func (s *previewing) preview(f File) (FileReport, error) {
 	if _, err := mapping(f.Mapping); err != nil {
 		return FileReport{}, err
@@ -130,7 +130,8 @@ func (s *previewing) preview(f File) (FileReport, error) {
 	return report, nil
 }
 
-// oneFormat refuses a file about an account for which an earlier file had another format.
+// oneFormat returns an error for a file about an account that an earlier file had in another
+// format.
 func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	for _, a := range summary.Accounts {
 		key := statements.KeyOf(a.Account)
@@ -142,7 +143,7 @@ func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	return nil
 }
 
-// addGaps adds the gaps after all files so far.
+// addGaps adds the gaps that remain after all files so far.
 func (s *previewing) addGaps(report *FileReport) error {
 	covered := statements.Covered(s.memory)
 	for n, a := range report.Summary.Accounts {
@@ -155,15 +156,14 @@ func (s *previewing) addGaps(report *FileReport) error {
 	return nil
 }
 
-// CheckedFile has the data that a file would add after the files before it, or the reason why
-// the file is refused.
+// CheckedFile says what a file would add after the files before it, or why the file is refused.
 type CheckedFile struct {
 	FileReport
 	Refused *passerelle.Error
 }
 
-// CheckAll checks the files of a connection as if they were imported one after the other, and
-// writes nothing. Gaps are the gaps after all files, in the last file with the account.
+// CheckAll checks the files of a connection as if they were imported one after the other. It writes
+// nothing. The gaps that remain after all files are in the last file that has the account.
 func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...File) ([]CheckedFile, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -184,7 +184,7 @@ func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...Fi
 	return all, s.addLastGaps(all)
 }
 
-// check compares a file, and refuses the files that Import refuses.
+// check compares a file. It fails for the files that Import refuses.
 func (s *previewing) check(f File) (CheckedFile, error) {
 	report, err := s.preview(f)
 	if err == nil && !f.Unbalanced {
@@ -194,7 +194,8 @@ func (s *previewing) check(f File) (CheckedFile, error) {
 	return CheckedFile{report, why}, err
 }
 
-// addLastGaps adds the gaps after all files to the last file with each account.
+// addLastGaps adds the gaps that remain after all files. It adds them to the last file that has the
+// account.
 func (s *previewing) addLastGaps(all []CheckedFile) error {
 	seen := map[string]bool{}
 	for n := len(all) - 1; n >= 0; n-- {
@@ -215,7 +216,7 @@ func (s *previewing) addLastGaps(all []CheckedFile) error {
 	return nil
 }
 
-// refused separates an error about a file, which it returns first, from other errors.
+// refused returns an error about a file as its first result, and any other error as its second.
 func refused(err error) (*passerelle.Error, error) {
 	var why *passerelle.Error
 	if errors.As(err, &why) && (why.Kind == passerelle.Invalid || why.Kind == passerelle.Conflict) {
@@ -228,7 +229,7 @@ func (f *File) handed() *connector.HandedFile {
 	return &connector.HandedFile{ReadSeeker: f.Content, Name: f.Name}
 }
 
-// mapping reads a mapping, nil when there is none.
+// mapping parses a mapping, or returns nil when there is none.
 func mapping(text string) (*statementfile.Mapping, error) {
 	if text == "" {
 		return nil, nil
@@ -240,7 +241,7 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	return m, nil
 }
 
-// Check is like Preview, and refuses the files that Import refuses.
+// Check is like Preview, but fails for the files that Import refuses.
 func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Preview(ctx, d, f)
 	if err == nil && !f.Unbalanced {
@@ -249,9 +250,8 @@ func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileR
 	return report, err
 }
 
-// Import stores a file, completely or, when it is wrong, not at all. New accounts are shared,
-// because the user hands over their statements. Accounts that the person has disabled stay
-// disabled.
+// Import stores a whole file or, when the file is wrong, nothing. New accounts are shared, because
+// the user has supplied their statements. Accounts that the user has disabled stay disabled.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Check(ctx, d, f)
 	if err != nil {
@@ -263,10 +263,10 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 	return report, i.number(ctx, d, f, &report)
 }
 
-// Takes reports whether a connection takes files.
+// Takes reports whether a connection accepts files.
 func Takes(c bankstore.Connection) bool { return c.Connector == statements.UUID }
 
-// takesFiles refuses connections that read an institution.
+// takesFiles fails for a connection that reads an institution and accepts no files.
 func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) error {
 	c, err := i.Aggregation.Connection(ctx, d, f.User, f.Connection)
 	if err != nil {
@@ -290,7 +290,7 @@ func summarize(r connector.DataRequest) (statementfile.Summary, error) {
 	return summary, refusal(err)
 }
 
-// refusal is an error of a file for the client.
+// refusal converts an error about a file to an error for the client.
 func refusal(err error) error {
 	var wrong *statementfile.FileError
 	var own *passerelle.Error
@@ -306,11 +306,12 @@ func refusedFor(wrong *statementfile.FileError) error {
 	return why
 }
 
-// The reasons of this package, in addition to the reasons of package statementfile.
+// These reasons add to those of package statementfile.
 const (
-	// Unbalanced statements are incomplete, or their entries do not fit their balances.
+	// Unbalanced means that statements are incomplete, or that their entries do not match their
+	// balances.
 	Unbalanced statementfile.RefusalReason = "unbalanced"
-	// OtherFormat refuses a file about an account with transactions from another format.
+	// OtherFormat means that an account in the file has transactions from another format.
 	OtherFormat statementfile.RefusalReason = "format"
 )
 
@@ -322,7 +323,7 @@ func otherFormat(format string, args ...any) error {
 
 var errUnbalanced = errors.New("the statement is incomplete, or its entries do not lead from its opening to its closing balance; send unbalanced=true to take it all the same")
 
-// balanced refuses statements whose entries do not fit their balances.
+// balanced fails when the entries of a statement do not match its balances.
 func balanced(s statementfile.Summary) error {
 	for _, a := range s.Accounts {
 		if len(a.Unbalanced) > 0 {
@@ -332,8 +333,8 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read makes the connection read the file. It fails when the connection has a state afterwards,
-// because a file cannot change that state.
+// read makes the connection read the file. It fails when the connection has an error state
+// afterwards, because a file cannot change that state.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {
@@ -349,7 +350,7 @@ func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	return nil
 }
 
-// number adds the ids of the file's accounts.
+// number adds the ids of the accounts in the file.
 func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *FileReport) error {
 	stored, err := i.accounts(ctx, d.ID, f.Connection)
 	for n := range report.Accounts {
@@ -358,7 +359,7 @@ func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, repor
 	return err
 }
 
-// accounts are the accounts of a connection by key.
+// accounts returns the accounts of a connection, by key.
 func (i *Imports) accounts(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]bankstore.StoredAccount, error) {
 	return accountsOf(ctx, i.DB, domain, connection)
 }
