@@ -1,7 +1,8 @@
 // Package leftout skips tests that need a program which this machine lacks.
 //
-// It owns the decision: on a developer's machine the tests are skipped, and in CI they fail,
-// because CI must run all tests. It does not install anything; scripts/install-tools does that.
+// It owns the decision whether to skip. On a developer's machine such tests are skipped, and in CI
+// they fail, because CI must run all tests. It does not install anything. scripts/install-tools
+// does that.
 package leftout
 
 import (
@@ -12,7 +13,7 @@ import (
 	"testing"
 )
 
-// Without skips or fails a test that needs a program which the machine lacks.
+// Without skips a test that needs something which the machine lacks. In CI it fails the test.
 func Without(t testing.TB, lacks string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -21,7 +22,8 @@ func Without(t testing.TB, lacks string) {
 	t.Skipf("left out: %s is missing; make test installs it where it can", lacks)
 }
 
-// Needs skips or fails a test unless the machine has a program with one of the names.
+// Needs skips a test unless the machine has a program with one of the names. In CI it fails the
+// test.
 func Needs(t testing.TB, names ...string) {
 	t.Helper()
 	if !Has(names...) {
@@ -42,7 +44,8 @@ func Has(names ...string) bool {
 // Browsers are the names of programs that can be automated as browsers.
 var Browsers = []string{"chromium", "chromium-browser", "google-chrome", "headless-shell", "headless_shell"}
 
-// Summary describes in one sentence which tests are skipped here, empty for none.
+// Summary describes in one sentence which tests are skipped here. It returns an empty text when all
+// run.
 func Summary() string {
 	var lacks []string
 	if os.Getenv("PASSERELLE_TEST_POSTGRES") == "" {
