@@ -1,11 +1,11 @@
-// Package notification receives reports that banks send by themselves: that an order or a
-// consent has changed.
+// Package notification receives reports that banks send by themselves when an order or a consent
+// has changed.
 //
 // It owns the addresses for reports, and wakes the check of the order or the connection. It does
-// not own the content of reports. That content is ignored, because anybody who knows the address
-// could have sent it. So a notification alone changes nothing.
+// not own the content of reports. The content is ignored, because anybody who knows the address
+// could have sent it. Therefore a notification alone changes nothing.
 //
-// An address that was not issued here fails with Missing.
+// It fails with Missing for an address that was not issued here.
 package notification
 
 import (
@@ -32,13 +32,13 @@ type Notifications struct {
 	DB *store.DB
 	// MAC authenticates the addresses.
 	MAC func(purpose string, data []byte) []byte
-	// Now is real time. The clock of each domain converts it to the domain's time.
+	// Now returns the real time. The clock of each domain converts it to the domain's time.
 	Now func() time.Time
 	// Sync wakes the loop that reads connections in the background.
 	Sync func()
 }
 
-// A state has the number of the order or connection, its kind, and a MAC over both and the
+// A state has the number and the kind of an order or connection, and a MAC over both and the
 // domain's number.
 const (
 	stateNumber = 8
@@ -74,8 +74,8 @@ func (n *Notifications) state(d passerelle.Domain, kind byte, id int64) string {
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// parse reads a state. It compares the whole text with the issued one, because base64 decoding
-// ignores line breaks.
+// parse reads a state. It compares the whole text with the one that was issued, because base64
+// decoding ignores line breaks.
 func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) != stateNumber+1+stateMAC {
@@ -85,13 +85,14 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 	return kind, id, hmac.Equal([]byte(state), []byte(n.state(d, kind, id)))
 }
 
-// returnTime is how long a user who has agreed at the bank may take to return before the consent
-// is checked without the user. It keeps the check from interfering with the user's return.
+// returnTime is how long a user who has agreed at the bank may take to return. After that, the
+// consent is checked without the user. The delay keeps the check from interfering with the user's
+// return.
 const returnTime = time.Minute
 
-// Receive handles a notification that came to the address with that state. The order is
-// checked, or the connection read, at the next opportunity. It fails with Missing when the
-// state was not issued for the domain.
+// Receive handles a notification at the address with that state. The order is checked, or the
+// connection read, at the next opportunity. It fails with Missing when the state was not issued for
+// the domain.
 func (n *Notifications) Receive(ctx context.Context, d passerelle.Domain, state string) error {
 	kind, id, authentic := n.parse(d, state)
 	if !authentic {
