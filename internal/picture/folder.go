@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // as operators have logos, too
+	_ "image/jpeg" // operators may have JPEG logos
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,32 +17,32 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// Limits of the operator's own logos: the limits for a file, and the size on pages.
+// These limits apply to the operator's own logos. They limit a file and the size on pages.
 const (
 	maxLogoFile  = 1 << 20
 	maxLogoSide  = 2048
 	pageLogoSide = 128
 )
 
-// logoSides are the sizes in which a logo is kept. Each is encoded once, because a decoded logo
-// takes 256 KiB, and many requests ask for the same one.
+// logoSides are the sizes in pixels in which a logo is kept. Each is encoded only once, because a
+// decoded logo takes 256 KiB and many requests ask for the same logo.
 var logoSides = []int{64, pageLogoSide, 256}
 
-// Logos are the operator's own logos of institutions. Its zero value, and nil, has none. It is
-// safe for concurrent use.
+// Logos are the operator's own logos of institutions. The zero value and nil have no logos. Logos
+// is safe for concurrent use.
 type Logos struct {
 	set atomic.Pointer[map[string]ownLogo]
 }
 
-// ownLogo is one of them: as PNG by size, with a version that changes with it.
+// ownLogo is one logo. It has the PNG for each size, and a version that changes with the logo.
 type ownLogo struct {
 	version string
 	content map[int][]byte
 }
 
-// Load reads the logos of a folder: UUID.png, UUID.jpg or UUID.jpeg, of at most 1 MiB and 2048
-// pixels in each direction. It replaces those there were. A file that is no such picture is
-// left out and is in the error, which names all of them.
+// Load reads the logos in a folder: UUID.png, UUID.jpg or UUID.jpeg, of at most 1 MiB and 2048
+// pixels in each direction. They replace all earlier logos. Any other file is left out, and the
+// error names all such files.
 func (l *Logos) Load(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -65,15 +65,15 @@ func (l *Logos) Load(folder string) error {
 	return errors.Join(faults...)
 }
 
-// Find returns the logo of an institution as PNG, and its version, which changes with it.
-// Without a logo both are empty.
+// Find returns the logo of an institution as PNG, and a version that changes with it. Both are
+// empty when there is no logo.
 func (l *Logos) Find(uuid string) ([]byte, string) {
 	logo := l.find(uuid)
 	return logo.content[pageLogoSide], logo.version
 }
 
-// Sized returns the logo of an institution as PNG with a width and height of 64, 128 or 256
-// pixels, nil without one.
+// Sized returns the logo of an institution as PNG with a width and height of 64, 128 or 256 pixels.
+// It returns nil when there is no logo.
 func (l *Logos) Sized(uuid string, side int) []byte { return l.find(uuid).content[side] }
 
 func (l *Logos) find(uuid string) ownLogo {
@@ -111,7 +111,7 @@ func readLogo(path string) (ownLogo, error) {
 	return ownLogo{hex.EncodeToString(sum[:6]), content}, nil
 }
 
-// fitted is a picture in the middle of a transparent square.
+// fitted returns a square with the picture in its middle and transparent space around it.
 func fitted(picture image.Image, side int) *image.RGBA {
 	square, from := image.NewRGBA(image.Rect(0, 0, side, side)), picture.Bounds()
 	longest := max(from.Dx(), from.Dy())

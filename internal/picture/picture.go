@@ -1,11 +1,10 @@
-// Package picture has the small pictures that the service shows: drawn logos of
-// connectors, the operator's own logos from a folder, and the thumbnails of
-// documents.
+// Package picture has the small pictures that the service shows: generated logos of connectors, the
+// operator's own logos from a folder, and the thumbnails of documents.
 //
-// It owns their appearance and nothing else. A thumbnail shows a sheet with the kind of the file,
-// never its content, so no file is read for it. Equal input gives equal pictures. Drawing does not
-// fail: a letter that the font lacks is left out. Logos.Load fails with an error that names the
-// files that are no pictures.
+// It owns only how they look. A thumbnail shows a sheet with the kind of the file and never its
+// content, so no file is read for it. Equal input gives equal pictures. Drawing does not fail: a
+// letter that the font does not have is left out. Logos.Load fails with an error that names the
+// files that are not pictures.
 package picture
 
 import (
@@ -31,7 +30,7 @@ import (
 // MediaType is the media type of all pictures.
 const MediaType = "image/png"
 
-// dark are the colours of tiles without their own. White is readable on each.
+// dark are the colours for tiles that have no colour of their own. White text is readable on each.
 var dark = []color.RGBA{
 	{0x1f, 0x4e, 0x79, 0xff},
 	{0x2e, 0x6b, 0x4f, 0xff},
@@ -48,13 +47,13 @@ var (
 	ink   = color.RGBA{0x22, 0x22, 0x22, 0xff}
 )
 
-// Logo is a square tile with the initials of a name. It has the given width and height in
-// pixels. tint is its colour in hexadecimal; without a valid one, the name determines it.
+// Logo returns a square tile with the initials of a name. side is its width and height in pixels.
+// tint is its colour in hexadecimal. Without a valid tint, the name determines the colour.
 func Logo(name, tint string, side int) []byte {
 	ground, own := hexadecimal(tint)
 	if !own {
 		sum := fnv.New32a()
-		_, _ = sum.Write([]byte(name)) // which does not fail
+		_, _ = sum.Write([]byte(name)) // a write to a hash does not fail
 		ground = dark[sum.Sum32()%uint32(len(dark))]
 	}
 	tile := image.NewRGBA(image.Rect(0, 0, side, side))
@@ -63,7 +62,7 @@ func Logo(name, tint string, side int) []byte {
 	return encoded(tile)
 }
 
-// hexadecimal reads a colour of six digits.
+// hexadecimal parses a colour of six hexadecimal digits.
 func hexadecimal(text string) (color.RGBA, bool) {
 	value, err := strconv.ParseUint(text, 16, 24)
 	if err != nil || len(text) != 6 {
@@ -72,7 +71,7 @@ func hexadecimal(text string) (color.RGBA, bool) {
 	return color.RGBA{uint8(value >> 16), uint8(value >> 8), uint8(value), 0xff}, true //nolint:gosec // each a byte of it
 }
 
-// readableOn is white on dark colours, and dark on light ones.
+// readableOn returns white for dark colours and a dark colour for light ones.
 func readableOn(ground color.RGBA) color.RGBA {
 	if light := 299*int(ground.R) + 587*int(ground.G) + 114*int(ground.B); light > 150_000 {
 		return ink
@@ -80,8 +79,8 @@ func readableOn(ground color.RGBA) color.RGBA {
 	return white
 }
 
-// initials are the first letters of the first two words that begin with a capital or a
-// digit, or the first letter of the first word when there are none.
+// initials returns the first letters of the first two words that begin with a capital letter or a
+// digit. When there are no such words, it returns the first letter of the first word.
 func initials(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	letters := ""
@@ -97,7 +96,7 @@ func initials(name string) string {
 	return letters
 }
 
-// The thumbnail of a document, in pixels.
+// These are the sizes of a document's thumbnail, in pixels.
 const (
 	sheetWidth  = 120
 	sheetHeight = 160
@@ -105,7 +104,7 @@ const (
 	edge        = 2
 )
 
-// kinds are the texts on sheets with their colours.
+// kinds has the text on a sheet and its colour, by media type.
 var kinds = map[string]struct {
 	word string
 	band color.RGBA
@@ -119,8 +118,8 @@ var kinds = map[string]struct {
 	"text/plain":                              {"TXT", color.RGBA{0x55, 0x55, 0x55, 0xff}},
 }
 
-// Sheet is a sheet of paper with a folded corner. On it stands the kind of file that a media type
-// means.
+// Sheet returns a picture of a sheet of paper with a folded corner. The text on it is the kind of
+// file for a media type.
 func Sheet(mediaType string) []byte {
 	var (
 		sheet  = image.NewRGBA(image.Rect(0, 0, sheetWidth, sheetHeight))
@@ -134,7 +133,7 @@ func Sheet(mediaType string) []byte {
 	}
 	for y := range fold {
 		left := sheetWidth - fold + y
-		fill(sheet, image.Rect(left, y, sheetWidth, y+1), color.RGBA{}) // the folded part
+		fill(sheet, image.Rect(left, y, sheetWidth, y+1), color.RGBA{}) // the folded corner
 		fill(sheet, image.Rect(left-edge, y, left, y+1), border)
 	}
 	kind, known := kinds[mediaType]
@@ -160,7 +159,7 @@ var letters = sync.OnceValue(func() *sfnt.Font {
 	return parsed
 })
 
-// write puts a text into the middle of an area, with letters of a height in pixels.
+// write draws a text into the middle of an area. size is the height of the letters in pixels.
 func write(on draw.Image, area image.Rectangle, text string, size int, c color.RGBA) {
 	face, err := opentype.NewFace(letters(), &opentype.FaceOptions{Size: float64(size), DPI: 72, Hinting: font.HintingNone})
 	if err != nil {

@@ -33,8 +33,7 @@ func colours(shown image.Image) map[color.RGBA]int {
 	return all
 }
 
-// A logo has the size and the colour that was asked for, and letters on it that
-// can be read.
+// A logo has the requested size and colour, and its letters can be read.
 func TestLogo(t *testing.T) {
 	white, ink := color.RGBA{0xff, 0xff, 0xff, 0xff}, color.RGBA{0x22, 0x22, 0x22, 0xff}
 	for name, test := range map[string]struct {
@@ -70,8 +69,7 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// A logo without a colour has one that depends on the name only, and so has one with an invalid
-// colour.
+// A logo without a valid colour has one that depends only on the name.
 func TestLogoWithoutColour(t *testing.T) {
 	grounds := map[color.Color]bool{}
 	for _, name := range []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta"} {
@@ -88,7 +86,7 @@ func TestLogoWithoutColour(t *testing.T) {
 	}
 }
 
-// Each kind of file has a sheet of its own, and any other a sheet as well.
+// Each known kind of file has its own sheet, and all other files share one.
 func TestSheet(t *testing.T) {
 	seen := map[string]string{}
 	for _, media := range []string{"application/pdf", "image/png", "image/jpeg", "text/plain", "application/octet-stream"} {
@@ -110,7 +108,7 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// keep writes a picture for people to see.
+// keep saves a picture so that people can look at it.
 func keep(t *testing.T, name string, raw []byte) {
 	t.Helper()
 	if folder := os.Getenv("PASSERELLE_TEST_PICTURES"); folder != "" {
