@@ -1,13 +1,12 @@
-// Package programs keeps which connectors of a deployment are other programs.
+// Package programs stores which connectors of a deployment are other programs.
 //
-// It owns adding, checking and removing them. A program's description is stored, so an
-// unreachable program is still a connector. It does not own the protocol (package
-// connector/remote) or which connectors a process offers (package service), which follows the
-// database within seconds.
+// It owns adding, checking and removing them. A program's description is stored, so an unreachable
+// program is still a connector. It does not own the protocol (package connector/remote) or which
+// connectors a process offers (package service), which follows the database within seconds.
 //
-// It fails with Invalid for an address or secret that cannot be right and for a connector that
-// exists already, with Unavailable, in words for operators, when the program does not describe
-// itself, and with store.ErrNotFound for an unknown program.
+// It fails with Invalid for an address or secret that cannot be right, and for a connector that
+// already exists. It fails with Unavailable, in words for operators, when the program does not
+// describe itself, and with store.ErrNotFound for an unknown program.
 package programs
 
 import (
@@ -24,12 +23,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// firstNumber is the number before the first connector that is a program. Bank files and
-// connectors of this program have smaller ones.
+// firstNumber is the number before that of the first connector program. Connectors from bank files
+// and of this program have smaller numbers.
 const firstNumber = 1_000_000
 
-// Programs adds, checks and removes. The entries of the audit log that a call gets are stored in
-// the transaction of its change.
+// Programs adds, checks and removes connector programs. The transaction of each change also stores
+// the audit entries that the call gets.
 type Programs struct {
 	DB *store.DB
 	// Own reports whether a connector that is not an external program has the UUID.
@@ -40,16 +39,15 @@ type Programs struct {
 // Program is a connector that runs as another program.
 type Program struct {
 	store.ConnectorProgram
-	// Described is the program's description. Err is the reason why the description cannot be
-	// read.
+	// Described is the program's description. Err is the reason why the description cannot be read.
 	Described remote.Profile
 	Err       error
 }
 
-// Number is the deprecated numeric name of the connector.
+// Number returns the deprecated numeric name of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector makes the connector of the program, which is called with the options in calls.
+// Connector returns the connector that calls the program, with the options in calls.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)
@@ -57,7 +55,7 @@ func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	return calls.Connector(p.Described, p.Number())
 }
 
-// List lists the programs in the order in which they were added.
+// List returns the programs, oldest first.
 func List(ctx context.Context, db *store.Reader) ([]Program, error) {
 	rows, err := db.ConnectorPrograms(ctx)
 	if err != nil {
@@ -109,8 +107,8 @@ func (p *Programs) Add(ctx context.Context, address, secret string, acts ...stor
 	return Program{ConnectorProgram: row, Described: described}, nil
 }
 
-// Check reads a program's description again, and stores it. A program that now has another UUID
-// is refused.
+// Check reads a program's description again and stores it. It fails when the program now has
+// another UUID.
 func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) error {
 	secret, err := p.DB.ConnectorSecret(ctx, one.ID)
 	if err != nil {
@@ -137,8 +135,8 @@ func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit)
 	})
 }
 
-// describe reads a program's description, and refuses one that the protocol does not allow. The
-// text is the answer as it is stored.
+// describe reads a program's description. It fails when the protocol does not allow the
+// description. It also returns the text to store.
 func describe(ctx context.Context, address, secret string) (remote.Profile, string, error) {
 	calls, err := remote.NewProgram(address, secret)
 	if err != nil {
