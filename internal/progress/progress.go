@@ -1,9 +1,8 @@
-// Package progress shows the progress of long work: as a bar on a terminal, and otherwise as a
-// line every ten seconds, in words or as JSON.
+// Package progress shows how far long work has got: as a bar on a terminal, and otherwise as a line
+// every ten seconds, in words or as JSON.
 //
-// It owns what is shown, and when. It does not own the work, which reports from any goroutine
-// how much is done. What cannot be written is left out: work does not fail because nobody
-// sees how far it is.
+// It owns what is shown, and when. It does not own the work, which reports from any goroutine how
+// much is done. Errors of writing are ignored, because a display that fails must not stop the work.
 package progress
 
 import (
@@ -18,13 +17,13 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// How often a line is written, and how often a bar is drawn.
+// These are the intervals between lines, and between updates of the bar.
 const (
 	lineEvery = 10 * time.Second
 	drawEvery = 200 * time.Millisecond
 )
 
-// Bytes is the unit of sizes, which a bar shows as kB, MB and GB.
+// Bytes is the unit for sizes. A bar shows them as kB, MB and GB.
 const Bytes = "bytes"
 
 // Meter shows the progress of a piece of work. A nil Meter shows nothing. Methods are safe for
@@ -43,8 +42,8 @@ type Meter struct {
 	began       time.Time
 }
 
-// Start begins to show work, such as "backup", until End. With asJSON each line is a JSON
-// object, also on a terminal.
+// Start begins to show work, such as "backup", until End. With asJSON each line is a JSON object,
+// even on a terminal.
 func Start(out io.Writer, asJSON bool, work string) *Meter {
 	m := &Meter{out: out, json: asJSON, work: work, began: time.Now(), over: make(chan struct{}), ended: make(chan struct{})}
 	draw, every := m.line, lineEvery
@@ -64,7 +63,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && stat.Mode()&os.ModeCharDevice != 0
 }
 
-// Expect sets the total amount of work, zero when it is unknown, and its unit.
+// Expect sets the total amount of work and its unit. The total is zero when it is unknown.
 func (m *Meter) Expect(total int64, unit string) {
 	if m == nil {
 		return
@@ -84,7 +83,7 @@ func (m *Meter) At(done int64) {
 	m.done = done
 }
 
-// End removes the bar. Lines stay.
+// End removes the bar. Lines that were written stay.
 func (m *Meter) End() {
 	if m == nil {
 		return
@@ -111,11 +110,11 @@ func (m *Meter) show(draw func(state), every time.Duration) {
 // clear removes the bar, if there is one.
 func (m *Meter) clear() {
 	if m.bar != nil {
-		_ = m.bar.Clear() // the error would only affect the display
+		_ = m.bar.Clear() // an error would only affect the display
 	}
 }
 
-// state is how far the work is at a moment. Rate and left are zero while they are unknown.
+// state says how far the work is at one moment. Rate and Left are zero while they are unknown.
 type state struct {
 	Work  string `json:"work"`
 	Done  int64  `json:"done"`
@@ -130,7 +129,7 @@ func (m *Meter) state() state {
 	defer m.mu.Unlock()
 	s := state{Work: m.work, Done: m.done, Total: max(m.total, 0), Unit: m.unit}
 	if s.Total > 0 {
-		s.Done = min(s.Done, s.Total) // rows may have been added since the total was counted
+		s.Done = min(s.Done, s.Total) // rows may have been added after the total was counted
 	}
 	if spent := time.Since(m.began).Seconds(); spent > 0 {
 		s.Rate = int64(float64(s.Done) / spent)
@@ -144,13 +143,13 @@ func (m *Meter) state() state {
 // line writes the state as a line.
 func (m *Meter) line(s state) {
 	if m.json {
-		_ = json.NewEncoder(m.out).Encode(s) // an error would have no effect on the work
+		_ = json.NewEncoder(m.out).Encode(s) // an error has no effect on the work
 		return
 	}
 	fmt.Fprintln(m.out, s)
 }
 
-// String is the state in words.
+// String returns the state in words.
 func (s state) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d", s.Work, s.Done)
@@ -164,14 +163,14 @@ func (s state) String() string {
 	return strings.ReplaceAll(b.String(), "  ", " ")
 }
 
-// draw draws the bar anew. The bar appears when the meter has some data about the work.
+// draw updates the bar. The bar appears once something is known about the work.
 func (m *Meter) draw(s state) {
 	if s.Unit == "" {
 		return
 	}
 	total := s.Total
 	if total == 0 {
-		total = -1 // a bar without a known total
+		total = -1 // the total is unknown
 	}
 	if m.bar == nil {
 		m.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(m.out), progressbar.OptionSetDescription(m.work), progressbar.OptionSetWidth(30),
@@ -181,5 +180,5 @@ func (m *Meter) draw(s state) {
 	if m.bar.GetMax64() != total {
 		m.bar.ChangeMax64(total)
 	}
-	_ = m.bar.Set64(s.Done) // the error would only affect the display
+	_ = m.bar.Set64(s.Done) // an error would only affect the display
 }

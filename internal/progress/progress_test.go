@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// TestLines: a line is written every ten seconds, and no line for work that ends sooner.
+// TestLines checks that a line is written every ten seconds, and none for work that ends sooner.
 func TestLines(t *testing.T) {
 	for name, test := range map[string]struct {
 		json bool
@@ -53,7 +53,7 @@ func TestShortWorkIsSilent(t *testing.T) {
 	})
 }
 
-// TestMoreThanExpected: the total grows during the work.
+// TestMoreThanExpected lets the total grow during the work.
 func TestMoreThanExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
