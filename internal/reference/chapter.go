@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Chapter has the calls about one kind of object. Name is how their paths begin.
+// Chapter has the calls about one kind of object. Name is the first word of their paths.
 type Chapter struct {
 	Name  string
 	Calls []Call
 }
 
-// Call is an operation with all its paths and methods. ID is its anchor on the page.
+// Call is an operation with all its paths and methods. ID is the anchor of the call on the page.
 type Call struct {
 	ID, Path   string
 	Methods    []string
@@ -23,32 +23,33 @@ type Call struct {
 	Parameters []Field
 	Bodies     []Body
 	Answers    []Answer
-	// Kinds are the kinds of token that the call takes, none for a call that needs none. Scopes
-	// are the scopes of which the token needs one.
+	// Kinds are the kinds of token that the call accepts. It is empty when the call needs no token.
+	// The token must have one of Scopes.
 	Kinds, Scopes []string
-	// Body is a sample of a request's body, and Sample the answer to it with its status.
+	// Body is a sample of a request's body. Sample is the answer to it, and Status the answer's
+	// status.
 	Body, Sample string
 	Status       int
 }
 
-// Answer is a status with its body and its error codes.
+// Answer is a status of an answer, with its body and its error codes.
 type Answer struct {
 	Status string
 	Codes  []Code
 	Value  []Word
 }
 
-// Code is the code of an error, and what it means.
+// Code is an error code and its meaning.
 type Code struct{ Name, Meaning string }
 
-// Body is one form of a body. For an object, its fields are shown.
+// Body is one of the forms that a body may have. For an object, it has the fields.
 type Body struct {
 	Value  []Word
 	Fields []Field
 }
 
-// same is what the operations of one call have in common. The code declares an operation once for
-// all its paths, so equal texts mean the same operation.
+// same is what the operations of one call share. The code declares an operation once for all its
+// paths, so equal texts mean the same operation.
 type same struct{ method, summary, about string }
 
 // chapters groups the operations into chapters, by name.
@@ -63,8 +64,8 @@ func (d document) chapters() []Chapter {
 	return all
 }
 
-// addSample adds what is sent and what comes back: of a request that succeeded, or what the
-// schema of the body allows.
+// addSample adds a request and its answer. They come from a request that succeeded or, without one,
+// from the schema of the body.
 func (d document) addSample(samples map[string]sample, c *Call) {
 	one, is := sampleOf(samples, *c)
 	if is {
@@ -79,7 +80,7 @@ func (d document) addSample(samples map[string]sample, c *Call) {
 	}
 }
 
-// withoutSamples are the chapters as the document has them.
+// withoutSamples returns the chapters as the document describes them.
 func (d document) withoutSamples() []Chapter {
 	groups := map[same][]string{}
 	for path, methods := range d.Paths {
@@ -99,17 +100,17 @@ func (d document) withoutSamples() []Chapter {
 	return collect(joinTwins(calls))
 }
 
-// byLength sorts the shortest path first, which is the shown one.
+// byLength compares paths. The shortest path, which the page shows, comes first.
 func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 }
 
-// order is the position of a method among those of a path.
+// order returns the position of a method among the methods of a path.
 func order(method string) int {
 	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, method)
 }
 
-// joinTwins makes one call of neighbours that differ only in their method.
+// joinTwins joins neighbouring calls that differ only in their method.
 func joinTwins(calls []Call) []Call {
 	var joined []Call
 	for _, call := range calls {
@@ -157,8 +158,8 @@ func (d document) call(method string, paths []string) Call {
 }
 
 const (
-	// needsToken begins the paragraph of the document about the tokens that a call takes.
-	// needsNone is that paragraph for calls without a token.
+	// needsToken begins the paragraph of the document that says which tokens a call accepts.
+	// needsNone is this paragraph for calls without a token.
 	needsToken = "Kinds of token: "
 	needsNone  = "No token needed."
 )
@@ -185,7 +186,7 @@ func credentials(op operation) ([]string, []string, []paragraph) {
 	return kinds, scopes, about
 }
 
-// bodies are the possible bodies of a request.
+// bodies returns the forms that the body of a request may have.
 func (d document) bodies(s schema) []Body {
 	if len(s.AnyOf) > 0 {
 		var all []Body

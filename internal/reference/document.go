@@ -32,8 +32,8 @@ type content struct {
 	Content     map[string]struct{ Schema schema }
 }
 
-// schema describes a value. Type is empty where another member, such as Ref or AnyOf, describes
-// the value.
+// schema describes a value. Type is empty when another member, such as Ref or AnyOf, describes the
+// value.
 type schema struct {
 	Ref                         string `json:"$ref"`
 	Type                        oneOrMore
@@ -49,10 +49,10 @@ type schema struct {
 	MaxLength, Minimum, Maximum *int64
 }
 
-// oneOrMore is a word or a list of words.
+// oneOrMore is one word or a list of words.
 type oneOrMore []string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads one word or a list.
 func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
 	if len(raw) > 0 && raw[0] == '"' {
 		*o = make(oneOrMore, 1)

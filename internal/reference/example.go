@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// answersJSON has requests that succeeded, and what came back, by method and path. A test of
-// the whole service writes it.
+// answersJSON has requests that succeeded, with their answers, by method and path. A test of the
+// whole service writes it.
 //
 //go:embed answers.json
 var answersJSON []byte
@@ -31,7 +31,8 @@ func mustReadSamples() map[string]sample {
 	return all
 }
 
-// sampleOf is the sample of a call, under any of its paths and methods.
+// sampleOf returns the sample of a call. It may be stored under any of the call's paths and
+// methods.
 func sampleOf(all map[string]sample, c Call) (sample, bool) {
 	for _, method := range c.Methods {
 		for _, path := range append([]string{c.Path}, c.Also...) {
@@ -43,22 +44,22 @@ func sampleOf(all map[string]sample, c Call) (sample, bool) {
 	return sample{}, false
 }
 
-// example is a request in a language.
+// example is a request written in one language.
 type example struct{ Language, Text string }
 
 // request is a call with everything that is sent.
 type request struct {
 	method, address, body string
-	// token is set for calls that need one.
+	// token is set when the call needs a token.
 	token bool
 }
 
-// examples are the request in each language.
+// examples returns the request in each language.
 func (r request) examples() []example {
 	return []example{{"curl", r.curl()}, {"Go", r.goText()}, {"TypeScript", r.typeScript()}}
 }
 
-// quoted is a text as one word of a shell.
+// quoted quotes a text as one word for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (r request) curl() string {
@@ -115,7 +116,7 @@ func (r request) typeScript() string {
 	return text.String()
 }
 
-// indented is a JSON text with a line for each member.
+// indented formats a JSON text with one line for each member.
 func indented(text string) string {
 	var out bytes.Buffer
 	if json.Indent(&out, []byte(text), "", "  ") != nil {
@@ -124,8 +125,8 @@ func indented(text string) string {
 	return out.String()
 }
 
-// sampleBody is a body that the schema allows: of an object the required members, or one when
-// none is.
+// sampleBody returns a body that the schema allows. An object has its required members, or one
+// member when none is required.
 func (d document) sampleBody(s schema) string {
 	value := d.sampleValue(s, 0)
 	text, err := json.Marshal(value)
@@ -135,10 +136,10 @@ func (d document) sampleBody(s schema) string {
 	return string(text)
 }
 
-// sampleDepth is how deep objects are inside others.
+// sampleDepth is the largest depth of nested objects in a sample.
 const sampleDepth = 6
 
-// sampleValue is a value that the schema allows.
+// sampleValue returns a value that the schema allows.
 func (d document) sampleValue(s schema, depth int) any {
 	if depth > sampleDepth {
 		return nil
@@ -181,7 +182,7 @@ func (d document) sampleObject(s schema, depth int) any {
 	return object
 }
 
-// plainSample is a value of a type of JSON.
+// plainSample returns a value of a simple JSON type.
 func plainSample(s schema) any {
 	for _, kind := range s.Type {
 		switch kind {

@@ -19,7 +19,7 @@ import (
 	"passerelle"
 )
 
-// guidesRoot is where the guides are.
+// guidesRoot is the path of the guides.
 const guidesRoot = Root + "/guides/"
 
 // quickStart is the name of the guide that is made from the README.
@@ -35,7 +35,7 @@ type guide struct {
 
 type heading struct{ ID, Text string }
 
-// guideGroup is the guides for one kind of reader.
+// guideGroup has the guides for one kind of reader.
 type guideGroup struct {
 	Name   string
 	Guides []guideLink
@@ -43,11 +43,12 @@ type guideGroup struct {
 
 type guideLink struct{ Title, Address string }
 
-// indexed is a line of the index, docs/README.md: a heading, or a guide with its title.
+// indexed matches a line of the index, docs/README.md, which is a heading or a guide with its
+// title.
 var indexed = regexp.MustCompile(`(?m)^## (.+)$|^\| \[([^\]]+)\]\(([a-z0-9-]+)\.md\) \|`)
 
-// mustReadGuides renders the guides, and their groups in the order of the index. The files are
-// part of the program, so one that cannot be rendered is a bug.
+// mustReadGuides returns the rendered guides, and their groups in the order of the index. It panics
+// when a file cannot be rendered, because the files are part of the program.
 func mustReadGuides() (map[string]guide, []guideGroup) {
 	guides := map[string]guide{quickStart: mustRender(quickStart, "README.md")}
 	files, err := fs.Glob(passerelle.Guides, "docs/*.md")
@@ -103,13 +104,13 @@ func mustRender(name, file string) guide {
 	if err := markdown.Renderer().Render(&content, source, tree); err != nil {
 		panic(fmt.Sprintf("reference: render %s: %v", file, err))
 	}
-	// The content has only our own elements: HTML in the files is left out, and texts are escaped.
-	// Wide content can be scrolled with the keyboard.
+	// The content has only our own elements, because HTML in the files is left out and texts are
+	// escaped. A reader can scroll wide content with the keyboard.
 	g.Content = template.HTML(strings.ReplaceAll(content.String(), "<pre>", `<pre tabindex="0">`)) //nolint:gosec // as above
 	return g
 }
 
-// take notes the titles of a guide.
+// take records the title and the headings of a guide.
 func (g *guide) take(n ast.Node, source []byte) {
 	switch n := n.(type) {
 	case *ast.Heading:
@@ -125,7 +126,7 @@ func (g *guide) take(n ast.Node, source []byte) {
 	}
 }
 
-// plainText is the text of a heading.
+// plainText returns the text of a heading, without formatting.
 func plainText(n ast.Node, source []byte) string {
 	var b strings.Builder
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
@@ -138,7 +139,7 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// unlink leads links to the pages of a running service. Links to pictures and other files,
+// unlink makes links lead to the pages of a running service. Links to pictures and other files,
 // which a service does not have, become text.
 func unlink(n ast.Node, folder string) {
 	for child := n.FirstChild(); child != nil; {
@@ -151,8 +152,8 @@ func unlink(n ast.Node, folder string) {
 	}
 }
 
-// leads changes a link to the address where its target is served. It reports whether the target is
-// served at all. Links to other sites stay unchanged.
+// leads changes a link to the address where its target is served. It returns false when the target
+// is not served. Links to other sites stay unchanged.
 func leads(n ast.Node, folder string) bool {
 	switch link := n.(type) {
 	case *ast.Link:
@@ -165,7 +166,7 @@ func leads(n ast.Node, folder string) bool {
 	return true
 }
 
-// lift replaces a node by its children.
+// lift replaces a node with its children.
 func lift(parent, n ast.Node) {
 	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
 		parent.InsertBefore(parent, n, child)
@@ -173,7 +174,8 @@ func lift(parent, n ast.Node) {
 	parent.RemoveChild(parent, n)
 }
 
-// address is where a link of a file leads in a running service, false for nowhere.
+// address returns the address in a running service for a link in a file. It returns false when the
+// service does not have the target.
 func address(to, folder string) (string, bool) {
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "#") {
 		return to, true

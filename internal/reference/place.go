@@ -8,15 +8,15 @@ import (
 	"passerelle"
 )
 
-// place is where a reader is: the address of the API there, and in a sandbox the ids of the
-// newest things, for examples that can be sent.
+// place is what examples need to know about the reader's host: the address of the API there and, in
+// a sandbox, the ids of the newest objects. With them, readers can send the examples.
 type place struct {
 	base    string
 	sandbox bool
 	ids     map[string]string
 }
 
-// nowhere is the address in examples for readers on a host of no domain.
+// nowhere is the address in examples when the reader's host belongs to no domain.
 const nowhere = "https://bank.example/2.0"
 
 func (r *Reference) placeOf(request *http.Request) place {
@@ -31,11 +31,11 @@ func (r *Reference) placeOf(request *http.Request) place {
 	return at
 }
 
-// shownChapter is a chapter for a reader.
+// shownChapter is a chapter as one reader sees it.
 type shownChapter struct {
 	Name  string
 	Calls []shownCall
-	// Sends is set where requests can be sent from the page.
+	// Sends is set when the page can send requests.
 	Sends bool
 }
 
@@ -43,7 +43,7 @@ type shownChapter struct {
 type shownCall struct {
 	Call
 	Examples []example
-	// Path has the names of the ids, IDs what is known of them.
+	// Path has the names of the ids, and IDs the values that are known for them.
 	Path string
 	IDs  []pathID
 }
@@ -51,7 +51,7 @@ type shownCall struct {
 // pathID is an id in a path.
 type pathID struct{ Name, Value string }
 
-// show writes the calls of a chapter for a reader.
+// show prepares the calls of a chapter for a reader.
 func (at place) show(chapter Chapter) shownChapter {
 	shown := shownChapter{Name: chapter.Name, Sends: at.sandbox}
 	for _, call := range chapter.Calls {
@@ -74,10 +74,10 @@ func (at place) show(chapter Chapter) shownChapter {
 	return shown
 }
 
-// samplesOfIDs stand for ids that are no numbers.
+// samplesOfIDs has samples of the ids that are not numbers.
 var samplesOfIDs = map[string]string{"userId": "me", "key": "customer", "type": "bank", "name": "file.pdf"}
 
-// namesIn are the names of the ids in a path.
+// namesIn returns the names of the ids in a path.
 func namesIn(path string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(path, "/") {

@@ -1,11 +1,10 @@
-// Package reference has the pages of the documentation: the guides, a chapter of the API for
-// each kind of resource, and a page for each object. The first page of a deployment leads
-// there.
+// Package reference has the pages of the documentation: the guides, a chapter of the API for each
+// kind of resource, and a page for each object. The first page of a deployment links to them.
 //
-// It owns how the guides and the OpenAPI document are presented: which calls belong together,
-// which paths are the same call, the words for allowed values, and how a request is written in a
-// language. It adds nothing about the API. A mistake here is a mistake in the document, which is
-// generated from the code, or in the samples, which a test records.
+// It owns how the guides and the OpenAPI document are presented: which calls belong together, which
+// paths are the same call, the words for allowed values, and how a request is written in a
+// language. It adds no facts about the API. A mistake on these pages is a mistake in the document,
+// which is generated from the code, or in the samples, which a test records.
 //
 // It panics on a document that it cannot read, which is a bug. An unknown address gets an error
 // page.
@@ -27,7 +26,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// Root is where the pages are. Everything below it belongs to these pages.
+// Root is the path of the pages. All paths below it belong to these pages.
 const Root = "/docs"
 
 //go:embed all:pages
@@ -44,25 +43,27 @@ var (
 func mustPages(files fs.FS, folder string) *web.Pages {
 	inner, err := fs.Sub(files, folder)
 	if err != nil {
-		panic(fmt.Sprintf("reference: %v", err)) // only for a malformed name
+		panic(fmt.Sprintf("reference: %v", err)) // happens only for a malformed name
 	}
 	return web.MustPages(inner)
 }
 
-// Config wires the package to the rest of the service. Every field is required.
+// Config has the functions and values that the package needs from the service. Every field is
+// required.
 type Config struct {
-	// OpenAPI is the document as the API serves it. It is large and is read for the first
-	// reader: most services start without one.
+	// OpenAPI returns the document as the API serves it. The document is large. It is read only
+	// when the first reader comes, because most services run without one.
 	OpenAPI func() []byte
-	// Domain finds the domain of a host; one that nobody knows gets the pages of no sandbox.
+	// Domain finds the domain of a host. Readers at an unknown host get the pages without what only
+	// sandboxes have.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// IDs returns the ids of the newest objects of a sandbox, by the names of the parameters in
-	// paths. With them, examples can be sent as they are.
+	// IDs returns the ids of the newest objects of a sandbox, by the names of parameters in paths.
+	// With them, readers can send the examples unchanged.
 	IDs func(context.Context, passerelle.Domain) map[string]string
 	Log *slog.Logger
 }
 
-// Reference serves the pages. Make it with New.
+// Reference serves the pages. New returns one.
 type Reference struct {
 	Config
 	contents func() contents
@@ -76,18 +77,18 @@ type contents struct {
 	guides       map[string]guide
 }
 
-// introduction is the first page: the guides, the conventions, and the chapters.
+// introduction is the first page, with links to the guides, the conventions, and the chapters.
 type introduction struct {
 	Version, Document string
 	Conventions       []paragraph
 	Chapters          []Chapter
 	Tasks             []Task
 	Groups            []guideGroup
-	// Sections are the parts of guides, to be searched.
+	// Sections are the parts of the guides that can be searched.
 	Sections []guide
 }
 
-// view is a page with the links to all others.
+// view is a page together with the links to all other pages.
 type view struct {
 	Groups []guideGroup
 	Tasks  []Task
@@ -96,10 +97,10 @@ type view struct {
 	Page any
 }
 
-// New makes the handler of Root and everything below it.
+// New returns the handler of Root and everything below it.
 func New(config Config) http.Handler {
 	r := &Reference{Config: config, contents: sync.OnceValue(func() contents { return mustRead(config.OpenAPI()).contents() })}
-	return gzhttp.GzipHandler(r) // they are large, and have no secrets that their length could tell
+	return gzhttp.GzipHandler(r) // pages are large, and have no secrets that their compressed length could show
 }
 
 func (d document) contents() contents {
@@ -125,7 +126,7 @@ func (d document) contents() contents {
 	return c
 }
 
-// ServeHTTP answers with a page. All are the same for everybody who reads them on a host.
+// ServeHTTP answers with a page. All readers of a host get the same page.
 func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	page := r.contents().find(strings.Trim(strings.TrimPrefix(request.URL.Path, Root), "/"), r.placeOf(request))
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight is the largest size in bytes of a page and all it loads, in the form in which they are
-// sent: pages compressed, style sheets and scripts as they are.
+// maxWeight is the largest size in bytes of a page with everything that it loads, as it is sent.
+// Pages are compressed, style sheets and scripts are not.
 const maxWeight = 100_000
 
 var (
@@ -41,7 +41,7 @@ func read(t *testing.T, address string, status int) string {
 	return string(body)
 }
 
-// compressed is how many bytes a page is sent in.
+// compressed returns the size in bytes of a page as it is sent.
 func compressed(t *testing.T, address string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -61,8 +61,8 @@ func compressed(t *testing.T, address string) int {
 	return int(size)
 }
 
-// TestEveryLinkLeads walks through all pages: each link has a page, each anchor its
-// place, and no page is heavy.
+// TestEveryLinkLeads follows the links through all pages. Each link has a page, each anchor exists
+// on its page, and no page is too large.
 func TestEveryLinkLeads(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	read := func(path string) string { return read(t, s.Origin+path, http.StatusOK) }
@@ -129,7 +129,8 @@ func TestEveryCallIsDescribed(t *testing.T) {
 	}
 }
 
-// TestCallsHaveExamples in three languages, with what comes back, and with this sandbox's ids.
+// TestCallsHaveExamples checks that calls have examples in three languages, with their answers and
+// with the ids of this sandbox.
 func TestCallsHaveExamples(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	id := s.Create(s.Token("payments:admin"), servicetest.Draft())
@@ -185,7 +186,8 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage: browsers get the page, and programs get what they got before.
+// TestTheFirstPage checks that browsers get the page, and that programs get the same answer as
+// without it.
 func TestTheFirstPage(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for accept, want := range map[string]struct {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Task is what somebody wants to do with the API, and the chapters about it.
+// Task is something that people do with the API, with the chapters about it.
 type Task struct {
 	Name     string
 	Chapters []Chapter
 }
 
-// taskNames are the tasks in the order in which an integrator meets them, with the chapters
-// of each, which are named like the first words of their paths.
+// taskNames are the tasks in the order in which an integrator usually meets them. Each has its
+// chapters, whose names are the first words of their paths.
 var taskNames = []struct{ name, chapters string }{
 	{"Get tokens", "auth"},
 	{"Take payments", "payments terms"},
@@ -28,7 +28,7 @@ var taskNames = []struct{ name, chapters string }{
 // otherTask has the chapters that no task names.
 const otherTask = "Other calls"
 
-// byTask orders chapters by what they are for.
+// byTask groups chapters by task.
 func byTask(chapters []Chapter) []Task {
 	var tasks []Task
 	taken := map[string]bool{}
@@ -53,7 +53,7 @@ func byTask(chapters []Chapter) []Task {
 	return tasks
 }
 
-// errorTexts say what the codes of errors mean, and what to do.
+// errorTexts explain the error codes, and say what to do.
 var errorTexts = map[string]string{
 	"invalidValue":        "A value is not valid. The message names the field and says what is allowed.",
 	"missingParameter":    "A required field is missing. The message names it.",

@@ -26,13 +26,13 @@ type Word struct {
 	Text, Object, Literal string
 }
 
-// paragraph is text, or a list of it.
+// paragraph is a text or a list of texts.
 type paragraph struct {
 	Text  string
 	Items []string
 }
 
-// paragraphs splits texts of the document, whose only markup are empty lines and dashes.
+// paragraphs splits a text of the document. Its only markup is empty lines and dashes.
 func paragraphs(text string) []paragraph {
 	var all []paragraph
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -55,7 +55,7 @@ func (d document) object(name string) Object {
 	return o
 }
 
-// mentions reports whether a value may hold an object.
+// mentions reports whether a value may contain an object.
 func (s schema) mentions(object string) bool {
 	holds := func(inner schema) bool { return inner.mentions(object) }
 	return s.name() == object ||
@@ -63,10 +63,10 @@ func (s schema) mentions(object string) bool {
 		slices.ContainsFunc(s.AnyOf, holds) || slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), holds)
 }
 
-// name is the name of the object, empty for other values.
+// name returns the name of the object, or an empty text for other values.
 func (s schema) name() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
-// fields has the required ones first.
+// fields returns the fields of an object. The required ones come first.
 func fields(s schema) []Field {
 	var first, rest []Field
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -89,7 +89,7 @@ func field(name, in string, required bool, s schema) Field {
 
 func literal(value any) Word { return Word{Literal: fmt.Sprint(value)} }
 
-// words describe a value; nothing for one without a description.
+// words describes a value. It returns nothing for a value without a description.
 func words(s schema) []Word {
 	switch {
 	case s.Ref != "":
@@ -112,7 +112,7 @@ func words(s schema) []Word {
 	return either(each)
 }
 
-// either puts "or" between alternatives.
+// either joins alternatives with "or".
 func either(each [][]Word) []Word {
 	var all []Word
 	for i, one := range each {

@@ -12,11 +12,11 @@ import (
 
 // Welcome is the first page of a deployment, for people who open its address in a browser.
 type Welcome struct {
-	// Domain finds the domain of a host. Without one, the page is shown without a domain.
+	// Domain finds the domain of a host. When there is none, the page does not name a domain.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// Console is set where the console is at the same address.
+	// Console is set when the console is at the same address.
 	Console bool
-	// Rest answers programs, and everything but the page.
+	// Rest answers all other requests, including those of programs for the same address.
 	Rest http.Handler
 	Log  *slog.Logger
 }
@@ -28,7 +28,8 @@ type welcomeView struct {
 	Console        bool
 }
 
-// ServeHTTP answers a browser that asks for the root with the page, and passes all else on.
+// ServeHTTP answers with the page when a browser requests the root. It passes all other requests
+// on.
 func (h Welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		h.Rest.ServeHTTP(w, r)
