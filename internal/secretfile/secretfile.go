@@ -1,8 +1,8 @@
 // Package secretfile reads values with passwords from private files.
 //
-// It owns the rule that a value is given once, directly or in a file. It does not own the
-// meaning of a value. It refuses a file that others may read, an empty one, and one in addition
-// to its value.
+// It owns the rule that a value comes either from its flag or from a file. It does not own the
+// meaning of a value. It refuses an empty file, a file that others may read, and a file in addition
+// to a value.
 package secretfile
 
 import (
@@ -15,10 +15,11 @@ import (
 	"passerelle/internal/keys"
 )
 
-// maxSize is more than any such value needs.
+// maxSize is larger, in bytes, than any such value.
 const maxSize = 1 << 20
 
-// Text returns the content of a file that only its owner may read; empty without a file.
+// Text returns the content of a file that only its owner may read. It returns an empty text when
+// name is empty.
 func Text(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -38,14 +39,13 @@ func Text(flag, name string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Value is a flag whose value may be in a file instead, because it contains a password.
+// Value is a flag whose value contains a password, so that it may be in a file instead.
 type Value struct {
 	Flag        string
 	File, Value *string
 }
 
-// Read puts the contents of files into the values of flags. It refuses a file in addition to
-// its value.
+// Read sets the values of flags from their files. It fails when both a value and a file are set.
 func Read(secrets ...Value) error {
 	for _, one := range secrets {
 		if err := one.read(); err != nil {
@@ -74,15 +74,15 @@ func (s Value) read() error {
 	return nil
 }
 
-// Flags has the flags for values that contain a password, which other users of the machine could
-// read on the command line.
+// Flags has flags for files, in place of flags whose values contain a password. Other users of the
+// machine could read those values on the command line.
 type Flags struct {
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 	FilesFile    string `placeholder:"FILE" help:"File with the value of --files, readable only by its owner."`
 	SMTPURLFile  string `name:"smtp-url-file" placeholder:"FILE" help:"File with the value of --smtp-url, readable only by its owner."`
 }
 
-// Resolve puts the contents of files into three values.
+// Resolve sets three values from their files.
 func (f *Flags) Resolve(database, files, mails *string) error {
 	return Read(
 		Value{"--database", &f.DatabaseFile, database}, Value{"--files", &f.FilesFile, files}, Value{"--smtp-url", &f.SMTPURLFile, mails},
