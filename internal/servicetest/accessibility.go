@@ -36,9 +36,10 @@ const judge = `axe.run(document, {
 }).then(({violations}) => violations.flatMap((rule) => rule.nodes.map((node) =>
 	rule.id + " at " + node.target.join(" ") + ": " + node.failureSummary.replace(/\s+/g, " ") + " " + node.html.slice(0, 200))))`
 
-// Violations runs an accessibility engine on the shown page, in both colour schemes, and lists
-// its findings. The engine does not affect the page: its content security policy stays active,
-// and its scripts cannot access the engine. It fails the test when the engine is not installed.
+// Violations runs an accessibility engine on the shown page, in both colour schemes, and lists its
+// findings. The engine does not change the page: the content security policy of the page stays
+// active, and the page's scripts cannot reach the engine. It fails the test when the engine is not
+// installed.
 func Violations(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	Settle(ctx, t)
@@ -58,7 +59,7 @@ func Violations(ctx context.Context, t testing.TB) []string {
 	return all
 }
 
-// Scheme makes the browser prefer a colour scheme; empty for none.
+// Scheme makes the browser prefer a colour scheme, or none when it is empty.
 func Scheme(ctx context.Context, t testing.TB, scheme string) {
 	t.Helper()
 	preferred := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
@@ -67,7 +68,8 @@ func Scheme(ctx context.Context, t testing.TB, scheme string) {
 	}
 }
 
-// engineWorld is a JavaScript world with the engine, isolated from the page's scripts.
+// engineWorld returns a JavaScript world that has the engine and is isolated from the page's
+// scripts.
 func engineWorld(ctx context.Context, t testing.TB) runtime.ExecutionContextID {
 	t.Helper()
 	tree, err := chromedp.Call(ctx, page.GetFrameTree, cdp.Empty{})
@@ -88,8 +90,8 @@ func within(world runtime.ExecutionContextID) chromedp.EvaluateOption {
 	return func(p *runtime.EvaluateParams) { p.ContextID = world }
 }
 
-// engine is the script of the accessibility engine, which is downloaded once per machine and not
-// part of this repository.
+// engine returns the script of the accessibility engine. It is downloaded once per machine and is
+// not part of this repository.
 func engine(t testing.TB) string {
 	t.Helper()
 	sum, name, _ := strings.Cut(strings.TrimSpace(engineSum), "  ")

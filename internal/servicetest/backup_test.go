@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCopiesUnderLoad copies a database while clients pay, and restores the copy: it is
-// consistent, and contains all data that was acknowledged before.
+// TestCopiesUnderLoad copies a database while clients pay, and restores the copy. The copy must be
+// consistent and contain all data that was acknowledged before.
 func TestCopiesUnderLoad(t *testing.T) {
 	times := amount("PASSERELLE_TEST_COPIES", 1)
 	t.Run("sqlite", func(t *testing.T) {
@@ -53,8 +53,8 @@ func copies(t *testing.T, p *servicetest.Process, times int, empty func(n int) s
 	<-paying
 }
 
-// TestCopyOfWhatOnlyReads copies a server that takes no writes, as a standby does. Only the note
-// of when the last copy was made needs one.
+// TestCopyOfWhatOnlyReads copies the database of a server that takes no writes, as a standby does.
+// Only the record of the last copy needs a write.
 func TestCopyOfWhatOnlyReads(t *testing.T) {
 	c := servicetest.StartCluster(t)
 	p := servicetest.StartProcess(t, c.URL())

@@ -18,11 +18,11 @@ import (
 	"passerelle/payment"
 )
 
-// TestABankBooksOnce pays at a bank in another process behind a network, while service, bank and
-// network fail repeatedly, and answers are lost after the bank accepted an order. In the bank's
-// own books each order was booked at most once, and exactly once if the service reports the
-// payment as done. At a bank that recognises repeated orders, every payment becomes final. At
-// another bank, a payment with an unknown outcome waits for an operator.
+// TestABankBooksOnce pays at a bank in another process behind a network. Service, bank and network
+// fail repeatedly, and answers are lost after the bank accepted an order. In the bank's own books,
+// each order was booked at most once, and exactly once if the service reports the payment as done.
+// At a bank that recognises repeated orders, every payment becomes final. At another bank, a
+// payment with an unknown outcome waits for an operator.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
@@ -58,7 +58,7 @@ func payAtBank(t *testing.T, database, profile string, kills int) {
 
 const bankClients = 4
 
-// merchant is a client that creates payments, which are made at the bank.
+// merchant is a client that creates payments at the bank.
 type merchant struct {
 	*driver
 	bank *servicetest.TestBank
@@ -78,11 +78,11 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		s.mu.Unlock()
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
 		}
-		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, and every payment is rejected
+		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, so every payment would be rejected
 	}
 }
 
-// awaitDone waits until a number of additional payments are done, or the time is over.
+// awaitDone waits until more payments are done, or the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
 	count := func() int {
 		s.mu.Lock()
@@ -139,7 +139,7 @@ func (s *merchant) decide(page string) {
 	}
 }
 
-// finish makes every payment final: it advances the clock of the service, because the service
+// finish makes every payment final. It advances the clock of the service, because the service
 // seldom asks a bank about old payments. When all is false, payments with an unknown outcome may
 // remain.
 func (s *merchant) finish(all bool) {
@@ -150,7 +150,7 @@ func (s *merchant) finish(all bool) {
 		s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
 		left := s.advanceAll(open)
 		if len(left) < len(open) {
-			deadline = time.Now().Add(waitLimit) // counted since the last progress
+			deadline = time.Now().Add(waitLimit) // each progress starts the time limit again
 		}
 		if open = left; !all && s.areUnknown(left) && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
@@ -163,7 +163,7 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// advanceAll does the next step of each payment, for several at the same time, and returns those
+// advanceAll does the next step of each payment, several at the same time, and returns the payments
 // that are not final.
 func (s *merchant) advanceAll(open []*order) []*order {
 	var (
@@ -206,7 +206,7 @@ func (s *merchant) waitForPerson(all []*order) bool {
 	return true
 }
 
-// compare compares the payments with the books of the bank.
+// compare compares the payments with the bank's books.
 func (s *merchant) compare() {
 	s.t.Helper()
 	var books struct {

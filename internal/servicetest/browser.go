@@ -15,7 +15,7 @@ import (
 // browserTimeout limits all actions of a test in a browser.
 const browserTimeout = 3 * time.Minute
 
-// Browser starts a headless Chromium for a test, in a window of the given size in CSS pixels.
+// Browser starts a headless Chromium for a test. Its window has the width and height in CSS pixels.
 // Without Chromium the test is skipped.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
@@ -40,8 +40,8 @@ func Browser(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// Picture saves the shown page as NAME.png in the folder given by PASSERELLE_TEST_PICTURES, for
-// people to view. Without that variable it does nothing.
+// Picture saves the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES, so that people
+// can look at it. Without that variable it does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

@@ -13,12 +13,12 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// shop is the client's site, to which the payer is redirected at the end.
+// shop starts the client's site, to which the payer is redirected at the end.
 func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	landed := make(chan url.Values, 4)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/back" {
-			w.WriteHeader(http.StatusNoContent) // the request of a browser for an icon
+			w.WriteHeader(http.StatusNoContent) // the browser asks for an icon
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
@@ -29,10 +29,10 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	return server, landed
 }
 
-// The complete flow of a payer in a real browser: the webview lists the banks, the payer chooses
-// the test bank, approves on its page and is redirected to the shop. The receiver gets every
-// change, and the operator can see the pages that the payer saw. Every page of the flow is
-// accessible, and the browser reports no error on any.
+// TestPayerInABrowser runs the complete flow of a payer in a real browser. The webview lists the
+// banks, and the payer chooses the test bank, approves on its page and is redirected to the shop.
+// The receiver gets every change, and the operator can see the pages that the payer saw. Every page
+// of the flow is accessible, and the browser reports no error on any of them.
 func TestPayerInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name, lang, amount string
@@ -94,7 +94,7 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 	return id
 }
 
-// checkEvidence reads the payer's evidence from the API.
+// checkEvidence compares the payer's evidence in the API with the pages that the payer saw.
 func checkEvidence(t *testing.T, s *servicetest.Instance, id int64, lang, amount string) {
 	t.Helper()
 	var p struct {
@@ -113,7 +113,7 @@ func checkEvidence(t *testing.T, s *servicetest.Instance, id int64, lang, amount
 	}
 }
 
-// webviewURL is the link to which a client sends its payer.
+// webviewURL returns the link to which a client sends its payer.
 func webviewURL(t *testing.T, s *servicetest.Instance, token string, id int64, lang, back string) string {
 	t.Helper()
 	var code struct{ Token string }

@@ -21,27 +21,26 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The last second for domains with the old behaviour of PAYMENT_STATE_UPDATED, and the first
-// instant for domains with the new one.
+// Domains created up to oldest have the old behaviour of PAYMENT_STATE_UPDATED, and domains created
+// from newest on have the new one.
 var (
 	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
 	newest = oldest.Add(time.Second)
 )
 
-// payerStory is a payment with the acts of its payer and its bank, and the complete list of
-// deliveries.
+// payerStory is a payment with the acts of its payer and its bank. It records the deliveries.
 type payerStory struct {
 	t    *testing.T
 	s    *servicetest.Instance
 	eyes *storetest.Inspection
 	id   int64
-	// landed is the state with which the payer was redirected to the client's callback.
+	// landed is the state in the payer's redirect to the client's callback.
 	landed string
 	// token is the token in the forms of the last opened page.
 	token string
 }
 
-// deliveredStates compares the states in the receiver's requests so far, in order.
+// deliveredStates compares the states in the requests that the receiver has got so far, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
@@ -70,8 +69,8 @@ func (p *payerStory) change(body map[string]any) {
 	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
 }
 
-// validates makes the client validate with its own page as return address, to which the bank
-// redirects the payer instead of the callback.
+// validates makes the client validate the payment with a return address on its own site. The bank
+// redirects the payer there instead of to the callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
@@ -87,8 +86,8 @@ func (p *payerStory) validateURI() string {
 	return *seen.ValidateURI
 }
 
-// browser is the payer's browser: it keeps cookies, follows redirects within the service, and
-// records the state with which it is redirected to the client's callback.
+// browser returns the payer's browser. It keeps cookies and follows redirects within the service.
+// When it is redirected to the client's callback, it records the state.
 func (p *payerStory) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -123,7 +122,7 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 	return answer.Request.URL.String()
 }
 
-// formToken is the token in every form of the webview.
+// formToken matches the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // sends submits a form with the values of the page that was opened last.
@@ -162,7 +161,7 @@ func (p *payerStory) decides(b *http.Client, decision string) {
 	p.sends(b, p.validateURI(), url.Values{"decision": {decision}})
 }
 
-// pays is the flow through the webview to the callback.
+// pays takes the payer through the webview and the bank to the callback.
 func (p *payerStory) pays() {
 	p.t.Helper()
 	b := p.browser()
@@ -170,31 +169,31 @@ func (p *payerStory) pays() {
 	p.decides(b, "approve")
 }
 
-// The sequences of acts. Each begins with a new payment in a domain with a frozen clock, and
-// checks the deliveries in between.
+// These are sequences of acts. Each begins with a new payment in a domain with a frozen clock, and
+// checks the deliveries after each act.
 var (
-	// brought: the redirected payer reports the final state, and no delivery does.
+	// brought: the redirected payer brings the final state, so it is not delivered.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()
 		p.later("1h")
 		p.deliveredStates()
 	}
-	// doubled: receivers also get the final state.
+	// doubled: the final state is delivered as well.
 	doubled = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates("validating", "pending", "done")
 	}
 )
 
-// callbackCase is a domain, a sequence of acts, and the expected stored rows.
+// callbackCase is a domain, a sequence of acts, and the rows that must be stored.
 type callbackCase struct {
 	created time.Time
 	keys    map[string]string
 	label   string
 	play    func(*payerStory)
-	// landed is the state with which the payer reaches the callback, empty when the payer does
-	// not reach it.
+	// landed is the state in the payer's redirect to the callback. It is empty when the payer does
+	// not get there.
 	landed  string
 	events  []string
 	dropped int
@@ -282,9 +281,9 @@ var callbackCases = map[string]callbackCase{
 	}},
 }
 
-// TestStateThatThePayerBrings tests the old behaviour of PAYMENT_STATE_UPDATED and the domains
-// that have it, on both databases: every event is stored, and deliveries depend on whether the
-// payer was redirected to the callback with the state.
+// TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
+// and how it works. Every event is stored, and an event is delivered or not, depending on whether
+// the payer was redirected to the callback with its state.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {
@@ -315,8 +314,8 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote checks the stored rows: an event for each change with one delivery. The number of
-// dropped deliveries is right, and no delivery is still waiting.
+// wrote checks the stored rows. Each change has an event with one delivery, and dropped of the
+// deliveries were dropped. No delivery is still waiting.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

@@ -19,7 +19,8 @@ import (
 )
 
 // Cluster is a PostgreSQL server for one test, which can be killed and started again on the same
-// data. Unlike the shared server it is as safe as an operator's: acknowledged data is on disk.
+// data. Unlike the server that tests share, it writes acknowledged data to disk, like an operator's
+// server.
 type Cluster struct {
 	t                      testing.TB
 	programs, folder, port string
@@ -32,14 +33,14 @@ type Cluster struct {
 	ended   chan struct{}
 }
 
-// StartCluster makes a cluster, which is removed after the test.
+// StartCluster starts a server that is removed after the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	return StartClusterOn(t, "")
 }
 
-// StartClusterOn is like StartCluster, with the tables on a disk, in an empty folder. The
-// transaction log is on another disk, because a server that cannot write the log must stop.
+// StartClusterOn is like StartCluster, but the tables are in an empty folder on the disk. The
+// transaction log is on another disk, because a server that cannot write its log must stop.
 func StartClusterOn(t testing.TB, disk string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, data: "data"}
@@ -73,7 +74,7 @@ func (c *Cluster) must(attempted string, err error) {
 	}
 }
 
-// leaveRoot makes the server run as another account.
+// leaveRoot makes the server run as another account than root.
 func (c *Cluster) leaveRoot(disk string) error {
 	account, err := user.Lookup("postgres")
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *Cluster) command(program string, args ...string) *exec.Cmd {
 	return command
 }
 
-// URL is the address of the initial database.
+// URL returns the address of the initial database.
 func (c *Cluster) URL() string { return c.address("postgres") }
 
 func (c *Cluster) address(database string) string {
@@ -144,9 +145,9 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Kill ends the server and all its child processes at once, like a power cut. The server is
-// stopped first, so that it starts no new child process. A child process that stays alive could
-// still commit. A second call does nothing.
+// Kill ends the server and all its child processes at once, like a power cut. It first stops the
+// server from starting new child processes, because one that survives could still commit. A second
+// call does nothing.
 func (c *Cluster) Kill() {
 	select {
 	case <-c.ended:
@@ -167,22 +168,22 @@ func (c *Cluster) Kill() {
 	}
 }
 
-// Set changes a setting of the server at once.
+// Set changes a setting of the server, which applies at once.
 func (c *Cluster) Set(name, value string) {
 	c.t.Helper()
 	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
-		// A test that makes the server read-only must be able to undo that.
+		// Without this, a test that makes the server read-only could not undo it.
 		command := c.command("psql", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", "-c", "SET default_transaction_read_only = off", "-c", sql)
 		out, err := command.CombinedOutput()
 		c.must("set "+name+": "+string(out), err)
 	}
 }
 
-// processes lists the processes that a selection of ps finds, without zombies.
+// processes returns the ids of the processes that a selection of ps finds, without zombies.
 func (c *Cluster) processes(selection ...string) []int {
 	var pids []int
 	out, err := exec.CommandContext(context.Background(), "ps", append(selection, "-o", "pid=,state=")...).Output()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // it fails when it finds no process
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // ps fails when it finds no process
 		c.t.Errorf("list processes: %v", err)
 	}
 	for line := range strings.Lines(string(out)) {

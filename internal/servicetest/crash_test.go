@@ -19,9 +19,9 @@ import (
 )
 
 // TestCrashAtEachMark crashes the program before and after each commit, bank call and webhook,
-// while clients pay, read accounts and receive events. The program itself records the marks that
-// it passes. If a committing function is never passed, the test fails, unless the function is
-// listed with a reason. At the end nothing is lost and nothing was done twice.
+// while clients pay, read accounts and receive events. The program itself records the marks that it
+// passes. The test fails if a committing function is never passed, unless the function is listed
+// with a reason. At the end nothing is lost and nothing was done twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -69,14 +69,14 @@ func dieAtEachMark(t *testing.T, database string) {
 	})
 }
 
-// marks are the places at which a process can be made to crash.
+// marks has the places in the program where a test can make a process crash.
 type marks struct {
 	t       *testing.T
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more has one entry for each additional user who is connecting at the moment. Its capacity
-	// limits their number.
+	// more has one entry for each additional user who is connecting. Its capacity limits their
+	// number.
 	more chan struct{}
 }
 
@@ -84,8 +84,8 @@ func (m *marks) environment(die string) []string {
 	return []string{"PASSERELLE_TEST_DEATHS_SEEN=" + m.seen, "PASSERELLE_TEST_DEATH=" + die}
 }
 
-// underLoad runs a function while clients pay, read and receive events, and checks all data at
-// the end.
+// underLoad runs a function while clients pay, read and receive events. It checks all data at the
+// end.
 func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
 	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
 }
@@ -101,18 +101,18 @@ func (m *marks) passed() []string {
 	return slices.Compact(all)
 }
 
-// again matches the marks that a load passes repeatedly.
+// again matches marks that are passed repeatedly under load.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen returns the marks to crash at, which are those that a load passes repeatedly.
+// chosen returns the marks to crash at: those that are passed repeatedly under load.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
-		return !again.MatchString(mark) || elsewhere[place] != "" || place == "delivery.(*Delivery).Purge" // once an hour
+		return !again.MatchString(mark) || elsewhere[place] != "" || place == "delivery.(*Delivery).Purge" // Purge runs only once an hour
 	})
 }
 
-// explore waits until the load has passed every required mark.
+// explore waits until every required mark was passed.
 func (m *marks) explore() {
 	wanted := committing(m.t)
 	for deadline := time.Now().Add(waitLimit); m.missing(wanted, 10*time.Second) != nil; {
@@ -128,7 +128,7 @@ func (m *marks) explore() {
 	}
 }
 
-// missing returns the marks that were not passed in time, nil when all were.
+// missing returns the marks that were not passed in time, or nil when all were.
 func (m *marks) missing(wanted []string, within time.Duration) []string {
 	for deadline := time.Now().Add(within); ; <-time.After(50 * time.Millisecond) {
 		var missing []string
@@ -167,7 +167,7 @@ func (m *marks) die(mark string, pass int) bool {
 	return died
 }
 
-// Another user connects, because the others may be busy.
+// another makes one more user connect, because the others may be busy.
 func (m *marks) another() {
 	select {
 	case m.more <- struct{}{}:
@@ -179,19 +179,19 @@ func (m *marks) another() {
 	}
 }
 
-// rest runs a function while clients begin no work: otherwise a turn of delivery does not end on
-// a busy machine.
+// rest runs a function while clients begin no work. Otherwise a turn of delivery would not end on a
+// busy machine.
 func (m *marks) rest(do func() bool) bool {
 	m.ledger.d.begins.Lock()
 	defer m.ledger.d.begins.Unlock()
 	return do()
 }
 
-// byPeople is part of the marks that users pass who connect and read.
+// byPeople is part of the marks that are passed by users who connect and read.
 const byPeople = " in aggregation."
 
-// passing is the number of the pass of a mark at which a process crashes. It is the first pass
-// for marks that clients pass only every few seconds.
+// passing returns the number of the pass at which a process crashes. It is 1 for marks that clients
+// pass only every few seconds.
 func passing(mark string, random *rand.Rand) int {
 	if strings.Contains(mark, byPeople) {
 		return 1
@@ -199,7 +199,7 @@ func passing(mark string, random *rand.Rand) int {
 	return 1 + random.IntN(3)
 }
 
-// live restarts the process without a mark to crash at.
+// live restarts the process without a crash.
 func (m *marks) live() {
 	m.process.Kill()
 	m.process.Environment = m.environment("")
@@ -241,11 +241,10 @@ var elsewhere = map[string]string{
 	"aggregation.(*batch).emitUserSyncedOnce":    "people of this load have one connection each",
 }
 
-// through matches functions through which many others commit. Their callers are counted instead.
+// through matches functions by which many others commit. Their callers are counted instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing returns the committing functions of the use cases by the names of their marks,
-// except those in elsewhere.
+// committing returns the marks of the use cases' committing functions, except those in elsewhere.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
 		files, err := filepath.Glob("../" + folder + "/*.go")
@@ -280,7 +279,7 @@ func committingIn(t *testing.T, folder, file string) (names []string) {
 	return names
 }
 
-// commits reports that a function hands the store a unit.
+// commits reports whether a function passes a unit to the store.
 func commits(function *ast.FuncDecl) (found bool) {
 	ast.Inspect(function, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)

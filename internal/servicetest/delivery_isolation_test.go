@@ -17,31 +17,32 @@ import (
 
 const (
 	deadEndpoints = 100
-	// steadyRate is the number of events per second. The first events are not measured, because
-	// an unreachable endpoint is not known as such before its first request.
+	// steadyRate is the number of events per second. The first events are not measured, because an
+	// unreachable endpoint is not known as such before its first request.
 	steadyRate = 50
 	unmeasured = 4 * steadyRate
-	// A run of the flusher ends after this many failures in a row or timeouts, and before the
-	// first run at most this many requests are in flight.
+	// A run of the flusher ends after failuresOfRun failures in a row, or timeoutsOfRun timeouts.
+	// Before the first run, at most inFlight requests are in flight.
 	failuresOfRun = 10
 	timeoutsOfRun = 2
 	inFlight      = 8
 )
 
 // TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones, which refuse
-// connections, do not answer, or answer 500. The failing ones get no more requests than the
-// rules of the flusher allow, and the healthy one gets everything.
+// connections, do not answer, or answer 500. The failing ones must get no more requests than the
+// rules of the flusher allow, and the healthy one must get everything.
 //
-// With PASSERELLE_TEST_PAIRS it also measures the time from the answer to a change until its
-// delivery, at a steady rate. The 99th percentile may be 1.5 times that of a run without failing
-// receivers, by the median of that many pairs of runs.
+// With PASSERELLE_TEST_PAIRS it also measures, at a steady rate, the time from the answer to a
+// change until its delivery. PASSERELLE_TEST_PAIRS is a number of pairs of runs, with and without
+// failing receivers. In the median pair, failing receivers may increase the 99th percentile by a
+// factor of at most 1.5.
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {
 		for name, clientResults := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				if pairs() == 0 {
-					t.Parallel() // nothing is measured
+					t.Parallel() // nothing is measured, so other tests may run
 				}
 				costNothing(&setting{t, database, clientResults})
 			})
@@ -49,14 +50,14 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 	}
 }
 
-// setting is the database of a test, and its receivers.
+// setting has the database of a test, and the function that adds the failing endpoints.
 type setting struct {
 	t             *testing.T
 	database      func(testing.TB) string
 	clientResults func(*fixture)
 }
 
-// pairs is how many pairs of runs are measured.
+// pairs returns how many pairs of runs are measured.
 func pairs() int { return amount("PASSERELLE_TEST_PAIRS", 0) }
 
 func costNothing(in *setting) {
@@ -65,7 +66,7 @@ func costNothing(in *setting) {
 	var ratios []float64
 	for n := range pairs() {
 		runs := map[bool]time.Duration{}
-		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // alternately, to cancel effects of warming up
+		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // the order alternates, which cancels the effect of warming up
 			runs[isDead] = measured(in, isDead)
 		}
 		ratios = append(ratios, float64(runs[true]+time.Millisecond)/float64(runs[false]+time.Millisecond))
@@ -88,7 +89,7 @@ type fixture struct {
 	// delivered is the number of changes that the healthy endpoint got.
 	delivered int
 	webhooks  []int64
-	// dead are the dead receivers, by behaviour.
+	// dead has the failing receivers by their behaviour.
 	dead map[manner][]*endpoint
 }
 
@@ -119,7 +120,7 @@ func newFixture(in *setting, interval string) *fixture {
 	return s
 }
 
-// addDead registers the failing endpoints for the event of the healthy one.
+// addDead registers the failing endpoints for the event that the healthy one gets.
 func (s *fixture) addDead() {
 	for n := range deadEndpoints {
 		switch n % 3 {
@@ -140,7 +141,8 @@ func (s *fixture) addAsked(how manner, n int) {
 	s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, e))
 }
 
-// addBacklogged gives the failing endpoints a long backlog of an event that no longer happens.
+// addBacklogged gives the failing endpoints a long backlog of events of a kind that no longer
+// occurs.
 func (s *fixture) addBacklogged() {
 	s.addDead()
 	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
@@ -149,7 +151,7 @@ func (s *fixture) addBacklogged() {
 	}
 }
 
-// asked counts the requests to the failing endpoints over some runs of the flusher.
+// asked counts the requests to the failing endpoints during several runs of the flusher.
 func asked(in *setting) {
 	t, s := in.t, newFixture(in, "3600")
 	in.clientResults(s)
@@ -172,7 +174,7 @@ func asked(in *setting) {
 
 func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfPayment }
 
-// measured is the 99th percentile of the time from answer to receipt.
+// measured returns the 99th percentile of the time from answer to receipt.
 func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
@@ -188,8 +190,8 @@ func measured(in *setting, isDead bool) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// drive changes payments at a steady rate, waits until the healthy endpoint has got all changes
-// once and in order, and returns the time of each.
+// drive changes payments at a steady rate. It waits until the healthy endpoint has got all changes
+// once and in order, and returns how long each delivery took.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)
@@ -220,7 +222,7 @@ func (s *fixture) drive(changes int) (took []time.Duration) {
 	return s.compare(answered)
 }
 
-// mover is a payment that any worker changes next.
+// mover is a payment. Any worker may make its next change.
 type mover struct {
 	mu    sync.Mutex
 	id    int64
@@ -235,7 +237,7 @@ func (s *mover) move(d *driver) change {
 	return change{s.id, s.state}
 }
 
-// compare waits for the deliveries of answered changes.
+// compare waits for the deliveries of answered changes, and returns how long each took.
 func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// tellings is how many events a test delivers.
+// tellings returns how many events a test delivers.
 func tellings(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
 
 const (
@@ -18,8 +18,8 @@ const (
 	replicaClients   = 8
 )
 
-// TestNoDuplicateWithoutFaults: three processes with one database deliver events to many
-// receivers. Without failures, no receiver gets a request twice, even when processes stop.
+// TestNoDuplicateWithoutFaults delivers events to many receivers from three processes with one
+// database. Without failures, no receiver may get a request twice, even when processes stop.
 func TestNoDuplicateWithoutFaults(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		noDuplicates(t, servicetest.StartProcess(t, ""))
@@ -56,8 +56,8 @@ func (l *ledger) checkOnce() {
 	}
 }
 
-// TestRollingRestartLosesNothing restarts three processes one after the other while clients use
-// the others: every event arrives once, because a stopping process finishes its requests.
+// TestRollingRestartLosesNothing restarts three processes one after the other while clients use the
+// others. Every event arrives once, because a stopping process finishes its requests.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
 	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
@@ -85,11 +85,11 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	l.checkOnce()
 }
 
-// leaseLeft selects the remaining seconds of the longest lease of a webhook.
+// leaseLeft selects how many seconds remain of the longest lease of a webhook.
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
 // TestAnotherReplicaTakesOver kills a process while it waits for receivers, so that its leases
-// stay. After they lapse, the other process sends their deliveries, and all later ones.
+// remain. After they expire, the other process sends their deliveries and all later ones.
 func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Parallel() // it mostly waits
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
@@ -111,7 +111,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 	d.bases = []string{other.BaseURL}
 	d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
-	// Another half of a lease is added for a slow machine.
+	// A slow machine gets half a lease more.
 	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
 	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))
 	l.check()

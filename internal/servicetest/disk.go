@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// Disk is a small disk for a test, which can be filled.
+// Disk is a small disk for a test. The test can fill it.
 type Disk struct {
-	// Folder is its path.
+	// Folder is the path of the disk.
 	Folder string
 	t      testing.TB
 }
 
-// smallShared is the largest size of an existing memory disk that a test uses as its disk: in a
-// container it has 64 MiB.
+// smallShared is the largest size in bytes of a shared memory disk that a test may use as its own.
+// In a container, that disk has 64 MiB.
 const smallShared = 256 << 20
 
-// SmallDisk makes a disk of a size in bytes, which is removed after the test. It needs root
-// permission. When a container forbids mounting, the container's own small memory disk is used.
+// SmallDisk makes a disk of a size in bytes, which is removed after the test. It needs root rights.
+// In a container that forbids mounting, it uses the container's own small memory disk.
 func SmallDisk(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t}
@@ -47,7 +47,7 @@ func SmallDisk(t testing.TB, size string) *Disk {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Folder, "ballast") }
 
-// Fill fills the disk completely.
+// Fill writes to the disk until it is full.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

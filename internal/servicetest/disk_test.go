@@ -10,9 +10,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestFullDisk fills the disk of the database while clients pay, read accounts and receive
-// events, and makes PostgreSQL refuse writes like a standby. Writes get a 503, reads work, and
-// everything continues when there is space again. Nothing is lost or done twice.
+// TestFullDisk fills the disk of the database while clients pay, read accounts and receive events.
+// It also makes PostgreSQL refuse writes like a standby. Writes get a 503 and reads work.
+// Everything continues when there is space again, and nothing is lost or done twice.
 func TestFullDisk(t *testing.T) {
 	t.Parallel() // it mostly waits for leases that could not be released
 	t.Run("sqlite", func(t *testing.T) {

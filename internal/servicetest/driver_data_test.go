@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// reader is a user whose connection is read a few times.
+// reader is a user whose connection is read several times.
 type reader struct {
 	token      string
 	connection int64
 }
 
-// syncs is how many times a user returns.
+// syncs is how many times the connection of a user is read again.
 const syncs = 3
 
 // people are users who connect and read their accounts.
@@ -26,7 +26,7 @@ type people struct {
 	readers []*reader
 }
 
-// come makes users connect and read, some at the same time, until stop is closed.
+// come makes users connect and read until stop is closed, atOnce of them at a time.
 func (p *people) come(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
 		p.working.Go(func() {
@@ -37,7 +37,7 @@ func (p *people) come(atOnce int, stop <-chan struct{}) {
 	}
 }
 
-// one connects a user and reads the connection a few times.
+// one connects a user and reads the connection several times.
 func (p *people) one() {
 	r := p.connect()
 	for range syncs {
@@ -54,8 +54,8 @@ func (p *people) gone() []*reader {
 	return p.readers
 }
 
-// connect repeats unanswered requests with the same key, so that one connection is created for
-// any number of tries.
+// connect creates a user with one connection. It repeats unanswered requests with the same key, so
+// that any number of attempts creates only one connection.
 func (d *driver) connect() *reader {
 	r := &reader{}
 	var user struct {
@@ -77,8 +77,8 @@ func (d *driver) readConnection(r *reader) {
 	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
 }
 
-// checkReaders checks that each user has one working connection, and all the institution's data
-// once: the same data as every other user.
+// checkReaders checks that each user has one working connection and has the institution's data
+// once. The data must be the same for all users.
 func (d *driver) checkReaders(readers []*reader) {
 	d.t.Helper()
 	for n, r := range readers {
@@ -106,14 +106,13 @@ func (d *driver) holdings(r *reader) (h holdings) {
 	return holdings{len(accounts.Accounts), transactions.Total}
 }
 
-// keep is like call, with an Idempotency-Key.
+// keep is like call, but sends an Idempotency-Key.
 func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until it is accepted. A refused request fails the test. A request
-// that is refused because it is too early, or one of too many, is repeated like an unanswered
-// request.
+// until2xx repeats a request until it is accepted. A refused request fails the test. A request that
+// came too early, or that was one of too many, is repeated like an unanswered request.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
@@ -129,10 +128,10 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	return []byte("{}")
 }
 
-// disturb records a fault, which gives waiting clients the full time again.
+// disturb records a failure. Waiting clients then get the full time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed is the time since the last fault, or since an instant when that is later.
+// undisturbed returns the time since the last failure, or since an instant when that is later.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

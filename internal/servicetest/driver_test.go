@@ -27,8 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount is the size of a test: small in a usual run, and set by an environment variable in a
-// long run.
+// amount returns the size of a test. It is small in a usual run, and the value of an environment
+// variable in a long run.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -39,9 +39,9 @@ func amount(name string, usual int) int {
 // waitLimit is longer than every lease that a killed program leaves behind.
 const waitLimit = 150 * time.Second
 
-// driver is a set of clients of one or more processes on the same database. They repeat
-// unanswered requests, possibly at another process, and read the stored state before each step,
-// like any client after a lost connection.
+// driver is a set of clients that call one or more processes with the same database. Like any
+// client after a lost connection, they repeat unanswered requests, possibly at another process, and
+// read the stored state before each step.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -50,14 +50,14 @@ type driver struct {
 	token   string
 	config  string
 	turn    atomic.Int64
-	// begins is locked to keep clients from beginning anything for a while.
+	// begins is locked while clients must not begin anything.
 	begins sync.RWMutex
 	// disturbed is the time of the last fault, in nanoseconds since 1970.
 	disturbed atomic.Int64
 
 	mu       sync.Mutex
 	payments map[int64]bool
-	// answers counts answers by status, and longest is the longest time until an answer or a
+	// answers has the number of answers by status. longest is the longest time until an answer or a
 	// failure.
 	answers map[int]int
 	longest time.Duration
@@ -97,7 +97,7 @@ func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
 
-// send makes one attempt at the next process; status 0 means no answer.
+// send makes one attempt at the next process. The status 0 means that there was no answer.
 func (d *driver) send(method, path, token, key string, body any) (status int, answer []byte) {
 	base := d.bases[int(d.turn.Add(1))%len(d.bases)]
 	request := must(http.NewRequest(method, base+path, bytes.NewReader(must(json.Marshal(body)))))
@@ -147,12 +147,11 @@ func (d *driver) subscribe(event string, e *endpoint) int64 {
 	return webhook.ID
 }
 
-// order is a payment in progress. Its key makes a repeated creation harmless.
+// order is a payment in progress. Because of its key, creating it again has no effect.
 type order struct {
 	key string
 	id  int64
-	// simulated payments are advanced by sandbox calls. The others are approved on the bank's
-	// page.
+	// simulated payments are advanced by sandbox calls. All others are approved on the bank's page.
 	simulated bool
 }
 
@@ -162,7 +161,7 @@ type seenPayment struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// pay brings a payment to its end, and reports false when there was not enough time.
+// pay brings a payment to its final state. It returns false when the time was too short.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)
@@ -195,11 +194,11 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// ahead is the path of a simulated payment.
+// ahead has the next state of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step may find that the step was already begun before a kill. It then only reads the payment
-// again.
+// step does the next step of a payment. When the step had begun before a kill, it only reads the
+// payment again.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch {
@@ -238,7 +237,7 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// orders creates orders, at most limit, until stop is closed.
+// orders makes orders until stop is closed, at most limit of them.
 func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
 	made := make(chan *order)
 	go func() {
@@ -254,11 +253,11 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 	return made
 }
 
-// always makes every order a simulated one.
+// always makes every order simulated.
 func always() bool { return true }
 
-// payAll makes clients bring orders to their end, each client one order after the other. Orders
-// that a kill delays are finished later, so that the next kill also interrupts new ones.
+// payAll makes clients bring orders to their final state, one order at a time for each client.
+// Orders that a kill delays are finished later, so that the next kill also interrupts new ones.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))
@@ -271,11 +270,11 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	}
 }
 
-// lateClients is more than the clients that create orders, because some wait for leases, and far
-// less than the limit of the service.
+// lateClients is larger than the number of clients that create orders, because some wait for
+// leases. It is far smaller than the limit of the service.
 const lateClients = 64
 
-// payEach brings orders to their end, and returns those that did not end in their time.
+// payEach brings orders to their final state, and returns the orders that took too long.
 func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration) (unpaid []*order) {
 	var (
 		working sync.WaitGroup
@@ -302,12 +301,12 @@ func (d *driver) awaitBeginning() {
 	defer d.begins.RUnlock()
 }
 
-// firstEventConnection is the first connection id of triggered events. The connections of users
+// firstEventConnection is the first connection id in triggered events. The connections of users
 // have lower ids.
 const firstEventConnection = 1_000_000
 
-// sync triggers events of a few connections, one after the other, until stop is closed, and
-// returns the deliveries in the answers.
+// sync triggers events of several connections, one after the other, until stop is closed. It
+// returns the deliveries that the answers name.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
@@ -338,8 +337,8 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers fails the test when an answer had status 500, or took longer than the clients'
-// limit. A 503 is allowed.
+// checkAnswers fails the test when an answer had the status 500 or took longer than the clients
+// allow. A 503 is allowed.
 func (d *driver) checkAnswers() {
 	d.t.Helper()
 	d.mu.Lock()
@@ -357,7 +356,7 @@ func (d *driver) paid() map[int64]bool {
 	return maps.Clone(d.payments)
 }
 
-// until returns when a number of payments were acknowledged to clients.
+// until waits until this number of payments was acknowledged to clients.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -398,7 +397,7 @@ func coin(random *rand.Rand) func() bool {
 	}
 }
 
-// amountOf is amount for a length of time.
+// amountOf is like amount, for a duration.
 func amountOf(name string, usual time.Duration) time.Duration {
 	if length, err := time.ParseDuration(os.Getenv(name)); err == nil {
 		return length

@@ -21,10 +21,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestFailover: Patroni and etcd manage two PostgreSQL servers. The test cuts the replication
+// TestFailover uses two PostgreSQL servers that Patroni and etcd manage. It cuts the replication
 // while clients pay, kills the first server, and counts acknowledged data that the other server
-// does not have. With synchronous replication nothing may be missing. Without it some data must
-// be missing, because otherwise the test would not notice a loss.
+// does not have. With synchronous replication nothing may be missing. Without it some data must be
+// missing, because otherwise the test would not notice a loss.
 func TestFailover(t *testing.T) {
 	for name, synchronous := range map[string]bool{"synchronous": true, "asynchronous": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func failOver(t *testing.T, synchronous bool) (acknowledged, lost int, stopped t
 	return acknowledged, b.lost(), stopped
 }
 
-// book contains the acknowledged data: the client_state of each payment, with its id.
+// book has the acknowledged data: the id of each payment by its client_state.
 type book struct {
 	d    *driver
 	mu   sync.Mutex
@@ -146,7 +146,7 @@ func sharedFolder(t *testing.T) (string, *syscall.Credential) {
 	return folder, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// run starts a program until the test ends.
+// run starts a program that runs until the test ends.
 func run(t *testing.T, account *syscall.Credential, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	log := must(os.CreateTemp(folder, "log-"))
@@ -213,7 +213,7 @@ func (m *member) start(etcd string, synchronous bool) {
 	m.command = run(m.t, m.account, m.folder, "patroni", file)
 }
 
-// awaits returns when Patroni reports that a member has a role.
+// awaits waits until Patroni reports that a member has a role.
 func (m *member) awaits(role string) {
 	m.t.Helper()
 	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {

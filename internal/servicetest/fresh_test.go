@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// called returns the answer of a process to a call with a token, as status and body.
+// called makes a call with a token at a process, and returns the status and body of the answer.
 func called(t *testing.T, p *servicetest.Process, method, path, token, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+p.Address()+"/2.0"+path, strings.NewReader(body))
@@ -36,9 +36,9 @@ func called(t *testing.T, p *servicetest.Process, method, path, token, body stri
 	return answer.StatusCode, string(text)
 }
 
-// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at
-// one of two processes: the next request to either process sees the new state. It does so
-// repeatedly, because a stale cache sometimes gives the right answer.
+// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at one
+// of two processes. The next request to either process must see the new state. The test repeats
+// this, because a stale cache sometimes gives the right answer.
 func TestWhatIsChangedHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// histories is how many random histories a test runs: few in a usual run, and
+// histories returns how many random histories a test runs: few in a usual run, and
 // PASSERELLE_TEST_HTTP_HISTORIES in a long one.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
@@ -26,7 +26,7 @@ func histories(usual int) int {
 	return usual
 }
 
-// seed makes a run repeatable: it is printed with every failure.
+// seed returns the seed of a run, which makes it repeatable. Every failure prints it.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("PASSERELLE_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -34,7 +34,7 @@ func seed() uint64 {
 	return rand.Uint64()
 }
 
-// TestRandomHistories: clients, payers and banks act in any order through the API of a complete
+// TestRandomHistories lets clients, payers and banks act in any order through the API of a complete
 // service. Each answer and the stored state are compared with a model of the interface
 // specification that shares no code with the service.
 func TestRandomHistories(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRandomHistories(t *testing.T) {
 	checkEvents(t, url, played)
 }
 
-// model contains the allowed next states of a payment, from the state table of the interface
+// model has the allowed next states of a payment, from the state table of the interface
 // specification.
 var model = map[payment.State][]payment.State{
 	"created":    {"validating", "rejected", "expired"},
@@ -79,7 +79,7 @@ type history struct {
 	done   []string
 }
 
-// labels control the behaviour of the test bank. With a label without a script, it has its usual
+// labels control the behaviour of the test bank. A label without a script leaves the usual
 // behaviour.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
@@ -115,8 +115,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act of a client. allowed predicts, from the data that the client has, whether
-// the service should accept the act. It is nil for an act that does not go to the service.
+// clientAct is one act of a client. allowed predicts whether the service should accept the act,
+// from the data that the client has. It is nil for an act that does not go to the service.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer
@@ -182,7 +182,7 @@ func (h *history) advance(length string) servicetest.Answer {
 	return h.s.OK(h.s.Call("POST", "/sandbox/clock", h.s.ConfigToken, map[string]any{"advance": length}))
 }
 
-// decide is the payer's decision on the bank's page, if there is an order.
+// decide sends the payer's decision from the bank's page, if there is an order.
 func (h *history) decide(decision string) servicetest.Answer {
 	attempt, err := h.s.DB.Attempt(context.Background(), h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
 	if err != nil {
@@ -196,7 +196,7 @@ func (h *history) inspect() {
 	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
 }
 
-// judge compares the result with the model.
+// judge compares an answer and its effect with the model.
 func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Answer) {
 	h.t.Helper()
 	if answer.Status >= http.StatusInternalServerError {
@@ -212,8 +212,8 @@ func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Ans
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline: rows are only added, each transition continues the previous one
-// and is allowed by the model, and the last transition is the payment's state.
+// judgePath checks the timeline. Rows are only added, each transition continues the previous one
+// and is allowed by the model, and the last transition leads to the payment's state.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()
@@ -258,8 +258,8 @@ func (h *history) checkOrders() {
 	}
 }
 
-// checkEvents checks all payments once more after time has passed: only the events of the last
-// transitions remain, because old ones are removed.
+// checkEvents checks all payments once more after time has passed. Old events have been removed, so
+// only those of the last transitions remain.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}
@@ -279,7 +279,8 @@ func checkEvents(t *testing.T, url string, played []*history) {
 	}
 }
 
-// delivered compares the events of a payment with its transitions: one for each, in order.
+// delivered compares the events of a payment with its transitions. Each transition has one event,
+// in the same order.
 func (h *history) delivered(events []storetest.Event) {
 	h.t.Helper()
 	if n := len(h.now.path()) - 1; len(events) != n {

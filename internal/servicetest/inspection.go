@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wrongs finds violations of the rules for pages: a page wider than the window, too large, with
-// content from another origin, or changed by hostile text. A hostile text of a test creates an
+// wrongs finds violations of the rules for pages: a page that is wider than the window, too large,
+// with content from another origin, or changed by hostile text. Hostile text of a test creates an
 // element or a title with the name "planted" if it is not escaped.
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
@@ -24,8 +24,8 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// Inspect checks the shown page against the rules for all pages, accessibility first, and saves
-// pictures of it with the given name, in both colour schemes.
+// Inspect checks the shown page against the rules for all pages, accessibility first. It saves
+// pictures of the page under the name, in both colour schemes.
 func Inspect(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	Settle(ctx, t)
@@ -46,14 +46,13 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 	Scheme(ctx, t, "")
 }
 
-// Console contains the browser's messages about its pages: blocked content, and errors in
-// scripts.
+// Console has the browser's messages about its pages: blocked content, and errors in scripts.
 type Console struct {
 	ctx  context.Context
 	said chan string
 }
 
-// Listen receives the browser's messages from now on.
+// Listen starts to collect the browser's messages.
 func Listen(ctx context.Context, t testing.TB) Console {
 	t.Helper()
 	c := Console{ctx, make(chan string, 1000)}
@@ -71,8 +70,8 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser sent no messages, and that it would have sent them. Messages
-// with one of the given texts are expected, such as the status of an error page.
+// Silent checks that the browser sent no messages, and that it would have sent one for an error.
+// Messages with one of the texts in but are expected, such as the status of an error page.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"
@@ -86,7 +85,7 @@ func (c Console) Silent(t testing.TB, but ...string) {
 	}
 }
 
-// next is the browser's next message.
+// next returns the browser's next message.
 func (c Console) next(t testing.TB) string {
 	t.Helper()
 	select {

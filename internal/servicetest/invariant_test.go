@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// damages break rules by SQL. In statements and expectations, # is the payment, and #0 a number
-// far from all other numbers.
+// damages break rules by SQL. In statements and expectations, # stands for the payment, and #0 for
+// a number far from all other numbers.
 var damages = []struct {
 	name       string
 	statements []string
@@ -67,13 +67,13 @@ var damages = []struct {
 	}, map[string]string{"chain": "act #0"}},
 }
 
-// TestInvariantsAreSeenToBreak breaks each rule for a separate payment, and expects the check to
-// report this breach and no other.
+// TestInvariantsAreSeenToBreak breaks each rule for a separate payment. The check must report this
+// violation and no other.
 func TestInvariantsAreSeenToBreak(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := servicetest.Start(t, url, servicetest.Options{})
 		s.Subscribe(stateUpdated, "shop")
-		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // its delivery is given up before it is sent
+		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // the delivery of this test is given up before it is sent
 		want := map[string][]string{}
 		for _, damage := range damages {
 			id := fmt.Sprint(finished(t, s))

@@ -26,8 +26,7 @@ type paymentAnswer struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// The first flow of a newcomer, on both databases, without a browser: each step follows the
-// README.
+// TestFirstPayment follows the README like a newcomer, on both databases and without a browser.
 func TestFirstPayment(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -53,8 +52,8 @@ func TestFirstPayment(t *testing.T) {
 	})
 }
 
-// approve acts as the payer at the bank: it opens the page, presses the button and follows the
-// redirects of the bank and the service, up to an address outside of the service.
+// approve acts as the payer at the bank. It opens the page, presses the button, and follows the
+// redirects of the bank and the service until an address outside the service.
 func approve(t *testing.T, s *servicetest.Instance, page string) (landed string) {
 	t.Helper()
 	form := strings.NewReader(url.Values{"decision": {"approve"}}.Encode())
@@ -78,8 +77,8 @@ func approve(t *testing.T, s *servicetest.Instance, page string) (landed string)
 	return ""
 }
 
-// checkReceived compares the receiver's requests with the expected states, in order, each once
-// and with a valid signature.
+// checkReceived compares the requests that the receiver got with the expected states. They must be
+// in order, without repetition and with valid signatures.
 func checkReceived(t *testing.T, got []servicetest.Received, secret string, want ...string) {
 	t.Helper()
 	var states []string
@@ -136,7 +135,7 @@ func TestNothingElseAnswers(t *testing.T) {
 	}
 }
 
-// A token of a payment expires soon after the payment is final.
+// The token of a payment expires soon after the payment is final.
 func TestPaymentTokensEndWithThePayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ahead := atomic.Int64{}
@@ -146,7 +145,7 @@ func TestPaymentTokensEndWithThePayment(t *testing.T) {
 		var code struct{ Token string }
 		s.JSON(s.OK(s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"})), &code)
 		s.OK(s.Call("POST", path, token, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}))
-		s.OK(s.Call("GET", path, code.Token, nil)) // the payer is still being redirected
+		s.OK(s.Call("GET", path, code.Token, nil)) // the payer may still be on the way back to the client
 		if answer := s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"}); answer.Status != http.StatusConflict {
 			t.Errorf("a new token for a final payment: %d %s", answer.Status, answer.Body)
 		}

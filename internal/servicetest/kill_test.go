@@ -21,13 +21,12 @@ const (
 	synced       = "CONNECTION_SYNCED"
 )
 
-// TestNothingIsLostToKills: clients bring payments to their end while the program, sometimes
-// together with PostgreSQL, is killed at random moments, and receivers refuse, do not answer,
-// disconnect and lose requests. At the end nothing may be lost: each change of each payment has
-// reached every receiver, in order and with the same bytes each time, and the bank got each
-// order once.
+// TestNothingIsLostToKills kills the program at random moments while clients pay, sometimes
+// together with PostgreSQL. Receivers refuse, do not answer, disconnect and lose requests. At the
+// end nothing may be lost: each change of each payment has reached every receiver, in order and
+// with the same bytes each time, and the bank got each order once.
 //
-// A run can be repeated, except for timing, with the PASSERELLE_TEST_SEED that it logs.
+// PASSERELLE_TEST_SEED repeats a run except for its timing. Each run logs its seed.
 func TestNothingIsLostToKills(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -89,7 +88,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	d.checkSubmissions()
 }
 
-// crashPlan decides when which process is killed, and how receivers behave.
+// crashPlan decides when processes are killed, which of them, and how receivers behave.
 type crashPlan struct {
 	process *servicetest.Process
 	cluster *servicetest.Cluster
@@ -97,7 +96,7 @@ type crashPlan struct {
 	random  *rand.Rand
 }
 
-// strike kills processes a number of times in a random order.
+// strike kills processes, in a random order.
 func (f *crashPlan) strike(kills, databaseKills int) {
 	blows := append(slices.Repeat([]func(){f.killProgram}, kills), slices.Repeat([]func(){f.killDatabase}, databaseKills)...)
 	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
@@ -108,8 +107,8 @@ func (f *crashPlan) strike(kills, databaseKills int) {
 	}
 }
 
-// letLive waits for a random number of requests before the next kill. It gives up after a
-// second, because leases of killed processes may hold requests back.
+// letLive waits for a random number of requests before the next kill. It waits at most a second,
+// because leases of killed processes may hold requests back.
 func (f *crashPlan) letLive() {
 	enough := f.ledger.requests() + 1 + f.random.IntN(100)
 	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
@@ -123,7 +122,7 @@ func (f *crashPlan) killProgram() {
 	f.process.Start()
 }
 
-// killDatabase kills the database, and the program one time in three.
+// killDatabase kills the database and, one time in three, the program too.
 func (f *crashPlan) killDatabase() {
 	f.ledger.d.disturb()
 	f.cluster.Kill()
@@ -162,15 +161,15 @@ func (f *crashPlan) changeBehaviours() {
 type ledger struct {
 	t *testing.T
 	d *driver
-	// people are the persons of a load with reads.
+	// people are the users of a load with reads.
 	people people
-	// by webhook
+	// endpoints and events are by the id of the webhook.
 	endpoints map[int64]*endpoint
 	events    map[int64]string
 	stored    *storetest.Inspection
 }
 
-// newLedger registers a number of endpoints for changes of payments.
+// newLedger registers endpoints for changes of payments.
 func newLedger(t *testing.T, d *driver, r *receiver, endpoints int) *ledger {
 	t.Helper()
 	l := &ledger{t: t, d: d, people: people{driver: d}, endpoints: map[int64]*endpoint{}, events: map[int64]string{}}
@@ -193,11 +192,10 @@ func (l *ledger) behave(choices ...manner) {
 
 const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 
-// settle returns when nothing is left to send. It also does work that becomes due in the next
-// minutes.
+// settle waits until nothing is left to send, including what becomes due in the next minutes.
 func (l *ledger) settle() {
 	l.t.Helper()
-	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // after the kills, because they ended the connections
+	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // connects only now, because the kills would end the connection
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {
 		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})
@@ -207,8 +205,8 @@ func (l *ledger) settle() {
 	l.t.Logf("settled in %v", time.Since(started).Round(time.Millisecond))
 }
 
-// check expects every change of every payment once among the events, every event once among the
-// deliveries of each webhook for it, and every delivery to be accepted at the endpoint.
+// check checks three things: the events contain every change of every payment once, the deliveries
+// of each webhook contain every event for it once, and the endpoint accepted every delivery.
 func (l *ledger) check() {
 	l.t.Helper()
 	happened := map[string]int{}
@@ -257,14 +255,14 @@ func (l *ledger) compare(webhook int64, sent []storetest.Delivery, a account) {
 	}
 }
 
-// subject identifies deliveries that must be in order.
+// subject identifies the deliveries that must arrive in order.
 type subject struct {
 	kind string
 	id   int64
 }
 
-// compareOrder checks that bodies equal the stored ones, except the long bodies of connections,
-// which are stored in parts, and that the events of each subject are in order.
+// compareOrder checks that the received bodies equal the stored ones, and that the events of each
+// subject are in order. It skips the long bodies of connections, which are stored in parts.
 func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	last := map[subject]int64{}
@@ -284,8 +282,8 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 	}
 }
 
-// compareStates checks that an endpoint got the states validating, pending and done, in this
-// order, for each payment that was acknowledged to clients.
+// compareStates checks that an endpoint got the states validating, pending and done, in this order,
+// for each payment that was acknowledged to a client.
 func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	states := map[int64][]string{}
@@ -300,7 +298,7 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkDelivered checks that the deliveries in answers to clients were accepted.
+// checkDelivered checks that endpoints accepted the deliveries that answers to clients named.
 func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {
@@ -320,7 +318,7 @@ func decoded(body string) (fields map[string]any) {
 	return fields
 }
 
-// again counts repeated acceptances.
+// again returns how often requests were accepted a second time.
 func (l *ledger) again() (n int) {
 	for _, e := range l.endpoints {
 		n += e.account().again

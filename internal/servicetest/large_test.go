@@ -15,20 +15,20 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// answerTime is long for an answer that waits for nothing, and short for one that waits for the
-// rest of a body.
+// answerTime is long for an answer that waits for nothing. It is shorter than the time for which
+// the service waits for the rest of a body.
 const answerTime = 20 * time.Second
 
 // large is a request whose body is too large for the call.
 type large struct {
 	header string
 	status int
-	// size is the declared length, and sent the actual length.
+	// size is the declared length of the body, and sent the actual length.
 	size, sent int
 }
 
-// answered sends the request like a client that reads the answer only after it has sent
-// everything, and returns the answer.
+// answered sends the request and then returns the answer, like a client that reads the answer only
+// after it has sent everything.
 func (l large) answered(t *testing.T, host string) (status int, body []byte, closes bool) {
 	t.Helper()
 	line, err := net.Dial("tcp", host)
@@ -52,8 +52,8 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 	return answer.StatusCode, body, answer.Close
 }
 
-// TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly
-// too large one: both get the complete answer at once, and the connection ends.
+// TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly too
+// large one. Both get the complete answer at once, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestKillsUnderMixedLoad is like TestNothingIsLostToKills, while users also connect and read
-// their accounts.
+// TestKillsUnderMixedLoad is like TestNothingIsLostToKills, but users also connect and read their
+// accounts meanwhile.
 func TestKillsUnderMixedLoad(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -47,22 +47,23 @@ func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 // tortureReaders is the number of users who connect and read at the same time.
 const tortureReaders = 2
 
-// load is a set of clients that pay, users who read their accounts and receivers of events, with
-// one or more processes on a database.
+// load consists of clients that pay, users who read their accounts and receivers of events. They
+// use one or more processes with one database.
 type load struct {
 	t         *testing.T
 	random    *rand.Rand
 	processes []*servicetest.Process
-	// receiver gets the webhooks; nil means a new receiver. bases are the addresses for clients;
-	// nil means the addresses of the processes.
+	// receiver gets the webhooks. When it is nil, run starts one. bases are the addresses for
+	// clients. When they are nil, clients use the addresses of the processes.
 	receiver *receiver
 	bases    []string
-	// timeout is how many seconds the service waits for receivers, or empty for one.
+	// timeout is how many seconds the service waits for receivers. When it is empty, the service
+	// waits for one second.
 	timeout string
 }
 
-// run acts on the processes under the load, and then checks that nothing is lost or done twice.
-// It ends the processes.
+// run calls do while the load is on the processes, and then checks that nothing is lost or done
+// twice. It ends the processes.
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// atOnce is how many parallel tests run at the same time: they wait for leases of dead
-// processes, and not for a processor.
+// atOnce is how many parallel tests run at the same time. They mostly wait for leases of killed
+// processes, so they need little processor time.
 const atOnce = "6"
 
 func TestMain(m *testing.M) {

@@ -19,10 +19,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestDomainMovesUnderLoad: two PostgreSQL servers have the database of a domain each, behind one
-// address. While clients of both pay, one database moves to the other server, as docs/scaling.md
-// says. Every payment, event and delivery is there once, and clients of the domain that stays
-// notice nothing.
+// TestDomainMovesUnderLoad uses two PostgreSQL servers behind one address, each with the database
+// of one domain. While clients of both domains pay, one database moves to the other server, as
+// docs/scaling.md describes. Every payment, event and delivery must exist once, and clients of the
+// domain that stays must not notice anything.
 func TestDomainMovesUnderLoad(t *testing.T) {
 	t.Parallel() // it mostly waits
 	chosen := seed()
@@ -38,7 +38,7 @@ func TestDomainMovesUnderLoad(t *testing.T) {
 		neighbour.payAll(1, orders(math.MaxInt, over, always))
 	}()
 	var moved *ledger
-	o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{moving}, timeout: "30"} // nobody is slow here but the machine
+	o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{moving}, timeout: "30"} // only the machine is slow here, not the receivers
 	o.run(func(l *ledger) {
 		moved = l
 		l.d.until(30)
@@ -55,7 +55,7 @@ func TestDomainMovesUnderLoad(t *testing.T) {
 	staying.Doctor()
 }
 
-// frontend is one address in front of several deployments. It passes requests on by their host.
+// frontend is one address in front of several deployments. It forwards requests by their host.
 type frontend struct {
 	t    *testing.T
 	port string
@@ -69,7 +69,7 @@ func newFrontend(t *testing.T) *frontend {
 	f := &frontend{t: t, targets: map[string]string{}}
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report what they did not get
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report requests that got no answer
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", f.target(r.In.Host)
 			r.Out.Host = r.In.Host
@@ -94,14 +94,14 @@ func (f *frontend) target(host string) string {
 	return f.targets[host]
 }
 
-// route passes requests for a host on to a target, or refuses them when it is empty.
+// route forwards requests for a host to a target, or refuses them when the target is empty.
 func (f *frontend) route(name, target string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.targets[net.JoinHostPort(name, f.port)] = target
 }
 
-// open gives the domain of a process a host, and passes its requests on.
+// open gives the domain of a process a host name, and forwards its requests to the process.
 func (f *frontend) open(name string, p *servicetest.Process) {
 	f.t.Helper()
 	p.BaseURL = "http://" + net.JoinHostPort(name, f.port) + "/2.0"
@@ -109,13 +109,13 @@ func (f *frontend) open(name string, p *servicetest.Process) {
 	f.route(name, p.Address())
 }
 
-// leftDatabase is the database that a domain has left, and its digest at that moment.
+// leftDatabase is the database that a domain has left, with its digest at that moment.
 type leftDatabase struct {
 	*storetest.Inspection
 	digest string
 }
 
-// move moves the domain of a process to an empty database, where the process then is.
+// move moves the domain of a process to an empty database, and then starts the process there.
 func (f *frontend) move(name string, p *servicetest.Process, to string) leftDatabase {
 	f.t.Helper()
 	begun, copied := time.Now(), filepath.Join(f.t.TempDir(), "copy")
@@ -136,7 +136,7 @@ func (f *frontend) move(name string, p *servicetest.Process, to string) leftData
 	return left
 }
 
-// checkUndisturbed checks that every request was answered, and none refused for now.
+// checkUndisturbed checks that every request was answered, and that none was refused temporarily.
 func (d *driver) checkUndisturbed() {
 	d.t.Helper()
 	d.mu.Lock()

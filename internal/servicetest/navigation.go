@@ -12,8 +12,8 @@ import (
 )
 
 // When two navigations overlap, for example after a click on a page that is still loading, the
-// driver takes the end of the earlier one for the end of the later one, and searches elements in
-// a page that is no longer shown. The functions in this file query the shown page.
+// driver takes the end of the earlier one for the end of the later one, and searches for elements
+// in a page that is no longer shown. The functions in this file query the shown page instead.
 
 // Navigate opens an address and waits until the page there is complete.
 func Navigate(address string) chromedp.Action[chromedp.Void] {
@@ -39,8 +39,7 @@ func Back() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Follow clicks a link to another page, or to the same one again, and waits until that page is
-// complete.
+// Follow clicks a link, which may lead to the same page, and waits until the page is complete.
 func Follow(selector string) chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Click(selector)(ctx, t)
@@ -48,22 +47,22 @@ func Follow(selector string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Shown waits until an element that matches a selector is visible. The driver searches its own
-// copy of the page, which may be outdated; this function queries the page itself.
+// Shown waits until an element that matches a selector is visible. The driver would search its own
+// copy of the page, which may be outdated. This function queries the page itself.
 func Shown(selector string) chromedp.Action[chromedp.Void] {
 	visible := fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.checkVisibility({visibilityProperty: true}))`, selector)
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })
 }
 
-// The old page gets a mark, which the new page does not have.
+// mark marks the old page. The new page does not have the mark.
 const (
 	mark     = `void (window.leaving = true)`
 	arrived  = `!window.leaving && document.readyState === "complete"`
 	complete = `document.readyState === "complete"`
 )
 
-// elsewhere does a step that leads to another page, and waits until that page is complete. An
-// address that differs only in its fragment leads to no other page.
+// elsewhere does a step that leads to another page, and waits until that page is complete. A new
+// address leads to no other page when only its fragment differs.
 func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if err := until(ctx, t, complete); err != nil {
@@ -79,11 +78,11 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 	})
 }
 
-// duration is the pause between two questions to a page.
+// duration is the pause between two queries to a page.
 const duration = 10 * time.Millisecond
 
-// until queries the shown page until a condition is true. A page that is loading does not answer
-// yet.
+// until queries the shown page until a condition is true. A page that is loading does not answer at
+// first.
 func until(ctx context.Context, t *chromedp.Target, condition string) error {
 	for {
 		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {

@@ -7,13 +7,13 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// Network is a test's network between a program and a server.
+// Network is a network between a program and a server, for one test.
 type Network struct {
 	*network.Network
 	t testing.TB
 }
 
-// Manner is a mode in which a network treats traffic.
+// Manner says what a network does with traffic.
 type Manner = network.Manner
 
 // StartNetwork starts a network in front of a host and port, until the test ends.
@@ -37,7 +37,7 @@ func (n *Network) Through(address string) string {
 	return through
 }
 
-// HostOf is the host and port of an address.
+// HostOf returns the host and port of an address.
 func HostOf(t testing.TB, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -31,11 +31,10 @@ var manners = []struct {
 // links name the two sides of each network.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
-// TestNetwork makes the network fail in each mode on each link, one after the other, while
-// clients pay, read accounts and receive events. Every wait is limited, the program reports that
-// it is alive and works again soon after, and nothing is lost or done twice. A run can be
-// repeated with the PASSERELLE_TEST_SEED that it logs. PASSERELLE_TEST_NETWORKS is the number of
-// scenarios.
+// TestNetwork makes the network fail in each mode on each link, one after the other, while clients
+// pay, read accounts and receive events. Every wait is limited, the program reports that it is
+// alive and soon works again, and nothing is lost or done twice. PASSERELLE_TEST_SEED repeats a
+// run. Each run logs its seed. PASSERELLE_TEST_NETWORKS is the number of scenarios.
 func TestNetwork(t *testing.T) {
 	t.Parallel() // it mostly waits
 	chosen := seed()
@@ -65,11 +64,11 @@ const (
 	// and may have to ask the server for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
-	// recoverIn is the time after which clients must get answers again.
+	// recoverIn is how soon clients must get answers again.
 	recoverIn = 30 * time.Second
 )
 
-// networkFaults is the sequence of failures of the networks.
+// networkFaults makes networks fail in sequence.
 type networkFaults struct {
 	t        *testing.T
 	process  *servicetest.Process
@@ -106,7 +105,7 @@ func (w *networkFaults) play(link string, n int) {
 	w.t.Logf("%s: the longest wait was %v, clients paid again %v after it was well", name, d.longest.Round(time.Millisecond), took.Round(time.Millisecond))
 }
 
-// lives sends a health check to the program directly.
+// lives sends a health check directly to the program.
 func (w *networkFaults) lives(name string) {
 	client := http.Client{Timeout: 5 * time.Second}
 	answer, err := client.Get("http://" + servicetest.HostOf(w.t, w.process.BaseURL) + "/healthz")

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// operations are acts of an operator during the load.
+// operations are the acts of an operator during the load.
 var operations = map[string]func(*ledger){
 	"new keys, and the old ones retired": func(l *ledger) {
 		p, file := l.d.process, filepath.Join(l.d.process.DataFolder(), "keys")
@@ -37,8 +37,8 @@ var operations = map[string]func(*ledger){
 	},
 }
 
-// TestOperations: an operator does every allowed operation while the service works. Clients may
-// have to wait, but nothing is lost or done twice.
+// TestOperations lets an operator do every allowed operation while the service works. Clients may
+// have to wait, but nothing may be lost or done twice.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for name, operate := range operations {

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// overloadRequests is the limit of concurrent requests, and overloadClients is five times as
-	// many. Each client sends its next request as soon as it gets an answer.
+	// overloadRequests is the limit of concurrent requests, and overloadClients five times that
+	// limit. Each client sends its next request as soon as it gets an answer.
 	overloadRequests = 16
 	overloadClients  = 5 * overloadRequests
 	// overloadMemory is how much more memory the process may use.
 	overloadMemory = 256 << 20
-	// recoversIn is the time after which everything must be as before.
+	// recoversIn is how soon everything must be as before.
 	recoversIn = 10 * time.Second
 )
 
 // TestOverload sends five times as many requests as a process accepts. Requests beyond the limit
-// get a 503 at once, with the time to wait. Accepted requests are answered in limited time,
-// memory use stays limited, and soon after everything is as before.
+// must get a 503 at once, with the time to wait. Accepted requests must be answered in limited
+// time, memory use must stay limited, and soon afterwards everything must be as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// clientResults contains the results of the clients.
+// clientResults has what the clients measured.
 type clientResults struct {
 	taken           []time.Duration
 	refused, failed int
@@ -75,8 +75,8 @@ func (c clientResults) String() string {
 		len(c.taken), c.slowest(50).Round(time.Millisecond), c.slowest(99).Round(time.Millisecond), c.refused, c.refusal.Round(time.Millisecond), c.failed)
 }
 
-// clientResults makes clients create and read payments for a while. Each sends its next request
-// as soon as it gets an answer.
+// clientResults makes clients create and read payments during the given length of time. Each client
+// sends its next request as soon as it gets an answer.
 func (d *driver) clientResults(clients int, length time.Duration) (met clientResults) {
 	var (
 		mu      sync.Mutex

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Process is the program as a separate process, started with the command dev, which can be
-// killed and started again on the same data.
+// Process is the program as a separate process, which runs the command dev. It can be killed and
+// started again on the same data.
 type Process struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`
@@ -28,7 +28,7 @@ type Process struct {
 	ConfigToken  string `json:"config_token"`
 	UsersToken   string `json:"users_token"`
 	PID          int    `json:"pid"`
-	// Environment is added to the environment of the test when the program starts.
+	// Environment is added to the test's environment when the program starts.
 	Environment []string `json:"-"`
 
 	t       testing.TB
@@ -38,16 +38,17 @@ type Process struct {
 	ended   chan struct{}
 }
 
-// The normal program, and the program with the marks at which a test can make it crash.
+// build builds the normal program. buildMarked builds the program with marks, where a test can make
+// it crash.
 var (
 	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
 )
 
-// programs is the folder with the programs that this test binary has built.
+// programs returns the folder with the programs that this test binary has built.
 var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
 
-// RemovePrograms deletes built programs at the end of all tests.
+// RemovePrograms deletes the built programs. It is called after all tests.
 func RemovePrograms() {
 	if folder, err := programs(); err == nil {
 		_ = os.RemoveAll(folder)
@@ -64,7 +65,7 @@ func builtWith(tags string) (string, error) {
 	return binary, err
 }
 
-// present is the path of the normal program.
+// present returns the path of the normal program.
 func present(t testing.TB) string {
 	t.Helper()
 	return built(t, build)
@@ -79,28 +80,28 @@ func built(t testing.TB, build func() (string, error)) string {
 	return binary
 }
 
-// The indexes of the arguments that differ between processes.
+// These are the indexes of the arguments that differ between processes.
 const (
 	dataArgument     = 3
 	listenArgument   = 5
 	databaseArgument = 7
 )
 
-// StartProcess builds the program, once per test binary, and starts it with a new data folder
-// and a fixed free port, so that it has the same address after a restart. An empty database URL
-// means SQLite in the data folder.
+// StartProcess builds the program, once per test binary, and starts it with a new data folder. The
+// program gets a fixed free port, so that it has the same address after a restart. An empty
+// database URL means SQLite in the data folder.
 func StartProcess(t testing.TB, database string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database)
 }
 
-// StartProcessWith is StartProcess with more in the environment of the program.
+// StartProcessWith is like StartProcess, with additional variables in the program's environment.
 func StartProcessWith(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database, environment...)
 }
 
-// StartProcessWithBanks is StartProcess with the bank files of a folder.
+// StartProcessWithBanks is like StartProcess, with the bank files in a folder.
 func StartProcessWithBanks(t testing.TB, database, banks string) *Process {
 	t.Helper()
 	p := &Process{t: t, binary: present(t), args: []string{"dev", "--json", "--data", t.TempDir(), "--listen", FreeAddress(t)}}
@@ -119,7 +120,7 @@ func StartMarked(t testing.TB, database string, environment ...string) *Process 
 	return startProcess(t, built(t, buildMarked), t.TempDir(), database, environment...)
 }
 
-// StartProcessIn is StartProcess with an existing data folder.
+// StartProcessIn is like StartProcess, with an existing data folder.
 func StartProcessIn(t testing.TB, folder string) *Process {
 	t.Helper()
 	return startProcess(t, "", folder, "")
@@ -145,8 +146,8 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 	return p
 }
 
-// FreeAddress returns an unused loopback address. Its port is below those that the kernel
-// assigns, so it stays free while its process is not running.
+// FreeAddress returns an unused loopback address. Its port is below those that the kernel assigns,
+// so it stays free while its process is not running.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -160,14 +161,15 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Replica starts another process of the program on the same database, which must be PostgreSQL,
-// with the same keys.
+// Replica starts another process of the program with the same keys on the same database, which must
+// be PostgreSQL.
 func (p *Process) Replica() *Process {
 	p.t.Helper()
 	return p.beside(p.binary)
 }
 
-// Other is like Replica, for a program of another version; empty means the present one.
+// Other is like Replica, for a program of another version. An empty binary means the present
+// version.
 func (p *Process) Other(binary string) *Process {
 	p.t.Helper()
 	if binary == "" {
@@ -200,7 +202,7 @@ func (p *Process) beside(binary string) *Process {
 	return other
 }
 
-// Memory is how many bytes of memory the process uses now.
+// Memory returns how many bytes of memory the process uses now.
 func (p *Process) Memory() int64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
@@ -235,7 +237,7 @@ func (p *Process) DoctorOf(database string) {
 	p.Command("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
 }
 
-// Backup copies the database to a file while the program serves from it.
+// Backup copies the database to a file while the program uses the database.
 func (p *Process) Backup(file string) {
 	p.t.Helper()
 	p.Command("backup", "--to", file, "--database", p.Database())
@@ -290,7 +292,7 @@ func (p *Process) TryStart() error {
 	return nil
 }
 
-// DiesWithin reports whether the program ends by itself within a time.
+// DiesWithin reports whether the program ends by itself within length.
 func (p *Process) DiesWithin(length time.Duration) bool {
 	select {
 	case <-p.ended:
@@ -313,13 +315,13 @@ func (p *Process) Terminate() int {
 	return p.command.ProcessState.ExitCode()
 }
 
-// Address is the host and port where the program listens.
+// Address returns the host and port at which the program listens.
 func (p *Process) Address() string { return p.args[listenArgument] }
 
-// DataFolder is the folder with the program's database and credentials.
+// DataFolder returns the folder with the program's database and credentials.
 func (p *Process) DataFolder() string { return p.args[dataArgument] }
 
-// Database is the address of the database.
+// Database returns the address of the database.
 func (p *Process) Database() string {
 	if len(p.args) > databaseArgument {
 		return p.args[databaseArgument]

@@ -17,8 +17,8 @@ import (
 // ConnectorSecret is the shared secret of programs that StartProgram starts.
 const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // only for tests
 
-// languages maps file extensions to the languages of package start, with the interpreters of
-// those that are not compiled.
+// languages maps file extensions to the languages of package start. Languages that are not compiled
+// have an interpreter.
 var languages = map[string]struct{ name, interpreter string }{
 	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
 }
@@ -33,15 +33,15 @@ type Program struct {
 	running *exec.Cmd
 }
 
-// StartProgram runs a program of package start with a folder for its data, until the test
-// ends, and returns its address.
+// StartProgram runs a program of package start until the test ends, and returns its address. The
+// folder is for the program's data.
 func StartProgram(t *testing.T, name, folder string) string {
 	t.Helper()
 	return StartKillable(t, name, folder).Address
 }
 
-// StartKillable is like StartProgram, for a program that is killed and started again. It lets
-// the test act as the payer.
+// StartKillable is like StartProgram, for a program that is killed and started again. The program
+// lets the test act as the payer.
 func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)
@@ -83,10 +83,10 @@ func (p *Program) Start() {
 // Kill ends the program at once.
 func (p *Program) Kill() {
 	_ = p.running.Process.Kill()
-	_ = p.running.Wait() // the error says that it was killed
+	_ = p.running.Wait() // the error only says that it was killed
 }
 
-// compile builds a program from a file and its protocol library, and returns its path.
+// compile builds a program from a file and the library of its language, and returns its path.
 func compile(t *testing.T, path string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "program")

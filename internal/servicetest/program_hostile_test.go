@@ -26,13 +26,14 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram answers the calls of a source program, and the call read as the test defines.
+// hostileProgram answers the calls of a source program. The test defines its answer to the call
+// read.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)
 }
 
-// signedStream is an answer of lines with a signature at its end.
+// signedStream is an answer that consists of lines and ends with a signature.
 type signedStream struct {
 	http.ResponseWriter
 	lines io.Writer
@@ -85,7 +86,7 @@ const (
 	recordOfEnd   = `{"account":"current","read":true,"from":"2026-01-01"}`
 )
 
-// endless sends a line until the other side stops reading, or 10 GB are sent.
+// endless repeats a line until the other side stops reading, or 10 GB were sent.
 func endless(s *signedStream, line string) {
 	for sent := 0; sent < 10<<30 && s.send(line); sent += len(line) {
 	}
@@ -125,11 +126,11 @@ var hostileReads = map[string]struct {
 	"says nothing more": {func(s *signedStream) { endless(s, `{"account":"current"`+strings.Repeat(" ", 1<<19)+"}") }, "websiteUnavailable", 0},
 }
 
-// hostileHeap is by how many bytes the memory of the service may grow.
+// hostileHeap is how many bytes of additional memory the service may use.
 const hostileHeap = 200 << 20
 
-// TestHostilePrograms: whatever a program sends, its connection ends in the right state,
-// complete data is stored once, and neither memory nor other connections are affected.
+// TestHostilePrograms checks that, whatever a program sends, its connection ends in the right
+// state, complete data is stored once, and neither memory nor other connections are affected.
 func TestHostilePrograms(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		var before, after runtime.MemStats
@@ -160,7 +161,7 @@ func TestHostilePrograms(t *testing.T) {
 	})
 }
 
-// holder is a user with one connection, whose accounts are all shared.
+// holder is a user with one connection that shares all its accounts.
 type holder struct {
 	*person
 	at string
@@ -185,13 +186,14 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures, with PASSERELLE_TEST_PAIRS, how long other
-// calls take while eight connections are read from programs of each kind without pause. The 99th
-// percentile may be 1.2 times that without such programs, by the median of that many pairs of
-// runs. Both runs make the same number of reads. The other run reads from a correct program.
+// TestHostileProgramsCostOthersNothing measures how long other calls take while eight connections
+// are read without pause, from programs of each kind and from a correct program.
+// PASSERELLE_TEST_PAIRS is the number of such pairs of runs. Both runs of a pair make the same
+// number of reads. In the median pair, the hostile program may increase the 99th percentile by a
+// factor of at most 1.2.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
-		measureOthers(t, "dies in its stream", 20) // checks that the measurement works
+		measureOthers(t, "dies in its stream", 20) // only checks that the measurement works
 		return
 	}
 	for name := range hostileReads {
@@ -215,7 +217,7 @@ const (
 	readPersons = 8
 )
 
-// measureOthers is the 99th percentile of the time of calls, while connections are read from a
+// measureOthers returns the 99th percentile of the time of calls while connections are read from a
 // program.
 func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	t.Helper()
@@ -255,8 +257,8 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 }
 
 // TestRestartedProgramBooksOnce pays at a bank in Python that is killed and started again while
-// clients pay. Every payment becomes final, and the bank has one order for each payment that is
-// done, and none twice.
+// clients pay. Every payment becomes final. The bank has exactly one order for each payment that is
+// done, and never two for any payment.
 func TestRestartedProgramBooksOnce(t *testing.T) {
 	t.Parallel()
 	restarts := amount("PASSERELLE_TEST_PROGRAM_RESTARTS", 2)

@@ -23,7 +23,7 @@ import (
 	"passerelle/payment"
 )
 
-// statements is a folder of accounts for the source.
+// statements returns a folder of accounts for the source.
 func statements(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -57,8 +57,8 @@ func TestStartedProgramsConform(t *testing.T) {
 	}
 }
 
-// TestPagesOfStartedBanks: in each language the payer sees the payment on the page, and their
-// decision is counted once.
+// TestPagesOfStartedBanks checks, in each language, that the payer sees the payment on the page and
+// that their decision counts once.
 func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func decideAt(page, decision string) (string, error) {
 }
 
 // TestPaymentThroughAProgram makes a payment at a bank in Python, on both databases, until it is
-// done, and another while the bank is unreachable.
+// done, and another payment while the bank is unreachable.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()
@@ -168,8 +168,9 @@ func TestPaymentThroughAProgram(t *testing.T) {
 	})
 }
 
-// TestSyncThroughAProgram: a program in Python reads accounts from a folder, once each. While it
-// is not running, its connection is websiteUnavailable, and nothing is lost.
+// TestSyncThroughAProgram syncs the accounts that a program in Python reads from a folder. Each is
+// stored once. While the program is not running, its connection is websiteUnavailable, and nothing
+// is lost.
 func TestSyncThroughAProgram(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		away := false

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/settings"
 )
 
-// A sandbox has no rate limit by default. With a limit, a request beyond it is refused, and a
-// new setting applies at once.
+// A sandbox has no rate limit by default. With a limit, requests beyond it are refused. A new limit
+// applies at once.
 func TestRatesOfASandbox(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		token := s.Token("payments:admin")

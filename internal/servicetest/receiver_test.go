@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// manner is a way in which a receiver handles a request.
+// manner says how a receiver handles a request.
 type manner int
 
 const (
-	// accepts at once; slowly accepts after a while. forgets closes the connection before the
-	// sender gets the acceptance.
+	// accepts answers at once, and slowly answers after a while. forgets closes the connection
+	// before the sender gets the acceptance.
 	accepts manner = iota
 	slowly
 	forgets
-	// refuses answers status 500; hangs waits until the sender gives up or is dead; leaves
+	// refuses answers with the status 500. hangs waits until the sender gives up or ends. leaves
 	// closes the connection.
 	refuses
 	hangs
@@ -41,23 +41,22 @@ type endpoint struct {
 	url string
 
 	mu sync.Mutex
-	// behaviours are the ways in which it may handle requests at present.
+	// behaviours are the manners that are possible at present.
 	behaviours []manner
 	requests   int
-	// bodies are the bodies of the first request for each id_webhook_data.
+	// bodies has the body of the first request for each id_webhook_data.
 	bodies map[int64]string
-	// accepted contains the ids in the order of their first acceptance; again counts later
-	// acceptances.
+	// accepted has the ids in the order of their first acceptance. again counts later acceptances.
 	accepted []int64
 	isKnown  map[int64]bool
 	again    int
-	// differing contains the ids of repeated requests whose body was different.
+	// differing has the ids of repeated requests with a different body.
 	differing []int64
 	// seen is called with each first acceptance, unless it is nil.
 	seen func(id int64, body string)
 }
 
-// newReceiver starts a receiver that stops with the test.
+// newReceiver starts a receiver that stops at the end of the test.
 func newReceiver(t *testing.T, random *rand.Rand) *receiver {
 	r := &receiver{random: random, endpoints: map[string]*endpoint{}}
 	server := httptest.NewServer(r)
@@ -78,8 +77,8 @@ func (r *receiver) endpoint(path string) *endpoint {
 	return e
 }
 
-// behave sets the behaviours from which an endpoint chooses one at random for each request from
-// now on.
+// behave sets the ways to handle requests. From now on, the endpoint chooses one at random for each
+// request.
 func (e *endpoint) behave(choices ...manner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,7 +89,7 @@ func (e *endpoint) behave(choices ...manner) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	raw, err := io.ReadAll(request.Body)
 	if err != nil {
-		return // the sender died while it sent
+		return // the sender was killed while it sent
 	}
 	r.mu.Lock()
 	e, chance, pause := r.endpoints[request.URL.Path], r.random.IntN(1000), time.Duration(r.random.IntN(50))*time.Millisecond
@@ -112,7 +111,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// idOf is the id_webhook_data of a body.
+// idOf returns the id_webhook_data in a body.
 func idOf(body string) int64 {
 	var read struct {
 		ID int64 `json:"id_webhook_data"`
@@ -136,7 +135,8 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept is called before the answer is written, so that the sender's next act comes after it.
+// accept records an acceptance. It is called before the answer is written, so that the sender's
+// next act comes after it.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)
 	e.mu.Lock()
@@ -152,7 +152,7 @@ func (e *endpoint) accept(body string) {
 	}
 }
 
-// count is the number of requests so far.
+// count returns the number of requests so far.
 func (e *endpoint) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

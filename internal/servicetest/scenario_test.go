@@ -23,9 +23,9 @@ import (
 )
 
 // TestEverythingIsReachable runs all scenarios through the API of a complete service, like an
-// integrator, on both databases. Each scenario must have its expected result, with one webhook
-// for every change and at most one order at the bank, and together they must reach everything
-// that checkReached lists.
+// integrator, on both databases. Each scenario must have its expected result, with one webhook for
+// every change and at most one order at the bank. Together they must reach everything that
+// checkReached lists.
 func TestEverythingIsReachable(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -41,7 +41,7 @@ func TestEverythingIsReachable(t *testing.T) {
 	})
 }
 
-// play is one running scenario.
+// play is one scenario that is being run.
 type play struct {
 	t        *testing.T
 	s        *servicetest.Instance
@@ -53,7 +53,7 @@ type play struct {
 	reached  map[string]bool
 }
 
-// seenByClient is a payment in the form that a client gets.
+// seenByClient is a payment as a client sees it.
 type seenByClient struct {
 	ID           int64
 	State        payment.State
@@ -97,7 +97,7 @@ func (p *play) run() {
 	p.checkOrders()
 }
 
-// configure changes the settings that the scenario needs, for as long as it runs.
+// configure changes the settings that the scenario needs until its end.
 func (p *play) configure() {
 	values := map[string]string{settings.PeriodicEnabled: "1"}
 	for key, value := range p.scenario.Settings {
@@ -113,7 +113,7 @@ func (p *play) configure() {
 	})
 }
 
-// today is the domain's day.
+// today returns the present day of the domain.
 func (p *play) today() passerelle.Date {
 	var clock struct{ Now string }
 	p.s.JSON(p.s.OK(p.s.Call("GET", "/sandbox/clock", p.s.ConfigToken, nil)), &clock)
@@ -158,7 +158,7 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare reads the reasons for which the scenario's connector is incompatible.
+// compare reads the reasons why the scenario's connector cannot make the payment.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
@@ -178,7 +178,7 @@ func (p *play) compare() {
 	}
 }
 
-// bodies are the bodies that moves send to the payment.
+// bodies has a function for each kind of move. It returns the body to send to the payment.
 var bodies = map[sandbox.Doing]func(*play, sandbox.Move) map[string]any{
 	sandbox.Validate: func(p *play, m sandbox.Move) map[string]any {
 		return map[string]any{
@@ -225,7 +225,7 @@ func (p *play) send(move sandbox.Move, body map[string]any) {
 	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil)) // the bank may not have answered in time
 }
 
-// advance advances the domain's clock, in steps that one call allows.
+// advance advances the domain's clock in steps, because one call allows only a limited step.
 func (p *play) advance(length time.Duration) {
 	for length > 0 {
 		piece := min(length, 400*24*time.Hour)
@@ -234,8 +234,8 @@ func (p *play) advance(length time.Duration) {
 	}
 }
 
-// decide sends a decision on the bank's page on behalf of the payer, who is then redirected to
-// the service.
+// decide sends the payer's decision from the bank's page. The payer is then redirected to the
+// service.
 func (p *play) decide(move sandbox.Move) {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
@@ -247,7 +247,7 @@ func (p *play) decide(move sandbox.Move) {
 	}
 }
 
-// press presses a button of the bank's page and follows the redirects within the service.
+// press presses a button on the bank's page and follows the redirects within the service.
 func press(t *testing.T, s *servicetest.Instance, page, decision, account string) servicetest.Answer {
 	t.Helper()
 	form := url.Values{"decision": {decision}, "account": {account}}
@@ -299,7 +299,7 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence, which must have a day of its own.
+// occurred counts an occurrence, which must be on another day than all others.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
@@ -323,7 +323,8 @@ func (p *play) remember() {
 	p.reached["code "+string(p.ends.Code)] = true
 }
 
-// checkWebhooks compares the states in the receiver's requests with those of the timeline.
+// checkWebhooks compares the states in the requests that the receiver got with those of the
+// timeline.
 func (p *play) checkWebhooks() {
 	var got []payment.State
 	for _, request := range p.s.Received("first") {
@@ -352,8 +353,8 @@ func (p *play) checkOrders() {
 	}
 }
 
-// checkReached checks that the scenarios reached every state, edge, action, error and other value
-// of payments.
+// checkReached checks that the scenarios reached every state, transition, action, error and other
+// value of payments.
 func checkReached(t *testing.T, reached map[string]bool) {
 	t.Helper()
 	want := map[string][]string{

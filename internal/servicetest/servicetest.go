@@ -1,10 +1,10 @@
-// Package servicetest runs the complete service on a temporary database, for tests that use it
-// like its users.
+// Package servicetest runs the complete service on a temporary database, for tests that use it like
+// its users.
 //
-// It owns starting, stopping and restarting such a service and the small client that tests use
-// for calls. It does not own expectations, which belong to the tests. It uses the real program:
-// the database, the listener and the simulated bank. It fails the test when any part of the
-// service does not start.
+// It owns starting, stopping and restarting such a service, and the small client that tests use for
+// calls. It does not own expectations, which belong to the tests. It uses the real program with its
+// database, its listener and the simulated bank. It fails the test when any part of the service
+// does not start.
 package servicetest
 
 import (
@@ -28,7 +28,7 @@ import (
 	"passerelle/internal/oidc"
 	"passerelle/internal/service"
 	"passerelle/internal/store/storetest"
-	_ "passerelle/internal/store/storetest/migrated" // databases come with the schema
+	_ "passerelle/internal/store/storetest/migrated" // new databases have the schema
 	"passerelle/internal/tracing/otlp"
 )
 
@@ -42,32 +42,32 @@ type Instance struct {
 	Secret       string
 	ConfigToken  string
 	UsersToken   string
-	// Logs contains everything that the service has logged.
+	// Logs has everything that the service has logged.
 	Logs *Logs
 
 	t      testing.TB
 	config service.Config
 }
 
-// Folder is the folder in which the service stores files.
+// Folder returns the folder in which the service stores files.
 func (s *Instance) Folder() string { return s.config.Files }
 
 // Options configure Start. The zero value starts the usual service.
 type Options struct {
-	// Now returns the real time; nil means the machine's clock.
+	// Now returns the real time. When it is nil, the machine's clock is used.
 	Now    func() time.Time
 	Timing sandbox.Timing
-	// LeaseTimeout has the meaning of service.Config.
+	// LeaseTimeout is as in service.Config.
 	LeaseTimeout time.Duration
-	// Created is the creation time of the domain; zero means now.
+	// Created is the creation time of the domain. Zero means now.
 	Created time.Time
-	// Banks has the meaning of service.Config.
+	// Banks is as in service.Config.
 	Banks string
-	// Identities has the meaning of service.Config.
+	// Identities is as in service.Config.
 	Identities *oidc.Config
-	// Traces is the endpoint of otlp.Config; empty for no traces.
+	// Traces is the endpoint of otlp.Config, or empty for no traces.
 	Traces string
-	// Quiet starts no loops, so that the service does only requested work.
+	// Quiet starts no loops, so that the service works only on request.
 	Quiet bool
 }
 
@@ -100,7 +100,7 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	return s
 }
 
-// Restart stops the service and starts it again on the same database, at another address.
+// Restart stops the service and starts it again on the same database. Its address changes.
 func (s *Instance) Restart() {
 	s.t.Helper()
 	s.stop()
@@ -112,7 +112,7 @@ func (s *Instance) Restart() {
 	s.Service.Start()
 }
 
-// Replica starts another service on the same database, without the loops.
+// Replica starts another service on the same database, without loops.
 func (s *Instance) Replica() *Instance {
 	s.t.Helper()
 	beside := *s
@@ -172,7 +172,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// JSON decodes the body into a value, and fails the test when it cannot.
+// JSON decodes the body of an answer. It fails the test when the body cannot be decoded.
 func (s *Instance) JSON(a Answer, into any) {
 	s.t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(a.Body))
@@ -182,8 +182,8 @@ func (s *Instance) JSON(a Answer, into any) {
 	}
 }
 
-// Call sends a request with a bearer token, unless it is empty, and a JSON body, unless it is
-// nil. A string body is sent unchanged. The path is relative to the base URL.
+// Call sends a request. The path is relative to the base URL. It sends a bearer token unless the
+// token is empty, and a JSON body unless the body is nil. A string body is sent unchanged.
 func (s *Instance) Call(method, path, token string, body any) Answer {
 	s.t.Helper()
 	var reader io.Reader
@@ -219,7 +219,7 @@ func (s *Instance) Do(request *http.Request) Answer {
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
-// Token gets a service token with the scopes.
+// Token requests a service token with the scopes.
 func (s *Instance) Token(scope string) string {
 	s.t.Helper()
 	var out struct{ Token string }
@@ -238,7 +238,7 @@ func (s *Instance) OK(a Answer) Answer {
 	return a
 }
 
-// Draft is a payment that every test connector can make, to be changed by tests.
+// Draft returns a payment that every test connector can make. Tests may change it.
 func Draft() map[string]any {
 	return map[string]any{
 		"client_redirect_uri": "https://shop.example/back",
@@ -258,8 +258,8 @@ func (s *Instance) Create(token string, draft map[string]any) int64 {
 	return out.ID
 }
 
-// Received lists the requests to a name of the built-in receiver, oldest first, after all due
-// work has been done.
+// Received does all due work and returns the requests that the built-in receiver got under a name,
+// oldest first.
 func (s *Instance) Received(name string) []Received {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
@@ -274,7 +274,7 @@ func (s *Instance) Received(name string) []Received {
 	return named
 }
 
-// Received is one request at the built-in receiver.
+// Received is one request that the built-in receiver got.
 type Received struct {
 	Name           string
 	Headers        http.Header
@@ -282,8 +282,8 @@ type Received struct {
 	SignatureCheck string `json:"verdict"`
 }
 
-// Subscribe registers a webhook for an event to a name of the built-in
-// receiver, signed with a provider of that name, and returns the secret.
+// Subscribe registers a webhook that sends an event to the built-in receiver under a name. Requests
+// are signed by a provider with the same name. It returns the secret of the provider.
 func (s *Instance) Subscribe(event, name string) string {
 	s.t.Helper()
 	var provider struct {
@@ -305,14 +305,14 @@ type Logs struct {
 	text bytes.Buffer
 }
 
-// Write adds a line.
+// Write adds a line to the log.
 func (l *Logs) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// String is everything logged so far.
+// String returns everything that was logged so far.
 func (l *Logs) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestBanks are the banks of a program that runs.
+// TestBanks are the banks of a running test bank program.
 type TestBanks struct {
-	// Folder contains the bank files, and Control is the address that controls the banks.
+	// Folder has the bank files. Control is the address for controlling the banks.
 	Folder  string `json:"folder"`
 	Control string `json:"control"`
 }
@@ -48,7 +48,7 @@ func (b TestBanks) Steer(method, path string, body, into any) error {
 	return json.Unmarshal(content, into)
 }
 
-// UUID is the connector's in the file of a bank.
+// UUID returns the UUID of the connector in the file of a bank.
 func (b TestBanks) UUID(t testing.TB, bank string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(b.Folder, bank+".toml"))
@@ -60,8 +60,8 @@ func (b TestBanks) UUID(t testing.TB, bank string) string {
 	return string(uuid)
 }
 
-// TestBank is the program of one test bank as a separate process, which can be killed and
-// started again with the same books.
+// TestBank is the program of one test bank as a separate process. It can be killed and started
+// again with the same books.
 type TestBank struct {
 	TestBanks
 
@@ -72,8 +72,8 @@ type TestBank struct {
 	bank    string
 }
 
-// StartTestBank starts the program with the bank of one profile, which settles at once, at a
-// fixed address, and starts a network in front of its API.
+// StartTestBank starts the test bank program at a fixed address, with a bank of one profile that
+// settles at once. It starts a network in front of the bank's API.
 func StartTestBank(t testing.TB, profile string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)
@@ -87,7 +87,7 @@ func StartTestBank(t testing.TB, profile string) *TestBank {
 	return b
 }
 
-// Network is between the service and the bank.
+// Network returns the network between the service and the bank.
 func (b *TestBank) Network() *Network { return b.network }
 
 // Start starts the program and returns when it is ready.
@@ -117,12 +117,12 @@ func (b *TestBank) Kill() {
 	_ = b.command.Wait()
 }
 
-// Steer is TestBanks.Steer for the bank.
+// Steer is like TestBanks.Steer, for this bank.
 func (b *TestBank) Steer(method, path string, body, into any) error {
 	return b.TestBanks.Steer(method, b.bank+"/"+path, body, into)
 }
 
-// UUID is the connector's in the file of the bank.
+// UUID returns the UUID of the connector in the bank's file.
 func (b *TestBank) UUID() string {
 	b.t.Helper()
 	return b.TestBanks.UUID(b.t, b.bank)

@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// traces is a receiver for OTLP over HTTP.
+// traces receives traces by OTLP over HTTP.
 type traces struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -82,7 +82,7 @@ func (r *traces) of(id string) map[string]int {
 	return found
 }
 
-// The traces that a client begins, and the headers that contain their ids.
+// These are the traces that a client begins, and the headers that contain their ids.
 const (
 	creating, ordering = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
 	byClient           = "00-%s-b7ad6b7169203331-01"
@@ -104,7 +104,7 @@ const tracedPayment = `{"client_redirect_uri": "https://shop.example/back", "cli
 	"amount": 12.50, "currency": "EUR", "label": "Canary Label", "execution_date_type": "instant",
 	"beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Canary Shop"}}]}`
 
-// TestOneTraceShowsAnOrder follows an order from the client's call, the bank and the payer's
+// TestOneTraceShowsAnOrder follows an order from the client's call over the bank and the payer's
 // return to the receipt of the webhook.
 func TestOneTraceShowsAnOrder(t *testing.T) {
 	storetest.Each(t, oneTrace)
@@ -131,7 +131,7 @@ func oneTrace(t *testing.T, database string) {
 	checkLog(t, s.Logs.String())
 }
 
-// checkHeaders: each webhook has the trace id of the change that it reports.
+// checkHeaders checks that each webhook has the trace id of the change that it reports.
 func checkHeaders(t *testing.T, webhooks []servicetest.Received) {
 	t.Helper()
 	if len(webhooks) < 2 {
@@ -176,7 +176,7 @@ func checkSpans(t *testing.T, received *traces) {
 	}
 }
 
-// checkLog: the log line of a request contains the ids of the trace and the request.
+// checkLog checks that the log line of a request has the ids of the trace and the request.
 func checkLog(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {

@@ -11,11 +11,11 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUpgradeUnderLoad begins with a program from before the newest migration. It starts the
-// present program next to the old one on the same PostgreSQL database, which the present program
-// migrates, and stops the old one. It then goes back to the old program in the same way. During
-// all this clients pay, read accounts and receive events. The path of the old program is in
-// PASSERELLE_TEST_PREVIOUS; scripts/previous-version builds it.
+// TestUpgradeUnderLoad upgrades a program from before the newest migration, and goes back. It
+// starts the present program next to the old one on the same PostgreSQL database. The present
+// program migrates the database, and the old one is stopped. It then returns to the old program in
+// the same way. Meanwhile, clients pay, read accounts and receive events. PASSERELLE_TEST_PREVIOUS
+// is the path of the old program, which scripts/previous-version builds.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

@@ -16,10 +16,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// returnURL is the redirect address of the application in these tests.
+// returnURL is the application's redirect address in these tests.
 const returnURL = "https://app.example/back"
 
-// person is an end user with a token, and the application's part of the flow.
+// person is an end user with a token. Its methods also do the application's part of the flow.
 type person struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -36,7 +36,7 @@ func newPerson(t *testing.T, s *servicetest.Instance) *person {
 	return &person{Instance: s, t: t, token: out.Token, browser: newBrowser(t)}
 }
 
-// newBrowser makes a client that keeps cookies and follows no redirects.
+// newBrowser returns a client that keeps cookies and follows no redirects.
 func newBrowser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -46,8 +46,8 @@ func newBrowser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// eachPerson runs a test on each database, with an application whose only registered redirect
-// address is returnURL.
+// eachPerson runs a test on each database. The application's only registered redirect address is
+// returnURL.
 func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
@@ -55,7 +55,7 @@ func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	})
 }
 
-// query returns a valid query with changes; an empty value omits a parameter.
+// query returns a valid query with changes. An empty value omits a parameter.
 func (p *person) query(changes ...string) string {
 	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
 	for i := 0; i < len(changes); i += 2 {
@@ -67,7 +67,7 @@ func (p *person) query(changes ...string) string {
 	return q.Encode()
 }
 
-// address requests the address to open in the browser.
+// address asks the API for the address to open in the browser.
 func (p *person) address(changes ...string) string {
 	p.t.Helper()
 	var out struct{ URL string }
@@ -110,7 +110,7 @@ var (
 	coded  = regexp.MustCompile(`name="code" value="([^"]*)"`)
 )
 
-// form is the page of the institution, filled in.
+// form is the filled-in form on the institution's page.
 type form struct{ action, state, code string }
 
 func (p *person) page(address string) form {
@@ -146,7 +146,7 @@ func (p *person) arrives(a servicetest.Answer, code string) string {
 	return q.Get("id_connection")
 }
 
-// state is the state of a connection, empty for success.
+// state returns the state of a connection, or an empty text for success.
 func (p *person) state(id string) string {
 	p.t.Helper()
 	var out struct{ State *string }
@@ -175,7 +175,7 @@ func TestWebauth(t *testing.T) {
 		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
 			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
 		}
-		// The link and the return address each work once.
+		// The link works once, and so does the return address.
 		for _, used := range []string{address, f.yes("one"), f.yes("many"), f.no()} {
 			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
 				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
@@ -191,7 +191,7 @@ func TestWebauth(t *testing.T) {
 	})
 }
 
-// direct is the address that an application constructs itself, with a code.
+// direct returns the address that an application constructs itself, with a code.
 func (p *person) direct(changes ...string) string {
 	p.t.Helper()
 	var code struct{ Code string }
@@ -228,7 +228,7 @@ func TestWebauthRefused(t *testing.T) {
 	})
 }
 
-// The return of a person who did not agree changes nothing.
+// When a person who did not agree comes back, nothing changes.
 func TestWebauthForged(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -252,9 +252,9 @@ func TestWebauthForged(t *testing.T) {
 	})
 }
 
-// The return address belongs to the browser that was redirected: an attacker who makes another
-// person agree in their place does not get that person's accounts. Such an attempt does not use
-// up the state parameter.
+// The return address belongs to the browser that was redirected. An attacker who makes another
+// person agree in their place does not get that person's accounts. Such an attempt does not use up
+// the state parameter.
 func TestWebauthInAnotherBrowser(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -274,8 +274,8 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 	})
 }
 
-// In a sandbox, an application without registered addresses may use any address. Without a code
-// no browser is redirected.
+// In a sandbox, an application without registered addresses may use any address. Without a code, no
+// browser is redirected.
 func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
@@ -288,8 +288,8 @@ func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	})
 }
 
-// The owner of a connection decides about it, and a redirect address must belong to the
-// application that receives people.
+// Only the owner of a connection may use it, and a redirect address must belong to the application
+// that receives the person.
 func TestWebauthOfOthers(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		stranger := newPerson(t, p.Instance)
@@ -324,7 +324,7 @@ func (p *person) first() (id int64) {
 }
 
 // When an application creates a connection without a browser, the message of the connection
-// contains the bank's address. A person who returns from that address sees a page with the
+// contains the bank's address. A person who returns from there sees a page that reports the
 // success.
 func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
@@ -354,7 +354,7 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	})
 }
 
-// A further question to the person is no error, because the application asks it.
+// A further question to the person is no error, because the application asks the question.
 func TestWebauthWithAQuestion(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())
@@ -369,7 +369,7 @@ func TestWebauthWithAQuestion(t *testing.T) {
 	})
 }
 
-// The complete flow in a real browser.
+// The complete flow works in a real browser.
 func TestWebauthInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name          string

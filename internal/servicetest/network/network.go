@@ -1,10 +1,9 @@
-// Package network is a TCP proxy between two programs for tests. It forwards what both sides
-// send, counts how often one waits for the other, and delays or fails as configured.
+// Package network is a TCP proxy between two programs, for tests. It forwards what both sides send,
+// counts how often one waits for the other, and delays data or fails as configured.
 //
 // It owns the connections through it. It does not interpret the content.
 //
-// It fails to start when it cannot listen. A connection to a target that does not answer is
-// reset.
+// It does not start when it cannot listen. It resets a connection when the target does not answer.
 package network
 
 import (
@@ -31,25 +30,25 @@ type Network struct {
 	open    map[net.Conn]bool
 }
 
-// Manner is how a network treats the data that passes through it. The zero value forwards
+// Manner says what a network does with the data that passes through it. The zero value forwards
 // everything.
 type Manner struct {
 	// Refuse resets new connections.
 	Refuse bool
-	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards
-	// the client's data, and holds back the answers.
+	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards the
+	// client's data but not the answers.
 	Silent, HoldsAnswers bool
 	// Delay is the travel time of each piece of data.
 	Delay time.Duration
-	// Trickle passes on answers at one byte a second.
+	// Trickle forwards answers at one byte a second.
 	Trickle bool
-	// Reset cuts both sides off once the server begins to answer, and Truncate after a number
-	// of bytes of an answer.
+	// Reset cuts both sides off when the server begins to answer. Truncate does so after this
+	// number of bytes of an answer.
 	Reset    bool
 	Truncate int
 }
 
-// Start makes a network before a host and port, until it is closed.
+// Start starts a network in front of a host and port. It runs until Close.
 func Start(target string) (*Network, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,11 +69,11 @@ func (n *Network) Through(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Trips returns how often a client has sent data and waited for the answer. All data that it
-// sends before an answer arrives counts as one trip.
+// Trips returns how often a client has sent data and waited for the answer. All data that the
+// client sends before an answer arrives counts as one trip.
 func (n *Network) Trips() int64 { return n.trips.Load() }
 
-// Behave changes the manner, for open connections too.
+// Behave changes the manner. The change also applies to open connections.
 func (n *Network) Behave(m Manner) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -145,8 +144,8 @@ func reset(connections ...net.Conn) {
 	}
 }
 
-// pass forwards pieces from one side to the other until one ends. Each piece travels equally long,
-// even when others are under way. pass calls received for each piece as it arrives.
+// pass forwards pieces from one side to the other until one side ends. Each piece travels equally
+// long, even when others are under way. pass calls received for each piece as it arrives.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
@@ -166,14 +165,14 @@ func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) 
 	}
 }
 
-// piece is a part of one side's data, and when it was sent.
+// piece is a part of one side's data, with the time when it was sent.
 type piece struct {
 	text []byte
 	said time.Time
 }
 
-// deliver carries pieces until there are no more, or one cannot be carried, and then
-// closes both sides.
+// deliver carries pieces until there are no more or one cannot be carried. It then closes both
+// sides.
 func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to net.Conn, carry func(piece, net.Conn, net.Conn) error) {
 	defer func() {
 		close(gone)
@@ -220,14 +219,14 @@ func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	return err
 }
 
-// wait returns when a piece has travelled long enough.
+// wait waits until a piece has travelled long enough.
 func (p piece) wait(delay time.Duration) {
 	if rest := time.Until(p.said.Add(delay)); rest > 0 {
 		<-time.After(rest)
 	}
 }
 
-// hold waits while such is true of the present manner.
+// hold waits while such returns true for the present manner.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()
@@ -238,7 +237,7 @@ func (n *Network) hold(such func(Manner) bool) {
 	}
 }
 
-// trickle writes a byte a second, and the rest when the manner changes.
+// trickle writes one byte a second. When the manner changes, it writes the rest at once.
 func trickle(p []byte, to net.Conn, changed <-chan struct{}) error {
 	for len(p) > 0 {
 		size := 1
