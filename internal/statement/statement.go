@@ -1,12 +1,12 @@
 // Package statement makes statements in the format CFONB 120 from the payloads of events, for
 // domains whose receivers request them instead of JSON.
 //
-// It owns which accounts and transactions of a payload a statement contains, and the place of
-// their values. It does not own the format, which is in package cfonb, or which events are sent
-// so. It is pure.
+// It owns which accounts and transactions of a payload a statement contains, and where their values
+// are in it. It does not own the format, which is in package cfonb, or which events are sent as
+// statements. It only computes.
 //
-// It fails with an Invalid *passerelle.Error that names the member of the payload whose type is
-// not the documented one or whose value does not fit the columns.
+// It fails with an Invalid *passerelle.Error that names a member of the payload. The member has
+// another type than the documented one, or a value that does not fit its columns.
 package statement
 
 import (
@@ -27,7 +27,7 @@ import (
 // MediaType is the media type of a statement.
 const MediaType = "text/plain; charset=us-ascii"
 
-// payload has the members of an event that a statement needs: the payload is an account, a
+// payload has the members of an event that a statement needs. The payload is an account, a
 // connection with accounts, or several connections.
 type payload struct {
 	account
@@ -64,11 +64,11 @@ type transaction struct {
 	Deleted         *string                    `json:"deleted"`
 }
 
-// Of makes one statement for each account of a payload, in order. A payload of a single new
-// account has no movements. Omitted counts the accounts that a statement cannot carry:
-// disabled or deleted ones, those without a French IBAN, and those without balance, currency
-// or update in the payload. An amount has the decimals of its currency, or more when an
-// amount of its statement needs them.
+// Of returns one statement for each account of a payload, in order. The statement of a single new
+// account has no movements. Of also returns how many accounts it left out: disabled or deleted
+// ones, those without a French IBAN, and those whose balance, currency or update is not in the
+// payload. An amount has the decimals of its currency, or more when an amount of its statement
+// needs them.
 func Of(body []byte) ([]byte, int, error) {
 	var (
 		text    []byte
@@ -93,7 +93,7 @@ func Of(body []byte) ([]byte, int, error) {
 	return text, omitted, nil
 }
 
-// read is the accounts of a payload.
+// read returns the accounts in a payload.
 func read(body []byte) ([]account, error) {
 	var p payload
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -106,7 +106,7 @@ func read(body []byte) ([]account, error) {
 		return nil, passerelle.InvalidField("data", "must be the payload of an event: %s", err)
 	}
 	if p.Connection == nil && p.Connections == nil {
-		p.Disabled, p.Transactions = nil, nil // an account without a connection was just found
+		p.Disabled, p.Transactions = nil, nil // an account without a connection was only discovered
 		return []account{p.account}, nil
 	}
 	var accounts []account
@@ -127,7 +127,8 @@ func (a *account) carried() bool {
 	return french
 }
 
-// write returns the statement of an account that can be written.
+// write returns the statement of an account. The account must have everything that a statement
+// needs.
 func (a *account) write() ([]byte, error) {
 	booked := a.booked()
 	decimals := a.decimals(booked)
@@ -159,8 +160,9 @@ func (a *account) booked() []transaction {
 	return kept
 }
 
-// days sets the days of the balances: the day before the first movement, and the day of the last
-// update or of a later movement.
+// days sets the days of the balances. The opening balance has the day before the first movement.
+// The closing balance has the day of the last update, or the day of the last movement when that is
+// later.
 func (a *account) days(s *cfonb.Statement) error {
 	var err error
 	day, _, _ := strings.Cut(*a.LastUpdate, " ")
@@ -210,7 +212,7 @@ func (a *account) decimals(booked []transaction) int {
 	return needed
 }
 
-// fraction returns the length of the fraction of a number, without zeros at its end.
+// fraction returns how many digits the fraction of a number has, without zeros at its end.
 func fraction(n json.Number) int {
 	_, digits, _ := strings.Cut(string(n), ".")
 	return len(strings.TrimRight(digits, "0"))
@@ -218,7 +220,7 @@ func fraction(n json.Number) int {
 
 var errAmount = errors.New("must be a number without exponent, of at most 14 digits")
 
-// units returns a number in units of its last decimal.
+// units returns a number in units of its last decimal, such as cents.
 func units(n json.Number, decimals int) (int64, error) {
 	whole, digits, _ := strings.Cut(string(n), ".")
 	digits = strings.TrimRight(digits, "0")

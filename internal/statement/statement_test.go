@@ -20,7 +20,7 @@ const oneConnection = `0130006    00001EUR2 12345678901  171126                 
 0730006    00001EUR2 12345678901  201126                                                  0000000024811G                
 `
 
-// The samples of the three events that can be sent as statements.
+// Three events can be sent as statements. Their samples give the expected ones.
 func TestSamples(t *testing.T) {
 	for event, want := range map[webhook.Event]struct {
 		text    string
@@ -39,7 +39,7 @@ func TestSamples(t *testing.T) {
 
 const base = `"id":1,"iban":"FR7630006000011234567890189","currency":{"id":"EUR"},"balance":1.50,"last_update":"2026-11-20 09:15:04"`
 
-// of returns the one statement of an account with further members.
+// of returns the only statement of an account that has additional members.
 func of(t *testing.T, members string) (cfonb.Statement, int) {
 	t.Helper()
 	text, omitted, err := statement.Of([]byte(`{"connection":{"accounts":[{` + base + members + `}]}}`))
