@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Ask requests a path from the operators' listener. An address of all interfaces means this
-// machine. It returns the product that answered.
+// Ask requests a path from the operators' listener and returns the product that answered. A
+// listener on all interfaces is reached on this machine.
 func Ask(ctx context.Context, listen, path string) (string, error) {
 	address, err := ownAddress(listen)
 	if err != nil {

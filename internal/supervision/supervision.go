@@ -1,9 +1,9 @@
-// Package supervision reports the state of the service to systemd, and asks a running service
-// for its state.
+// Package supervision reports the state of the service to systemd, and asks a running service for
+// its state.
 //
-// It owns when systemd gets the reports that the service is ready, alive or stopping. It does
-// not own the definition of being alive: the caller does. Without systemd it does nothing. A
-// message that cannot be sent is logged and does not fail the service.
+// It owns when systemd gets the reports that the service is ready, alive or stopping. It does not
+// own what alive means: the caller decides that. Without systemd it does nothing. A message that
+// cannot be sent is logged and does not fail the service.
 package supervision
 
 import (
@@ -15,15 +15,16 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Supervision is the connection to systemd. Start makes one.
+// Supervision is the connection to systemd. Start returns one.
 type Supervision struct {
 	log     *slog.Logger
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// Start reports that the service is ready and, where systemd asks for it, that it is alive as
-// long as the function returns no error. The function should return before its context ends.
+// Start reports that the service is ready. If systemd requests it, it also reports regularly that
+// the service is alive, for as long as alive returns no error. alive should return before its
+// context ends.
 func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
 	s := &Supervision{log: log}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -38,8 +39,8 @@ func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) er
 	return s
 }
 
-// watch reports three times in each interval of systemd, so that one slow answer does not end
-// the service.
+// watch reports three times in each interval of systemd, so that systemd does not end the service
+// because of one slow answer.
 func (s *Supervision) watch(ctx context.Context, every time.Duration, alive func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -67,7 +68,7 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 	s.notify(daemon.SdNotifyWatchdog)
 }
 
-// Stop reports that the service stops. Nothing is reported after it.
+// Stop reports that the service is stopping. Nothing is reported afterwards.
 func (s *Supervision) Stop() {
 	s.cancel()
 	s.running.Wait()

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/supervision/supervisiontest"
 )
 
-// TestAHangingServiceIsNotAlive: systemd receives nothing while the service does not answer
-// itself, and is notified again once it does.
+// TestAHangingServiceIsNotAlive checks that systemd gets no report while the service does not
+// answer itself, and gets reports again once it does.
 func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "30000")
 	asked, hangs := make(chan bool, 100), atomic.Bool{}
@@ -33,7 +33,8 @@ func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd.WantLast("STOPPING=1")
 }
 
-// TestWithoutAWatchdogNobodyAsks: without a watchdog only being ready and stopping are reported.
+// TestWithoutAWatchdogNobodyAsks checks that, without a watchdog, the service only reports that it
+// is ready and that it is stopping.
 func TestWithoutAWatchdogNobodyAsks(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "")
 	s := supervision.Start(t.Context(), slog.New(slog.DiscardHandler), func(context.Context) error {

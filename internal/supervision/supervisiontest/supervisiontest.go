@@ -1,8 +1,8 @@
-// Package supervisiontest is a service manager for tests: the socket on which systemd receives
-// the messages of a service.
+// Package supervisiontest is a service manager for tests. It has the socket on which systemd
+// receives the messages of a service.
 //
-// It owns the socket and the variables of the environment that name it. It does not check the
-// messages. It fails the test when no message comes within a minute.
+// It owns the socket and the environment variables that name it. It does not check the messages. It
+// fails the test when no message comes within a minute.
 package supervisiontest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxMessage is more than the length of any message of the service, in bytes.
+// maxMessage is larger, in bytes, than any message of the service.
 const maxMessage = 100
 
 // Manager receives the messages of a service.
@@ -36,7 +36,7 @@ func Listen(t *testing.T, watchdog string) Manager {
 	return Manager{t: t, socket: socket}
 }
 
-// Want receives messages and compares each.
+// Want receives messages and compares each with an expected one.
 func (m Manager) Want(messages ...string) {
 	m.t.Helper()
 	for i, want := range messages {
@@ -46,7 +46,7 @@ func (m Manager) Want(messages ...string) {
 	}
 }
 
-// WantLast receives the message that ends a service. It skips signs of life that were sent
+// WantLast receives the last message of a service. It skips reports of being alive that were sent
 // before.
 func (m Manager) WantLast(want string) {
 	m.t.Helper()
