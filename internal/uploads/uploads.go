@@ -2,10 +2,10 @@
 // folder or a bucket.
 //
 // It owns what happens to files after they are sent. It does not own where they wait (package
-// inbox) or how they are read, which the service does.
+// inbox), and does not read them, which the service does.
 //
-// It fails when the service cannot be reached or refuses the token. The service's answer about a
-// file is a result.
+// It fails when the service cannot be reached or refuses the token. When the service refuses a
+// file, that is a result and not an error.
 package uploads
 
 import (
@@ -31,8 +31,8 @@ import (
 
 var errNoConnection = errors.New("the user has no connection for statement files, so there is nothing to compare with; import once to make one")
 
-// Uploaded is the result of a file in the form in which it is printed. Refused is the reason why
-// nothing of the file was imported.
+// Uploaded is the result for a file, as it is printed. Refused is the reason why the file was not
+// imported.
 type Uploaded struct {
 	File         string        `json:"file"`
 	Format       string        `json:"format,omitempty"`
@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer has the members of the answer about a file that the command reads.
+// fileAnswer has the members of the service's answer about a file that are used here.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -67,26 +67,27 @@ type fileAnswer struct {
 }
 
 // Uploader sends files to a connection for statement files. Base is the base URL of the API, and
-// Token the token of the user. Connection is zero before FindConnection.
+// Token the token of the user. Connection is zero until FindConnection sets it.
 type Uploader struct {
 	Base, Token string
 	Connection  int64
-	// Mapping says how to read CSV files; empty means the mapping that the connection stores.
+	// Mapping says how to read CSV files. When it is empty, the connection uses its stored mapping.
 	Mapping string
-	// Unbalanced statements are imported nevertheless.
+	// Unbalanced is set to import statements whose entries do not match the balances.
 	Unbalanced bool
 }
 
 var client = &http.Client{Timeout: importTime}
 
 const (
-	// importTime is how long a file may take.
+	// importTime is how long the service may take for a file.
 	importTime = 15 * time.Minute
-	// maxAnswered limits the bytes that are read of an answer.
+	// maxAnswered is how many bytes of an answer are read.
 	maxAnswered = 64 << 20
 )
 
-// FindConnection takes the first connection for files, or makes one if create allows it.
+// FindConnection sets Connection to the first connection for files. When there is none and create
+// is set, it creates one.
 func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 	var list struct {
 		Connections []struct {
@@ -112,8 +113,8 @@ func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 	return err
 }
 
-// Send sends a file, to compare it only or to import it. A refusal of the file is part of the
-// result.
+// Send sends a file. The service imports it or, when preview is set, only compares it. When the
+// service refuses the file, the reason is part of the result.
 func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview bool) (Uploaded, error) {
 	view := Uploaded{File: file.Name}
 	content, err := file.Read(ctx)
@@ -143,7 +144,7 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 	return view, err
 }
 
-// cut returns a name shortened to the length that the API accepts.
+// cut shortens a name to the length that the API accepts.
 func cut(name string) string {
 	const most = 200
 	runes := []rune(name)
@@ -164,7 +165,7 @@ func (r *refusedError) Error() string {
 	return cmp.Or(r.Description, r.Code, http.StatusText(r.status))
 }
 
-// ofFile reports whether the error is about the file, and not about the call or the service.
+// ofFile reports whether the error is about the file and not about the call or the service.
 func (r *refusedError) ofFile() bool {
 	return r.status == http.StatusBadRequest || r.Code == "conflict" || r.status == http.StatusRequestEntityTooLarge
 }
@@ -190,7 +191,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	}
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{status: response.StatusCode}
-		_ = json.Unmarshal(answer, refused) // a body that is no error of the API leaves only the status
+		_ = json.Unmarshal(answer, refused) // with any other body, only the status is known
 		return refused
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
@@ -199,9 +200,10 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	return nil
 }
 
-// Watch imports the files of an inbox as they come, reports what became of each, and moves it to
-// a folder in the inbox. It ends with the context. While the service or the server of the inbox
-// is away, files stay where they are, and away is called with the error.
+// Watch imports the files of an inbox as they arrive. It reports the result for each file, and
+// moves the file to a folder in the inbox. It runs until the context ends. While the service or the
+// server of the inbox cannot be reached, files stay where they are, and away is called with the
+// error.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
@@ -220,7 +222,7 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway marks that the service or the inbox cannot be reached now.
+// errAway marks that the service or the inbox cannot be reached at the moment.
 var errAway = errors.New("something is away")
 
 // takeFiles imports the waiting files.
@@ -244,7 +246,7 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 	return nil
 }
 
-// later marks an error of a server that cannot be reached now.
+// later marks an error when the server of the inbox cannot be reached at the moment.
 func later(err error) error {
 	if inbox.Away(err) {
 		return fmt.Errorf("%w: %w", errAway, err)
