@@ -19,7 +19,7 @@ const AssetPath = "/assets/"
 //go:embed static
 var static embed.FS
 
-// asset is one embedded file under a name that changes with its content.
+// asset is one embedded file. Its name changes with its content.
 type asset struct {
 	name, address, kind string
 	content             []byte
@@ -36,7 +36,7 @@ var assets = readAssets()
 func readAssets() []asset {
 	entries, err := fs.ReadDir(static, "static")
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // the file is embedded, so this cannot happen in a program that builds
+		panic(fmt.Sprintf("web: %v", err)) // cannot happen, because the file is embedded when the program is built
 	}
 	var all []asset
 	for _, entry := range entries {
@@ -52,8 +52,8 @@ func readAssets() []asset {
 	return all
 }
 
-// Asset returns the address of an embedded file, which changes with the content. An unknown name
-// is an error, so that a template that uses it cannot be sent.
+// Asset returns the address of an embedded file, which changes with the file's content. It fails
+// for an unknown name, so that a template with such a name cannot be sent.
 func Asset(name string) (string, error) {
 	for _, a := range assets {
 		if a.name == name {
@@ -63,9 +63,8 @@ func Asset(name string) (string, error) {
 	return "", fmt.Errorf("there is no asset %q", name)
 }
 
-// Assets serves the embedded files, and the style sheets of brands, at AssetPath. An address
-// always has the same content, so browsers may cache it for a year. Every other address is a
-// 404.
+// Assets serves the embedded files and the style sheets of brands, at AssetPath. An address always
+// has the same content, so browsers may cache it for a year. Every other address gets a 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, a := range assets {
@@ -82,8 +81,8 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture answers with a picture whose address always has the same content. A file that looks
-// like a picture and is none cannot do any harm.
+// Picture answers with a picture whose address always has the same content. Its headers make a file
+// harmless that only looks like a picture.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)
 }

@@ -17,23 +17,23 @@ type Brand struct {
 	// Primary is the colour of buttons and links, and Secondary the colour of selected and
 	// focused elements. Empty means no colour.
 	Primary, Secondary string
-	// Logo is the address of the application's logo on the host of the service, empty for none.
+	// Logo is the address of the application's logo on the service's host, or empty.
 	Logo string
 }
 
-// The colours of the common style sheet that brands are fitted to.
+// These are colours of the common style sheet. Brands are fitted to them.
 var (
 	white     = passerelle.Color{Red: 255, Green: 255, Blue: 255}
 	black     = passerelle.Color{}
 	nightCard = passerelle.Color{Red: 0x18, Green: 0x21, Blue: 0x1f}
 )
 
-// brandName is the beginning of the addresses of the style sheets of brands. The address
-// contains the colours, so that no lookup is needed to serve it.
+// brandName is the beginning of the addresses of brands' style sheets. An address contains the
+// colours, so that serving it needs no lookup.
 const brandName = AssetPath + "brand-"
 
-// Sheet returns the address of a style sheet with the colours of the brand, empty when the brand
-// has none. It ignores a colour with too little contrast.
+// Sheet returns the address of a style sheet with the colours of the brand. It returns an empty
+// text when the brand has no colours. A colour with too little contrast is ignored.
 func (b Brand) Sheet() string {
 	primary, secondary := seen(b.Primary, passerelle.TextContrast), seen(b.Secondary, passerelle.GraphicContrast)
 	if primary == nil && secondary == nil {
@@ -50,7 +50,7 @@ func seen(text string, needed float64) *passerelle.Color {
 	return &color
 }
 
-// sheetOf returns the style sheet of two colours, either of which may be missing.
+// sheetOf returns the style sheet for two colours. Either may be nil.
 func sheetOf(primary, secondary *passerelle.Color) asset {
 	name, rules := brandName, ""
 	if primary != nil {
@@ -75,17 +75,16 @@ func rule(name string, day, night passerelle.Color) string {
 	return fmt.Sprintf("  --%s: light-dark(%s, %s);\n", name, day, night)
 }
 
-// primaryRules returns the colours that follow from the primary colour. In the light scheme the
-// colour is dark enough to be read on white and to have white text on it. In the dark scheme it
-// is made light enough, and has black text on it.
+// primaryRules returns the colours that follow from the primary colour. In the light scheme, the
+// colour is dark enough to be read on white and to have white text on it. In the dark scheme, it is
+// made light enough, and has black text on it.
 func primaryRules(day passerelle.Color) string {
 	night := visible(day, passerelle.TextContrast)
 	return rule("brand", day, night) + rule("brand-strong", day.Mix(black, 25), night.Mix(white, 35)) +
 		rule("on-brand", white, black) + rule("tint", white.Mix(day, 8), nightCard.Mix(night, 15))
 }
 
-// visible returns a colour that is lightened until it has the needed contrast in the dark
-// scheme.
+// visible lightens a colour until it has enough contrast in the dark scheme.
 func visible(c passerelle.Color, needed float64) passerelle.Color {
 	for hundredths := 0; ; hundredths += 2 {
 		if lighter := c.Mix(white, hundredths); hundredths == 100 || lighter.Contrast(nightCard) >= needed {

@@ -16,7 +16,7 @@ import (
 
 var declared = regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`)
 
-// colours returns the colours that a style sheet declares, by name and "day" or "night".
+// colours returns the colours that a style sheet declares, by name and scheme ("day" or "night").
 func colours(t interface{ Fatal(...any) }, sheet string) map[string]passerelle.Color {
 	all := map[string]passerelle.Color{}
 	for _, found := range declared.FindAllStringSubmatch(sheet, -1) {
@@ -37,7 +37,7 @@ func fetch(address string) *httptest.ResponseRecorder {
 	return answer
 }
 
-// Text in and on the colours of any application can be read, in both schemes.
+// Text on the colours of any application, and in these colours, can be read in both schemes.
 func TestBrandsCanBeReadByEverybody(t *testing.T) {
 	raw, err := os.ReadFile("static/passerelle.css")
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// maxCookie is how many bytes of name and value every browser keeps (RFC 6265, section 6.1). A
-// longer cookie would be dropped without an error.
+// maxCookie is how many bytes of name and value every browser stores (RFC 6265, section 6.1). A
+// longer cookie could be dropped without an error.
 const maxCookie = 4096
 
-// ErrNoCookie is the error for a cookie that is missing, was altered, or was sealed with another
-// key or under another name.
+// ErrNoCookie is returned for a cookie that is missing, was changed, or was sealed with another key
+// or under another name.
 var ErrNoCookie = errors.New("no such cookie")
 
-// ErrLongCookie is the error for a value that browsers would not store.
+// ErrLongCookie is returned for a value that browsers would not store.
 var ErrLongCookie = errors.New("the cookie would be too long for browsers")
 
 // Cookie describes a cookie without its value. Scripts can never read it. Unless it is Framed,
@@ -28,39 +28,39 @@ type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.
 	Path string
-	// Strict cookies are not sent from other sites even when a user follows a link.
+	// Strict is set for a cookie that is not sent from other sites, even when a user follows a
+	// link.
 	Strict bool
-	// Framed cookies belong to a page inside a page of another site and are sent only for that
-	// page. Browsers keep separate cookies for each such pair of sites.
+	// Framed is set for a cookie of a page in a frame of another site. It is sent only in such a
+	// frame. Browsers keep separate cookies for each such pair of sites.
 	Framed bool
 	// Secure must be set whenever users reach the service over https.
 	Secure bool
-	// Life is how long browsers store it. A value that must not be used after that time must
-	// contain its own end.
+	// Life is how long browsers store the cookie. A value that must not be used after that time
+	// must contain its own end.
 	Life time.Duration
 }
 
-// Sealer encrypts the contents of cookies, so that users can neither read nor change nor rename
-// them.
+// Sealer encrypts the contents of cookies, so that users cannot read, change or rename them.
 type Sealer struct {
 	aead cipher.AEAD
 }
 
-// NewSealer makes a sealer from a key that has no other use. Replicas with the same key open
+// NewSealer returns a sealer for a key that has no other use. Replicas with the same key can open
 // each other's cookies.
 func NewSealer(key [32]byte) *Sealer {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // fails only for keys of another size
+		panic(fmt.Sprintf("web: %v", err)) // cannot happen with a key of this size
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // fails only for ciphers other than AES
+		panic(fmt.Sprintf("web: %v", err)) // cannot happen with AES
 	}
 	return &Sealer{aead: aead}
 }
 
-// Set seals the value as JSON into a cookie.
+// Set encodes the value as JSON, seals it and sets it as a cookie.
 func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	text, err := s.Seal(c.Name, value)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c Cookie) sameSite() http.SameSite {
 	return http.SameSiteLaxMode
 }
 
-// Fits reports whether browsers would store a value in a cookie of a name.
+// Fits reports whether browsers would store a value in a cookie with this name.
 func (s *Sealer) Fits(name string, value any) (bool, error) {
 	text, err := s.Seal(name, value)
 	return err == nil && !tooLong(name, text), err
@@ -110,8 +110,8 @@ func (s *Sealer) Seal(name string, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
 }
 
-// Open decrypts a sealed text into value, and reports whether the text was sealed with this key
-// under the name.
+// Open decrypts a sealed text into value. It returns false when the text was not sealed with this
+// key under this name.
 func (s *Sealer) Open(name, text string, value any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Sealer) Open(name, text string, value any) bool {
 	return err == nil && json.Unmarshal(plain, value) == nil
 }
 
-// Read opens the cookie of a name into value, or returns ErrNoCookie. When a browser sends
-// several cookies with the name, the first that opens counts.
+// Read opens the cookie with a name into value, or returns ErrNoCookie. When a browser sends
+// several cookies with the name, Read takes the first one that it can open.
 func (s *Sealer) Read(r *http.Request, name string, value any) error {
 	for _, cookie := range r.CookiesNamed(name) {
 		if s.Open(name, cookie.Value, value) {

@@ -9,28 +9,28 @@ import (
 	"passerelle"
 )
 
-// FaultPage is a failure that a user sees on its own page. Title and Text are texts, or the keys
-// of texts when pages have several languages.
+// FaultPage is a failure that a user sees on its own page. Title and Text are the texts, or their
+// keys when the pages have several languages.
 type FaultPage struct {
 	Status      int
 	Title, Text string
 }
 
-// Error names the fault.
+// Error returns the title of the page.
 func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 
-// Faults answers the failures of one kind of pages. Every field is required.
+// Faults shows the failures of one kind of pages. Every field is required.
 type Faults struct {
 	Pages *Pages
 	Log   *slog.Logger
 	// Failure is the log message for an internal error.
 	Failure string
-	// NoPage is for unknown addresses, Busy for failures where trying again helps, and Bug for
-	// every other error. Method is for a request with a method that the address does not accept.
+	// NoPage is shown for unknown addresses, Busy for failures that may end when the user tries
+	// again, Method for a method that the address does not accept, and Bug for every other error.
 	NoPage, Busy, Bug, Method *FaultPage
 }
 
-// classify returns the page that a user may see for an error.
+// classify returns the page that a user sees for an error.
 func (s Faults) classify(err error) *FaultPage {
 	var known *FaultPage
 	switch {
@@ -44,8 +44,8 @@ func (s Faults) classify(err error) *FaultPage {
 	return s.Bug
 }
 
-// Answer sends the page that describe makes of a fault, and logs the details that the page does
-// not show, with the id of the request.
+// Answer sends the page that describe makes of a fault. It logs the details that the page does not
+// show, with the id of the request.
 func (s Faults) Answer(ctx context.Context, w http.ResponseWriter, err error, request string, describe func(*FaultPage) Page) {
 	f := s.classify(err)
 	if f.Status >= http.StatusInternalServerError {

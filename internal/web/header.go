@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secure sets the headers of content that is shown to one user only.
+// secure sets the headers of content that only one user may see.
 func secure(header http.Header) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
@@ -21,9 +21,9 @@ func secure(header http.Header) {
 	}
 }
 
-// policy returns the content security policy of a page. It allows the service's own style sheet
-// and images, a script only if the page has one, requests of the script only to the service or
-// not at all, and no inline code.
+// policy returns the content security policy of a page. It allows the service's own style sheet and
+// images, and no inline code. It allows a script only if the page has one, and lets the script send
+// requests only to the service or not at all.
 func (p Page) policy() string {
 	rules := []string{
 		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",
@@ -46,8 +46,8 @@ func (p Page) ancestors() string {
 	return strings.Join(p.Ancestors, " ")
 }
 
-// Attach begins an answer that browsers save as a file. The name consists of letters, digits,
-// dashes and points.
+// Attach begins an answer that browsers save as a file. The name may have letters, digits, dashes
+// and points.
 func Attach(w http.ResponseWriter, name, mediaType string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
@@ -55,7 +55,7 @@ func Attach(w http.ResponseWriter, name, mediaType string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Origin is the scheme and host of an absolute http or https URL, empty for
+// Origin returns the scheme and host of an absolute http or https URL. It returns an empty text for
 // anything else.
 func Origin(address string) string {
 	u, err := url.Parse(address)
@@ -65,14 +65,14 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Redirect sends the browser to an address with a GET, whatever the method of the request. The
-// address must be one that the service made or checked.
+// Redirect sends the browser to an address with a GET, whatever the method of the request was. The
+// service must have made or checked the address.
 func Redirect(w http.ResponseWriter, address string) {
 	leave(w, http.StatusSeeOther, address)
 }
 
-// Forward is like Redirect, for a browser that sent a GET, with the status that the clients of
-// the interface expect.
+// Forward is like Redirect, for a request with the method GET. It uses the status that clients of
+// this API family expect.
 func Forward(w http.ResponseWriter, address string) {
 	leave(w, http.StatusFound, address)
 }
@@ -83,18 +83,18 @@ func leave(w http.ResponseWriter, status int, address string) {
 	w.WriteHeader(status)
 }
 
-// Download starts an answer with a file for the browser to save, with a media type and a name of
-// letters, digits and hyphens.
+// Download begins an answer with a file that the browser saves. The name may have letters, digits
+// and hyphens.
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 }
 
-// Forged reports whether a request that changes something was certainly sent by a page of
-// another site. Requests that only read are never forged. The service's pages send no referrer,
-// so some browsers hide the origin of their forms too. When a browser also does not say whether
-// a form is of the same site, the token in the form decides. Each page has to check it.
+// Forged reports whether a request that changes something certainly came from a page of another
+// site. A request that only reads is never forged. The service's pages send no referrer, so some
+// browsers hide the origin of their forms too. When a browser does not say either whether the form
+// is from the same site, the token in the form decides. Each page has to check the token.
 func Forged(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
 		return false

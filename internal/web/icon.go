@@ -30,8 +30,8 @@ var icons = map[string]string{
 	"check":       "M5 13l4 4L19 7",
 }
 
-// Icon is a picture as part of a page. An unknown name is an error, so that a template that
-// uses it cannot be sent.
+// Icon returns an icon as HTML. It fails for an unknown name, so that a template with such a name
+// cannot be sent.
 func Icon(name string) (template.HTML, error) {
 	path, known := icons[name]
 	if !known {
@@ -40,7 +40,7 @@ func Icon(name string) (template.HTML, error) {
 	return template.HTML(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="` + path + `"/></svg>`), nil //nolint:gosec // all of the HTML is constant and from the table above
 }
 
-// Mark is the mark of the service: a bridge.
+// Mark returns the service's mark, a bridge, as HTML.
 func Mark() template.HTML {
 	return `<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false"><rect width="32" height="32" rx="8"/><path d="M5 21h22M5 21c4-9 18-9 22 0M11 21v-4.6M16 21v-6.6M21 21v-4.6"/></svg>`
 }

@@ -19,10 +19,10 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
-// Page is one answer made from a template. The template receives it as its data, so that
-// templates can refer to texts and content by short names.
+// Page is one answer made from a template. The template gets the Page as its data, so that it can
+// refer to texts and content by short names.
 type Page struct {
-	// Name is the name of the template's file without its extension.
+	// Name is the name of the template's file, without its extension.
 	Name string
 	// Status is the status of the answer. Zero means 200.
 	Status int
@@ -35,29 +35,29 @@ type Page struct {
 	Brand Brand
 	// Simulated marks pages of a sandbox, where no money moves.
 	Simulated bool
-	// Sheets are style sheets besides the common one, files of this package.
+	// Sheets are further style sheets, which are files of this package.
 	Sheets []string
-	// Module is the script of the page, a file of this package, or empty.
+	// Module is the page's script, a file of this package, or empty.
 	Module string
 	// Asks lets the script send requests to the service's own origin.
 	Asks bool
-	// FormTargets are the origins, besides the service's own, to which sending a form of this
-	// page may lead. Browsers also check the redirects after a form against them.
+	// FormTargets are the origins, besides the service's own, to which a form of this page may
+	// lead. Browsers also check the redirects after a form against this list.
 	FormTargets []string
-	// Ancestors are the origins whose pages may show this one in a frame. Without any, no page
-	// may.
+	// Ancestors are the origins whose pages may show this one in a frame. When there are none, no
+	// page may.
 	Ancestors []string
-	// Refresh reloads the page after a time, or goes to RefreshTo.
+	// Refresh is the time after which the page reloads, or goes to RefreshTo.
 	Refresh   time.Duration
 	RefreshTo string
-	// Fallback reloads the page after a time if Module does not run.
+	// Fallback is the time after which the page reloads if Module does not run.
 	Fallback time.Duration
 }
 
 // Say returns the text of a key in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
 
-// With returns the page with another content, for a block that is shown inside it.
+// With returns the page with other content, for a template block that is shown inside the page.
 func (p Page) With(body any) Page {
 	p.Body = body
 	return p
@@ -66,15 +66,15 @@ func (p Page) With(body any) Page {
 // FallbackSeconds returns Fallback in seconds, for templates.
 func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 
-// Pages are templates that can be sent.
+// Pages are parsed templates.
 type Pages struct {
 	templates func() map[string]*template.Template
 }
 
 // MustPages parses the templates at the roots of folders. Each file defines "content" and may
-// define the other blocks of the layout. Files whose names begin with an underscore define
-// blocks for all files. Templates are parsed when the first page is sent, because parsing would
-// make every start noticeably longer. A template with a mistake panics there.
+// define the other blocks of the layout. Files whose names begin with an underscore define blocks
+// for all files. The templates are parsed when the first page is sent, because parsing would make
+// every start noticeably longer. A mistake in a template panics at that time.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
 }
@@ -98,7 +98,7 @@ func mustParse(folders []fs.FS) map[string]*template.Template {
 	return pages
 }
 
-// sum adds the numbers of a drawing.
+// sum adds numbers, so that templates can draw.
 func sum(all ...int64) int64 {
 	total := int64(0)
 	for _, n := range all {
@@ -107,7 +107,7 @@ func sum(all ...int64) int64 {
 	return total
 }
 
-// Send renders a page and answers with it. When it returns an error, nothing has been sent.
+// Send renders a page and sends it. When it returns an error, nothing has been sent.
 func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	page, known := s.templates()[p.Name]
 	if !known {
@@ -120,18 +120,17 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	p.head(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(max(p.Status, http.StatusOK))
-	// The reader may have left, so an error would have no receiver.
+	// An error is ignored, because it only means that the reader has left.
 	_, _ = body.WriteTo(w)
 	return nil
 }
 
-// PartHeader is the header with which the script of a page requests the part of the page that
-// may have changed, at the address of the page.
+// PartHeader is the header with which the page's script requests only the part of the page that may
+// have changed, at the same address.
 const PartHeader = "Passerelle-Part"
 
-// SendPart renders one block of a page and answers with the block alone. When the browser
-// already has this content, it answers with 304. When it returns an error, nothing has been
-// sent.
+// SendPart renders one block of a page and sends only the block. When the browser already has this
+// content, it answers with 304. When it returns an error, nothing has been sent.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
 	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {
@@ -150,7 +149,7 @@ func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block s
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
-	// The reader may have left, so an error would have no receiver.
+	// An error is ignored, because it only means that the reader has left.
 	_, _ = body.WriteTo(w)
 	return nil
 }
@@ -167,7 +166,7 @@ func (p Page) head(header http.Header) {
 	header.Set("Content-Language", p.Words.Lang)
 	header.Set("Content-Security-Policy", p.policy())
 	if len(p.Ancestors) > 0 {
-		header.Del("X-Frame-Options") // this header cannot name origins
+		header.Del("X-Frame-Options") // this header cannot list origins
 	}
 	if p.Refresh > 0 || p.RefreshTo != "" {
 		header.Set("Refresh", p.refresh())

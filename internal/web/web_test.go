@@ -71,7 +71,7 @@ func TestABrokenPageSendsNothing(t *testing.T) {
 	}
 }
 
-// A client that has the present content of a part gets 304 and no content.
+// A client that already has the present content of a part gets a 304 without content.
 func TestPartsOfPages(t *testing.T) {
 	send := func(body, etag string) *httptest.ResponseRecorder {
 		answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
@@ -255,7 +255,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A page that other sites may show in a frame names those sites in the only header that can name
+// A page that other sites may show in a frame names those sites in the only header that can list
 // several. Its cookies are sent only in such a frame.
 func TestPagesInsideOfOthers(t *testing.T) {
 	answer := httptest.NewRecorder()

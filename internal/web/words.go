@@ -13,14 +13,13 @@ import (
 
 // Words has the texts of one language by key.
 type Words struct {
-	// Lang is the BCP 47 tag of the language the texts are in.
+	// Lang is the BCP 47 tag of the language.
 	Lang  string
 	texts map[string]string
 }
 
-// Say returns the text of a key, with the arguments in their places, in the format of package
-// fmt. The text of an unknown key is the key itself: a page with a strange word is better than
-// no page.
+// Say returns the text of a key, formatted with the arguments as in package fmt. For an unknown key
+// it returns the key, because a page with a strange word is better than no page.
 func (w Words) Say(key string, args ...any) string {
 	text, known := w.texts[key]
 	switch {
@@ -32,15 +31,15 @@ func (w Words) Say(key string, args ...any) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// Dictionary holds the texts of several languages.
+// Dictionary has the texts of several languages.
 type Dictionary struct {
 	languages []Words
 	matcher   language.Matcher
 }
 
-// MustDictionary reads a file per language at the root of files, such as en.json: an object of
-// texts by key. The language named first is used for readers of all other languages. It panics
-// on a file with a mistake.
+// MustDictionary reads one file for each language at the root of files, such as en.json. A file is
+// an object with the texts by key. Readers of other languages get the language first. It panics on
+// a file with a mistake.
 func MustDictionary(files fs.FS, first string) *Dictionary {
 	names, _ := fs.Glob(files, "*.json")
 	d := &Dictionary{languages: []Words{mustWords(files, first+".json")}}
@@ -74,13 +73,14 @@ func (d *Dictionary) Has(lang string) bool {
 	return slices.ContainsFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 }
 
-// In returns the words of a language, or those of the first language when it is unknown.
+// In returns the texts of a language. For an unknown language it returns those of the first
+// language.
 func (d *Dictionary) In(lang string) Words {
 	i := slices.IndexFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 	return d.languages[max(i, 0)]
 }
 
-// Best returns the words that best match an Accept-Language header.
+// Best returns the texts of the language that best matches an Accept-Language header.
 func (d *Dictionary) Best(accept string) Words {
 	wanted, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil {
@@ -90,5 +90,5 @@ func (d *Dictionary) Best(accept string) Words {
 	return d.languages[index]
 }
 
-// Languages lists the languages that have words, the first one first.
+// Languages lists the languages that have texts. The default language comes first.
 func (d *Dictionary) Languages() []Words { return slices.Clone(d.languages) }
