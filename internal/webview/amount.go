@@ -25,8 +25,8 @@ func chunks(s string, size int) []string {
 	return parts
 }
 
-// accountText formats an account number for readers who compare it: in groups of four
-// characters, and the sort code in pairs.
+// accountText formats an account number so that it is easy to compare: in groups of four
+// characters, or pairs for a sort code.
 func accountText(a passerelle.Account) string {
 	const sortCode = 6
 	if a.Scheme == passerelle.SortCode && len(a.Identification) > sortCode {

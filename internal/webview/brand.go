@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// logoPath is the path of applications' logos. Below it, an address has the numbers of the
-// application and of its picture, so that the address changes with the picture.
+// logoPath is the path of applications' logos. It is followed by the number of the application and
+// the number of its picture, so the address changes with the picture.
 const logoPath = web.AssetPath + "logos/"
 
 // brandOf returns the name, colours and logo of an application for pages.
@@ -29,7 +29,7 @@ func brandOf(c store.Client) web.Brand {
 func (w *Webview) logo(writer http.ResponseWriter, request *http.Request) {
 	first, second, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, logoPath), "-")
 	client, _ := strconv.ParseInt(first, 10, 64)
-	number, _ := strconv.ParseInt(second, 10, 64) // 0 for text that is no number; no logo has this id
+	number, _ := strconv.ParseInt(second, 10, 64) // text that is not a number becomes 0, which no logo has
 	domain, err := w.Domain(request.Context(), request.Host)
 	if err == nil && client > 0 && number > 0 {
 		logo, err := w.DB.Logo(request.Context(), domain.ID, passerelle.ClientID(client))

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/access"
 )
 
-// drawn is a picture of a size, in PNG.
+// drawn returns a picture of a size, as PNG.
 func drawn(t *testing.T, width, height int) []byte {
 	t.Helper()
 	drawing := image.NewNRGBA(image.Rect(0, 0, width, height))

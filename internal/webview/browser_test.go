@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop serves a client's site, whose page shows that a payer has arrived.
+// shop serves a client's site. Its page shows that a payer has arrived.
 func shop(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -30,8 +30,8 @@ func shop(t *testing.T) string {
 	return server.URL + "/back"
 }
 
-// A payer who comes back from the app of the bank does not need to press a button: the page asks
-// the bank and leads to the shop, in a real browser.
+// A payer who comes back from the bank's app need not press a button. In a real browser, the page
+// asks the bank and then continues to the shop.
 func TestThePageAsksTheBankByItself(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	client, _, err := s.access.Register(t.Context(), s.domain.ID, "Shop", []string{shop(t)})
@@ -58,8 +58,8 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	}
 }
 
-// While somebody types, the service filters the list without a click, in the country or in all
-// countries, and the page says when no bank matches.
+// While a person types, the service filters the list without a click, in one country or in all
+// countries. The page says when no bank matches.
 func TestASearchForABankWhileTyping(t *testing.T) {
 	s := start(t, storetest.SQLite(t), crowd)
 	p := s.create(t, nil)
@@ -91,8 +91,8 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
-// pageInspection is a browser with a given window size, in which the rules for all pages are
-// checked on payment pages.
+// pageInspection is a browser with one window size. It checks the rules for all pages on the
+// payment pages.
 type pageInspection struct {
 	*stack
 	t       *testing.T
@@ -101,7 +101,8 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens and checks the page of a payment, or one of its pages with a step.
+// at opens and checks the page of a payment. more is added to its query, to open the page of a
+// step.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
@@ -132,8 +133,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 			s.brand(t, "#7a1f5c", "#0f62ac")
 			l := pageInspection{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
 			said := servicetest.Listen(l.browser, t)
-			// Pages that continue without the payer would do so while they are checked, so this
-			// is disabled.
+			// Some pages continue by themselves. This keeps them from doing so during the checks.
 			_, err := chromedp.Call(l.browser, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.setTimeout = () => 0`})
 			must(t, err)
 			l.orders()
@@ -192,7 +192,7 @@ func (l pageInspection) steps() {
 	}
 }
 
-// ends are the pages that offer no action.
+// ends checks the pages that offer no action.
 func (l pageInspection) ends() {
 	able := l.Connectors.Initiators()[1]
 	l.offer(l.t, silent{bank{able, able.Profile()}})

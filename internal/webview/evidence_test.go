@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantEvidence compares the stored evidence of a payment with the page that the payer saw. The
-// instant of the evidence must be within this test.
+// wantEvidence compares the stored evidence of a payment with the page that the payer saw. The time
+// of the evidence must be during this test.
 func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.Evidence) {
 	t.Helper()
 	for i := range want {
@@ -32,7 +32,7 @@ func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.E
 	}
 }
 
-// shownIn is the summary of the usual payment, in a language.
+// shownIn returns the summary of the usual payment, in a language.
 func shownIn(amount, when, terms string) payment.ShownPayment {
 	return payment.ShownPayment{
 		Application: "Maison Dupont", Amount: amount, When: when, Terms: terms,
@@ -40,8 +40,8 @@ func shownIn(amount, when, terms string) payment.ShownPayment {
 	}
 }
 
-// The content of the page that the payer saw is stored with the act. Nothing is stored for a
-// refused or repeated act.
+// The content of the page that the payer saw is stored together with the act. A refused or repeated
+// act stores nothing.
 func TestWhatThePayerSawIsKept(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
@@ -72,7 +72,7 @@ func TestWhatThePayerSawWhenCancelling(t *testing.T) {
 	})
 }
 
-// The payer's final answer to the bank is an act of its own.
+// The payer's final answer to the bank is recorded as a separate act.
 func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for word, act := range map[string]payment.Act{"yes": payment.ActAgree, "no": payment.ActRefuse} {
@@ -89,8 +89,8 @@ func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	})
 }
 
-// An act that loses against a concurrent change of the payment stores no evidence, and changes
-// no other.
+// An act that cannot store its evidence, because there is other evidence in its place, does not
+// change the payment.
 func TestEvidenceIsKeptWithTheActOrNotAtAll(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

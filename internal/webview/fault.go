@@ -12,12 +12,12 @@ import (
 	"passerelle/internal/web"
 )
 
-// fault is an error page. The keys of its texts begin with its name.
+// fault returns an error page. The keys of its texts begin with its name.
 func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }
 
-// The errors that any page can show.
+// These are the errors that any page can show.
 var (
 	errLink     = fault(http.StatusUnauthorized, "link")
 	errNoPage   = fault(http.StatusNotFound, "page")
@@ -31,7 +31,7 @@ var (
 	errBusy     = fault(http.StatusServiceUnavailable, "busy")
 	errBug      = fault(http.StatusInternalServerError, "bug")
 
-	// The errors that pages about connections can show.
+	// These are the errors that pages about connections can show.
 	errWrong     = fault(http.StatusBadRequest, "wrong")
 	errElsewhere = fault(http.StatusForbidden, "elsewhere")
 	errOver      = fault(http.StatusUnauthorized, "over")
@@ -41,21 +41,21 @@ var (
 	errCrammed   = fault(http.StatusBadRequest, "crammed")
 )
 
-// explained is an error page with the exact cause, in the words of the API, for the developers
-// who made the link.
+// explained is an error page that also shows the exact cause, in the words of the API, to the
+// developers who made the link.
 type explained struct {
 	fault  *web.FaultPage
 	detail string
 }
 
-// Error names the fault with its detail.
+// Error returns the fault and its detail.
 func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
 
-// Unwrap is the fault.
+// Unwrap returns the fault without the detail.
 func (e *explained) Unwrap() error { return e.fault }
 
-// wrongLink turns an error of a link into an error page. It returns nil for nil. Internal errors
-// are returned unchanged.
+// wrongLink turns an error about a link into an error page. Nil and internal errors are returned
+// unchanged.
 func wrongLink(err error) error {
 	if errors.Is(err, passerelle.Invalid) {
 		return &explained{errWrong, messageOf(err)}
@@ -63,7 +63,7 @@ func wrongLink(err error) error {
 	return err
 }
 
-// messageOf is the text of an error for the client.
+// messageOf returns the message of an error as the API's clients see it.
 func messageOf(err error) string {
 	var reported *passerelle.Error
 	if errors.As(err, &reported) {
@@ -76,17 +76,17 @@ func messageOf(err error) string {
 type faultBody struct {
 	frame
 	Title, Text string
-	// Detail is the exact cause, for developers of the link.
+	// Detail is the exact cause, for the developers who made the link.
 	Detail string
 	// Request is the id by which support finds the request in the log.
 	Request string
-	// Back is the address of the application, empty when the application is not certain.
+	// Back is the address of the application, or empty when the application is not known for sure.
 	Back string
 }
 
-// wayBack returns the address and the name of the application to which a person who cannot
-// continue can return: the address in the link, when the application may use it, or the address
-// of the flow or payment to which this browser had access.
+// wayBack returns the address and name of the application, for a person who cannot continue. The
+// address comes from the link, if the application may use it, or else from the flow or payment that
+// this browser had access to.
 func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	query := pc.request.URL.Query()
 	if client, err := w.namedClient(pc, query); err == nil && w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {

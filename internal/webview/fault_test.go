@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// A link that does not work shows advice and a link back to the application: to the address in
-// the link, if the application may use it, or to the address of the flow to which the browser
-// had access.
+// A link that does not work shows advice and a link back to the application. The address comes from
+// the broken link, if the application may use it, or else from the flow that the browser had access
+// to.
 func TestBrokenLinksLeadBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		client := number(passerelle.PaymentID(s.client.ID))
@@ -41,8 +41,8 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 	})
 }
 
-// A person who paid, or was about to pay, and opens the page after their access has ended finds
-// a link back to the application.
+// A person who opens the page after their access has ended finds a link back to the application,
+// whether they have paid or not.
 func TestAnEndedRightLeadsBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// choosing describes the chooser of institutions on a page.
+// choosing returns the input for a list of institutions on a page.
 func (w *Webview) choosing(pc *pageContext, favourites []string, hints ...string) chooser.Inquiry {
 	return chooser.Inquiry{HTTP: pc.request, Words: pc.words, Recent: w.recent(pc), Favourites: favourites, Hints: hints}
 }
@@ -24,7 +24,7 @@ type countriesBody struct {
 	Back    string
 }
 
-// newCountries makes the content of the page on which a person chooses a country.
+// newCountries returns the content of the page on which a person chooses a country.
 func (w *Webview) newCountries(pc *pageContext, f frame, all []chooser.Institution, hints ...string) countriesBody {
 	query := pc.request.URL.Query()
 	query.Del("step")
@@ -67,8 +67,8 @@ func (w *Webview) recent(pc *pageContext) []string {
 	return uuids
 }
 
-// rememberBank puts a bank first in the list in this browser's cookie. The cookie is always
-// short enough. An error is ignored, because the payment is already ordered.
+// rememberBank puts a bank first in the list in this browser's cookie, and limits the length of the
+// list. An error is ignored, because the payment is already ordered.
 func (w *Webview) rememberBank(pc *pageContext, uuid string) {
 	others := slices.DeleteFunc(w.recent(pc), func(other string) bool { return other == uuid })
 	uuids := append([]string{uuid}, others...)

@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// european makes banks in several countries of Europe, so many that the page offers a search.
+// european returns banks in several countries of Europe, enough for the page to offer a search.
 func european(p connector.Profile) []connector.Profile {
 	all := several(9)(p)
 	for i, place := range []struct {
@@ -41,7 +41,7 @@ func european(p connector.Profile) []connector.Profile {
 
 var listed = regexp.MustCompile(`<li><a class="choice" href="[^"]*bank=([^"&]+)[^"]*"><span class="mark [^"]*" aria-hidden="true">[^<]*</span><span class="name">([^<]+)<`)
 
-// seen are the names of the banks that a page shows.
+// seen returns the names of the banks that a page shows.
 func seen(body string) (names []string) {
 	for _, found := range listed.FindAllStringSubmatch(body, -1) {
 		names = append(names, strings.TrimSpace(html.UnescapeString(found[2])))
@@ -49,8 +49,8 @@ func seen(body string) (names []string) {
 	return names
 }
 
-// Without a script, the service searches: by the words of a name, ignoring accents and case,
-// first in the country of the payee, and on request in another country or in all of them.
+// Without a script, the service searches for the words of a name, and ignores accents and case. It
+// searches first in the country of the payee, and on request in another country or in all.
 func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
@@ -89,8 +89,8 @@ func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	})
 }
 
-// A country is preselected: the country of the browser's language, or else of the payee, if it
-// has banks.
+// The page preselects the country of the browser's language, or else the country of the payee, if
+// that country has banks.
 func TestTheCountryIsPreset(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -105,7 +105,8 @@ func TestTheCountryIsPreset(t *testing.T) {
 	}
 }
 
-// Favourites of the operator come after the banks that were used before, and before other banks.
+// The operator's favourites are listed after the banks that were used before, and before the
+// others.
 func TestFavouriteBanks(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))
@@ -117,7 +118,7 @@ func TestFavouriteBanks(t *testing.T) {
 	})
 }
 
-// numberedBanks makes banks in France with different UUIDs.
+// numberedBanks returns banks in France with different UUIDs.
 func numberedBanks(s *stack, n int) []connector.Connector {
 	able := s.simulated.Connectors()[0].(connector.Initiator)
 	all := make([]connector.Connector, n)
@@ -129,8 +130,8 @@ func numberedBanks(s *stack, n int) []connector.Connector {
 	return all
 }
 
-// Countries are chosen on a separate page. They have their names in the language of the page,
-// and are sorted in that language.
+// Countries are chosen on a separate page. The language of the page decides their names and their
+// order.
 func TestCountriesOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -160,7 +161,7 @@ func TestCountriesOfBanks(t *testing.T) {
 	}
 }
 
-// The banks with which a person paid come first the next time, and only their browser stores
+// The banks with which a person paid come first the next time. Only the person's browser stores
 // them.
 func TestBanksArePaidWithAgain(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {

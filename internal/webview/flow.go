@@ -22,7 +22,7 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// The names of the flows about connections, which are the last segment of an address.
+// These are the names of the flows about connections. A name is the last segment of an address.
 const (
 	flowConnect   = "connect"
 	flowReconnect = "reconnect"
@@ -33,9 +33,9 @@ const (
 // service can still report to the client that the flow has ended.
 const flowLife = 2 * time.Hour
 
-// flowState is the sealed state of a flow in the person's browser: who the person is, what the
-// client requested, and where the person is redirected at the end. The present step is in the
-// address and in the store.
+// flowState is the state that the person's browser stores of a flow, sealed in a cookie. It says
+// who the person is, what the client requested, and where the person is redirected at the end. The
+// present step is in the address and in the store.
 type flowState struct {
 	// handle identifies the flow in addresses. The handle alone gives no access.
 	handle string
@@ -53,22 +53,22 @@ type flowState struct {
 	Until time.Time `json:"e"`
 	// Framed flows run in a frame inside a page of the client.
 	Framed bool `json:"w,omitempty"`
-	// Connection is the connection of the link, zero for none, and Sync the number of its last
+	// Connection is the connection that the link names, or zero. Sync is the number of its last
 	// read when the link was opened.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
 	Sync       int64                   `json:"y,omitempty"`
-	// Reset requests new credentials even when the stored ones work.
+	// Reset makes the flow ask for new credentials even when the stored ones work.
 	Reset bool `json:"x,omitempty"`
 	// Sources lists the sources of the connection that the client wants to be repaired. An empty
 	// list means all.
 	Sources []string `json:"o,omitempty"`
 	// Most is how many connections may be made.
 	Most int `json:"m,omitempty"`
-	// Parent is the handle of the flow from which this one was started, to add a connection to
-	// the managed ones. It is empty for a flow with its own link.
+	// Parent is the handle of the flow that started this one, when a person who manages connections
+	// adds another. It is empty for a flow with its own link.
 	Parent string `json:"h,omitempty"`
-	// Made are the connections of which the person has shared something. Deleted is the last
-	// deleted one.
+	// Made are the new connections that share something. Deleted is the connection that was deleted
+	// last.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
 	Deleted passerelle.ConnectionID   `json:"l,omitempty"`
 	Filter  filter                    `json:"i"`
@@ -91,7 +91,7 @@ const flowCookiePrefix = "journey_"
 func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 
 // serveFlow handles all addresses of the flows about connections. A link from a client begins a
-// flow. A link from these pages contains the handle of a flow.
+// flow. A link from one of these pages contains the handle of a flow.
 func (w *Webview) serveFlow(pc *pageContext) error {
 	if pc.request.Method == http.MethodPost {
 		if hasFiles(pc.request) {
@@ -122,8 +122,8 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 
 const handleParameter = "session"
 
-// openLink handles a person who comes back from an institution to a waiting flow. In another
-// window than the flow's window, it shows a page with the result.
+// openLink handles a person who comes back from an institution to a waiting flow. When they come
+// back in another window than the one with the flow, it shows a page with the result.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -133,8 +133,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
-// client has a redirect address, or shows the flow in a frame, the client gets an error.
+// refuseLink shows a page to a person whose flow has ended or belongs to another browser. A client
+// that has a redirect address, or shows the flow in a frame, gets an error.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -156,7 +156,7 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 // browser to an address without the code.
 func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 	if pc.request.Method != http.MethodGet {
-		return errMethod // only a GET may use up a code for one use
+		return errMethod // only a GET may use up a single-use code
 	}
 	if w.returnToClient(pc) {
 		return nil
@@ -166,7 +166,7 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 		return err
 	}
 	if err := w.fits(t); err != nil {
-		return err // checked before a code for one use is used up
+		return err // checked before a single-use code is used up
 	}
 	if err := w.identify(pc, t, query.Get("code")); err != nil {
 		return err
@@ -179,8 +179,8 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// named reports whether a domain parameter refers to the domain of the request: by its host, the
-// first label of its host, or its name.
+// named reports whether a domain parameter means the domain of the request. The parameter may be
+// its host, the first label of its host, or its name.
 func (pc *pageContext) named(domain string) bool {
 	_, parent, _ := strings.Cut(web.Origin(pc.domain.BaseURL), "://")
 	bare, _, _ := strings.Cut(parent, ":")
@@ -188,7 +188,7 @@ func (pc *pageContext) named(domain string) bool {
 	return domain == "" || slices.ContainsFunc([]string{parent, bare, first, pc.domain.Name}, func(name string) bool { return strings.EqualFold(name, domain) })
 }
 
-// newFlowSession reads the parameters of a link, except the code.
+// newFlowSession reads all parameters of a link except the code.
 func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSession, error) {
 	client, err := w.linkedBy(pc, query)
 	if err != nil {
@@ -213,7 +213,7 @@ func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSessio
 	return t, wrongLink(t.count(query))
 }
 
-// checkDomain refuses a link whose domain parameter refers to another domain.
+// checkDomain returns an error when the domain parameter of a link means another domain.
 func (pc *pageContext) checkDomain(query url.Values) error {
 	if domain := query.Get("domain"); !pc.named(domain) {
 		return &explained{errSender, fmt.Sprintf("domain: %q is not this service; leave it out, or name the host", domain)}
@@ -222,7 +222,7 @@ func (pc *pageContext) checkDomain(query url.Values) error {
 }
 
 // linkedBy returns the client whose link the person followed. The client must be allowed to
-// redirect to the given address. The address may be missing when the person only manages
+// redirect to the address in the link. The address may be missing when the person only manages
 // connections.
 func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, error) {
 	if err := pc.checkDomain(query); err != nil {
@@ -235,7 +235,7 @@ func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, err
 	return client, w.checkRedirect(pc, client.ID, query)
 }
 
-// checkRedirect refuses an address to which the client may not redirect people.
+// checkRedirect returns an error for an address to which the client may not redirect people.
 func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	uri := query.Get(redirectParameter)
 	_, err := passerelle.ParseRedirectURI(redirectParameter, uri)
@@ -253,7 +253,7 @@ func flagged(query url.Values, name string) bool {
 	return query.Has(name) && !slices.Contains([]string{"0", "false"}, strings.ToLower(query.Get(name)))
 }
 
-// count reads the numbers of a link.
+// count reads the parameters max_connections and connection_id.
 func (t *flowSession) count(query url.Values) error {
 	if text := query.Get("max_connections"); text != "" {
 		most, err := strconv.Atoi(text)
@@ -277,8 +277,8 @@ func (t *flowSession) count(query url.Values) error {
 	return nil
 }
 
-// identify exchanges a code for its user. Without a code, a person who makes a connection
-// becomes a new user with their first act.
+// identify exchanges a code for its user. Without a code, a person who makes a connection becomes a
+// new user when they first act.
 func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	if text == "" {
 		return nil
@@ -301,7 +301,7 @@ func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	return nil
 }
 
-// flowCookie is the cookie in which the browser keeps a flow.
+// flowCookie returns the cookie in which the browser keeps a flow.
 func (pc *pageContext) flowCookie(handle string, framed bool) web.Cookie {
 	return web.Cookie{Name: flowCookieName(handle), Path: pc.root, Secure: pc.secure(), Framed: framed, Life: sessionLife}
 }
@@ -315,8 +315,8 @@ func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	return err
 }
 
-// fits refuses a flow that would exceed the size of its cookie with all data that may be added
-// during the flow.
+// fits returns an error when the cookie of a flow could become too large. It counts all data that
+// may be added during the flow.
 func (w *Webview) fits(t *flowSession) error {
 	const long = math.MaxInt64
 	most := t.flowState
@@ -338,7 +338,7 @@ func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	var former []flowState
 	for _, cookie := range pc.request.Cookies() {
 		if handle, is := strings.CutPrefix(cookie.Name, flowCookiePrefix); is {
-			j := flowState{Framed: t.Framed} // used unless the cookie can be read
+			j := flowState{Framed: t.Framed} // used when the cookie cannot be read
 			_ = w.sealer.Open(cookie.Name, cookie.Value, &j)
 			j.handle = handle
 			former = append(former, j)
@@ -350,8 +350,8 @@ func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	}
 }
 
-// findFlow finds the flow with a handle. A flow ends when its time ends, or when its user or its
-// client is deleted.
+// findFlow returns the flow with a handle. A flow ends when its time is over, or when its user or
+// its client is deleted.
 func (w *Webview) findFlow(pc *pageContext, handle string) (*flowSession, error) {
 	t := &flowSession{}
 	if err := w.sealer.Read(pc.request, flowCookieName(handle), &t.flowState); err != nil {
@@ -384,7 +384,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle creates a user for a person who is no user yet.
+// settle creates a user for a person who has none yet.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil
@@ -404,13 +404,13 @@ func (t *flowSession) ownsForm(form url.Values) bool {
 
 const formParameter = "csrf"
 
-// The parameters of these pages' own addresses, in addition to the handle.
+// These are the parameters in the addresses of these pages, besides the handle.
 const (
 	connectionStep = "connection"
 	bankStep       = "bank"
 )
 
-// to returns an address of a step of a flow, with pairs of parameters.
+// to returns the address of a step of a flow, with additional parameters as pairs.
 func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	query := url.Values{handleParameter: {t.handle}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -421,7 +421,7 @@ func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), query)
 }
 
-// along returns the present address.
+// along returns the address of the present page.
 func (pc *pageContext) along(t *flowSession) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), pc.where(t))
 }
@@ -441,10 +441,10 @@ func (pc *pageContext) inTongue(lang string, query url.Values) string {
 	return pc.flowAddress(lang) + "?" + query.Encode()
 }
 
-// flowAddress returns the address of the pages of the flow, without parameters.
+// flowAddress returns the address of a flow's pages, without parameters.
 func (pc *pageContext) flowAddress(lang string) string { return pc.root + "/" + lang + "/" + pc.flow }
 
-// landing is the address to which an institution sends the person back.
+// landing returns the address to which an institution sends the person back.
 func (pc *pageContext) landing(t *flowSession) aggregation.Landing {
 	return aggregation.Landing{RedirectURI: web.Origin(pc.domain.BaseURL) + pc.flowAddress(cmp.Or(pc.lang, pc.words.Lang)), State: t.handle}
 }

@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// window is a size of the browser and the language of the pages.
+// window is a size of the browser's window, and a language of the pages.
 type window struct {
 	name, lang    string
 	width, height int64
@@ -68,7 +68,7 @@ func (p *browserWalker) see(selector, name string) {
 
 func step(name string) string { return `form:has(input[name="step"][value="` + name + `"])` }
 
-// The complete flows, in a real browser, in two languages and on a phone.
+// The complete flows work in a real browser, in two languages and on a phone.
 func TestJourneysInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
@@ -113,8 +113,7 @@ func TestJourneysInABrowser(t *testing.T) {
 	}
 }
 
-// A flow through the institution's page on another site, with a list of institutions to choose
-// from.
+// A flow works through a list of institutions and the institution's page on another site.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
@@ -137,8 +136,8 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	}
 }
 
-// A code in the fragment reaches the service although browsers do not send fragments, and is
-// removed from the address.
+// Browsers do not send the fragment of an address. A code in the fragment still reaches the
+// service, and is removed from the address.
 func TestACodeBehindAHash(t *testing.T) {
 	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")
@@ -153,7 +152,7 @@ func TestACodeBehindAHash(t *testing.T) {
 	}
 }
 
-// parent serves a page of the application, on a separate site, that shows a link in a frame and
+// parent serves a page of the application on another site. The page shows a link in a frame, and
 // sets its title to the last message.
 func parent(t *testing.T) string {
 	t.Helper()
@@ -167,7 +166,7 @@ func parent(t *testing.T) string {
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 }
 
-// inside is the page in the frame of the page that the browser shows.
+// inside returns the context of the page in the frame.
 func (p *browserWalker) inside() context.Context {
 	p.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
@@ -185,7 +184,7 @@ func (p *browserWalker) inside() context.Context {
 	return nil
 }
 
-// Inside a page of the application, the flow ends with a message to that page.
+// In a frame of the application's page, the flow ends with a message to that page.
 func TestInsideAPageOfTheApplication(t *testing.T) {
 	p, origin := startBrowserWalker(t, windows[0]), parent(t)
 	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": "https://other.example " + origin}}))

@@ -88,11 +88,11 @@ type credentialsBody struct {
 	Unknown bool
 }
 
-// otherWay is a link to the form of another way.
+// otherWay is a link to the form for another way to give access.
 type otherWay struct{ Text, Address string }
 
-// askCredentials shows the form for the credentials of an institution. With others, the page
-// offers to choose another institution.
+// askCredentials shows the form for the credentials of an institution. When others is set, the page
+// also offers to choose another institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
@@ -116,8 +116,8 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 
 func (w way) key() string { return "credentials." + string(w.Mechanism) }
 
-// entries returns fields as form inputs, with the values that the client supplied. Secret values
-// of the client are not shown. They are added when the form is submitted.
+// entries returns fields as form inputs, with the values that the client supplied. The client's
+// secret values are not shown. They are added when the form is submitted.
 func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)
@@ -134,7 +134,7 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string
 	return questions(fields, shown, wrong)
 }
 
-// begin makes a connection to the institution of the form.
+// begin connects to the institution of the form.
 func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, 
 		case pc.problem.key != "" || pc.notice != "":
 			return w.askCredentials(pc, t, b, true)
 		case errors.Is(err, passerelle.NotFound):
-			return w.refuseLink(pc, t, errOver) // the user was deleted
+			return w.refuseLink(pc, t, errOver) // the user has been deleted
 		case err != nil:
 			return fmt.Errorf("connect user %d: %w", t.User, err)
 		}

@@ -39,7 +39,7 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// checkConsents expects a number of stored consents, all with the origin of these pages.
+// checkConsents checks the number of stored consents, and that all were given on these pages.
 func checkConsents(t *testing.T, p *walker, count int) {
 	t.Helper()
 	var out struct {
@@ -85,12 +85,12 @@ func TestConnectMakesAUser(t *testing.T) {
 	})
 }
 
-// The pages ask everything that an institution asks, in as many steps as the institution needs.
+// The pages ask for everything that an institution needs, in as many steps as it takes.
 func TestConnectStates(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for _, c := range []struct {
 			login string
-			steps []string // a text of the page, the step, a field and its value
+			steps []string // a text of the page, the step, and a field with its value
 			ends  string
 		}{
 			{"otp", []string{"Banque Exemple needs more information", "fill", "field.otp", "123456"}, "What do you want to share"},
@@ -148,7 +148,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	})
 }
 
-// When an institution has a page of its own, the person is sent to it.
+// When an institution has its own page, the person is redirected to it.
 func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
@@ -188,7 +188,7 @@ func (p *walker) decide(bank string, with url.Values) string {
 	return action + "?" + with.Encode()
 }
 
-// In a sandbox, the root offers newcomers a first connection, unless the only application has
+// In a sandbox, the root page offers newcomers a first connection, unless the only application has
 // registered redirect URIs.
 func TestATryFromTheRoot(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {

@@ -17,15 +17,15 @@ import (
 	"passerelle/internal/wire"
 )
 
-// More values of the step parameter.
+// These are more values of the step parameter.
 const (
-	// stepMore: something was shared, and another connection may be made.
+	// stepMore is set after something was shared, when another connection may be made.
 	stepMore = "more"
-	// stepDone: the person goes back to the client after something was shared.
+	// stepDone is set when the person goes back to the client after something was shared.
 	stepDone = "done"
-	// stepRepair: a person who manages their connections repairs one.
+	// stepRepair is set when a person who manages their connections repairs one.
 	stepRepair = "repair"
-	// stepForget: the person wants to delete a connection and is asked to confirm.
+	// stepForget is set when the person wants to delete a connection and must confirm.
 	stepForget = "forget"
 )
 
@@ -72,8 +72,7 @@ func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	return false, nil
 }
 
-// about returns the connection in the address, or else the connection of the link; zero for
-// none.
+// about returns the connection in the address, or else the connection of the link, or zero.
 func (t *flowSession) about(pc *pageContext) (passerelle.ConnectionID, error) {
 	text := pc.request.URL.Query().Get(connectionStep)
 	if text == "" {
@@ -96,8 +95,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	return &flowConnection{t, c, b}, err
 }
 
-// showConnection shows the state of a connection: the reason why it cannot be read or, without
-// one, the page that the flow is for.
+// showConnection shows the state of a connection: the reason why it cannot be read or, when it can,
+// the page that the flow is for.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -120,13 +119,14 @@ func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.
 	return w.showSharing(pc, s)
 }
 
-// needsNothing reports whether the person need not do anything for a connection.
+// needsNothing reports whether a connection needs no action of the person.
 func (w *Webview) needsNothing(pc *pageContext, s *flowConnection) (bool, error) {
 	concerned, err := w.usesLinkedSource(pc, s)
 	return !concerned || s.c.State == "" && !s.wantsNewCredentials(), err
 }
 
-// showProblem shows the reason why a connection cannot be read, once that reason is known.
+// showProblem shows the reason why a connection cannot be read. Until that is known, it shows the
+// page that waits.
 func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 	if s.c.State == passerelle.Validating || s.c.Locked && s.c.State != "" {
 		return w.waitForBank(pc, s)
@@ -159,26 +159,25 @@ type flowBody struct {
 	// Bank is the name of the institution. Message is the institution's message.
 	Bank, Message   string
 	Problem, Notice string
-	// Done confirms the last action. Slow is set for a wait that is longer than usual.
+	// Done confirms the last action. Slow is set when a wait takes longer than usual.
 	Done string
 	Slow bool
-	// Action is the target of forms, Step the value of their step field, and Button the text of
+	// Action is the target of forms, Step the value of their field "step", and Button the text of
 	// the only button.
 	Action, Step, Button string
 	Questions            []question
-	// After is the number of seconds after which the page's script sends the form. 0 means
-	// never.
+	// After is the number of seconds until the page's script sends the form, or 0 for never.
 	After int
-	// Address is the address at which the person continues. Apart is set when the address opens
-	// in another window, which gets Ticket instead of a cookie.
+	// Address is where the person continues. Apart is set when it opens in another window, which
+	// gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
-	// Back is the address of the previous page, and Leave the address that leaves the flow.
-	// LeaveText is the text of the link Leave.
+	// Back is the address of the previous page. Leave is the address that leaves the flow, and
+	// LeaveText the text of its link.
 	Back, Leave, LeaveText string
 }
 
-// flowFrame is the frame of the pages of a flow.
+// flowFrame returns the frame of the pages of a flow.
 func (pc *pageContext) flowFrame(t *flowSession) frame {
 	f := frame{Seller: t.client.Name, Form: t.Form}
 	for _, other := range words.Languages() {
@@ -189,11 +188,11 @@ func (pc *pageContext) flowFrame(t *flowSession) frame {
 	return f
 }
 
-// body returns the body of a page whose texts begin with a key.
+// body returns the body of a page. key is the prefix of the keys of its texts.
 func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	leaving := "journey.leave"
 	if t.Flow == flowManage {
-		leaving = "list.done" // there is nothing to go on with
+		leaving = "list.done" // the person has nothing to continue with
 	} else if t.Parent != "" {
 		leaving = "share.back"
 	}
@@ -211,12 +210,12 @@ func (s *flowConnection) body(pc *pageContext, key string) flowBody {
 	return b
 }
 
-// address is the page of the connection.
+// address returns the address of the connection's page.
 func (s *flowConnection) address(pc *pageContext, pairs ...string) string {
 	return pc.to(s.flowSession, append([]string{connectionStep, strconv.FormatInt(int64(s.c.ID), 10)}, pairs...)...)
 }
 
-// flowPage makes a page of a flow, which pages of the client may show in a frame.
+// flowPage returns a page of a flow. Pages of the client may show it in a frame.
 func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, body any) web.Page {
 	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client), Sheets: sheets}
 	if origin := web.Origin(t.RedirectURI); origin != "" && origin != web.Origin(pc.domain.BaseURL) {
@@ -228,15 +227,15 @@ func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, 
 	return page
 }
 
-// polls is how often the page has asked for news.
+// polls returns how often the page has asked for the present state.
 func (pc *pageContext) polls() int {
 	n, _ := strconv.Atoi(pc.request.URL.Query().Get("look"))
 	return max(n, 0)
 }
 
-// The page that waits for an institution asks at growing intervals, up to slowestPoll. After
-// manyPolls it says that the person can leave and come back later. The page that waits for an
-// approval in another app asks at most maxPolls times without a click.
+// The page that waits for an institution asks for the state at growing intervals, up to
+// slowestPoll. After manyPolls it says that the person can leave and come back later. The page that
+// waits for an approval in another app asks at most maxPolls times without a click.
 const (
 	slowestPoll = 15 * time.Second
 	manyPolls   = 10
@@ -257,8 +256,8 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateText is the key of the text about a state, and the step of the form of its page. Without
-// a step, the person can do nothing.
+// stateText has the key of the text about a state, and the step of the form on its page. When step
+// is empty, the person can do nothing.
 type stateText struct{ key, step string }
 
 var stateTexts = map[passerelle.ConnectionState]stateText{
@@ -295,8 +294,8 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateBody is the content about what a person can do about the state of a connection. Its form
-// leads to the page with the step.
+// stateBody returns the content about the state of a connection and what the person can do about
+// it. step is the step of the page with the form.
 func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (flowBody, error) {
 	here := stateTexts[s.c.State]
 	if s.bank.UUID == "" {
@@ -310,7 +309,7 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 		}
 		body.Questions = questions(fields, pc.values, pc.problem.field)
 		if len(fields) == 0 {
-			here.step = "bank" // credentials are given there
+			here.step = "bank" // the person enters them on the institution's page
 		}
 	}
 	if body.Step = here.step; here.step != "" {
@@ -395,7 +394,8 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	return nil
 }
 
-// entryProblem returns the mistake in the values of a person that an error reports.
+// entryProblem returns the mistake that an error reports about the entered values. It is empty for
+// other errors.
 func entryProblem(err error) problem {
 	var reported *passerelle.Error
 	switch {
@@ -426,17 +426,17 @@ func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) er
 	return w.resumeConnection(pc, s, aggregation.Request{Values: values})
 }
 
-// tryAgain makes the service read the institution again as a read with the user present.
+// tryAgain reads the institution again while the user is present.
 func (w *Webview) tryAgain(pc *pageContext, s *flowConnection, _ url.Values) error {
 	return w.resumeConnection(pc, s, aggregation.Request{})
 }
 
-// confirmed continues a connection after the person has approved in another app.
+// confirmed continues a connection that the person has approved in another app.
 func (w *Webview) confirmed(pc *pageContext, s *flowConnection, _ url.Values) error {
 	return w.resumeConnection(pc, s, aggregation.Request{Resume: true})
 }
 
-// openBankPage requests the address of the institution's page and redirects the person to it.
+// openBankPage asks the institution for the address of its page and redirects the person to it.
 func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Values) error {
 	wish := aggregation.Webauth{Connection: s.c.ID, Landing: pc.landing(s.flowSession)}
 	c, _, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, s.User, wish)
@@ -456,7 +456,8 @@ func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Valu
 	return nil
 }
 
-// connectionActions are the values of the field "step" of forms about a connection.
+// connectionActions has the functions for forms about a connection, by the value of the field
+// "step".
 var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection, url.Values) error{
 	"fill":   (*Webview).fillIn,
 	"again":  (*Webview).tryAgain,
@@ -466,14 +467,14 @@ var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection,
 	"forget": (*Webview).deleteConnection,
 }
 
-// flowActions are the values of the field "step" of the other forms of a flow.
+// flowActions has the functions for the other forms of a flow, by the value of the field "step".
 var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
 	"code":  (*Webview).takeCode,
 	"begin": (*Webview).begin,
 	"add":   (*Webview).add,
 }
 
-// reply handles a submitted form. Whatever the result, a page of the flow shows it.
+// reply handles a submitted form. Whatever the result, it is shown by a page of the flow.
 func (w *Webview) reply(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -504,7 +505,8 @@ func (w *Webview) reply(pc *pageContext) error {
 	return answer(w, pc, s, form)
 }
 
-// sentBy finds the flow of a form: by the cookie, or by the ticket in a separate window.
+// sentBy returns the flow of a form. The browser proves its access with the cookie or, in a
+// separate window, with the ticket.
 func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error) {
 	if !form.Has(ticketName) {
 		return w.findFlow(pc, pc.request.URL.Query().Get(handleParameter))
@@ -518,8 +520,8 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 	return w.resumed(pc, t)
 }
 
-// underWay returns a connection to the institution that the person began a moment ago, so that a
-// second click on the button makes no second connection.
+// underWay returns a connection to the institution that the person began a moment ago. It prevents
+// a second click on the button from making a second connection.
 func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
 	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
 	if err != nil {

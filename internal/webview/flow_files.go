@@ -22,11 +22,11 @@ import (
 	"passerelle/statementfile"
 )
 
-// stepFiles: the person wants to upload statement files.
+// stepFiles is set when the person wants to upload statement files.
 const stepFiles = "files"
 
-// The limits of one upload. The page that shows the contents sends the files again, so nothing
-// is stored before the person confirms.
+// These limits apply to one upload. The page that shows the contents sends the files again, so
+// nothing is stored before the person confirms.
 const (
 	maxFiles     = 20
 	maxFileBytes = 8 << 20
@@ -37,15 +37,16 @@ const (
 // filesBody is the content of the page on which a person uploads statement files.
 type filesBody struct {
 	flowBody
-	// Limit is the largest size of an upload. Files are the chosen files. Import is set when
-	// they can be imported, and Done when they were imported.
+	// Limit is the largest size of an upload. Files are the chosen files. Import is set when they
+	// can be imported, and Done when they have been imported.
 	Limit        string
 	Files        []shownFile
 	Import, Done bool
 }
 
-// shownFile is the content of a file on the page. Refused is the reason why the file is refused,
-// Where its line and field. Content is the file in base64, empty once it is imported.
+// shownFile is a file as the page shows it. Refused is the reason why the file is refused, and
+// Where the line and field of the mistake. Content is the file in base64, or empty once it is
+// imported.
 type shownFile struct {
 	Name, Refused, Where, Content string
 	Accounts                      []shownFileAccount
@@ -58,7 +59,7 @@ type shownFileAccount struct {
 	Gaps                          []string
 }
 
-// handed is a file that the browser sent.
+// handed is one file in a form that the browser sent.
 type handed struct {
 	name    string
 	content []byte
@@ -78,14 +79,15 @@ func (w *Webview) handOver(pc *pageContext, s *flowConnection, files []shownFile
 // takesFiles reports whether a person can upload files on the page of a connection.
 func (s *flowConnection) takesFiles() bool { return s.Flow == flowManage && imports.Takes(s.c) }
 
-// hasFiles reports whether a form may contain files. Such a form is read only when it comes from
+// hasFiles reports whether a form may contain files. Such a form is only read when it comes from
 // the person of a flow.
 func hasFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && media == "multipart/form-data"
 }
 
-// replyWithFiles reads a form with files. It shows their contents or imports them.
+// replyWithFiles reads a form with files. It shows their contents, or imports them once the person
+// has confirmed.
 func (w *Webview) replyWithFiles(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -124,8 +126,8 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 // maxFileParts is higher than the number of parts of any form of these pages.
 const maxFileParts = 2*maxFiles + 10
 
-// readFiles reads the fields and files of a form. A field that contains a file has its name, and
-// then its content in base64.
+// readFiles reads the fields and files of a form. A field with an earlier file has the file's name,
+// followed by its content in base64.
 func readFiles(r *http.Request) (url.Values, []handed, error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -161,14 +163,14 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 	case name == "content":
 		content, err = base64.StdEncoding.DecodeString(string(content))
 		return handed{form.Get("name"), content}, true, err
-	case name != "file": // an empty choice of files
+	case name != "file": // no file was chosen
 		form.Set(name, string(content))
 	}
 	return handed{}, false, nil
 }
 
-// takeFiles shows the contents of files, or imports them in the order in which they were chosen.
-// When one file is refused, no file is imported.
+// takeFiles shows the contents of files, or imports them in the order of the form. When one file is
+// refused, no file is imported.
 func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, files []handed) error {
 	size := 0
 	for _, f := range files {
@@ -268,8 +270,8 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	return all
 }
 
-// money formats an amount in the page's language, or as plain decimal when it has more digits
-// than the currency.
+// money formats an amount in the page's language, or as a plain decimal number when it has more
+// digits than the currency.
 func (pc *pageContext) money(of statementfile.AccountSummary, amount decimal.Decimal) string {
 	c := of.Account.Currency
 	minor, err := amount.Mul(decimal.MustNew(pow10(c.Digits()), 0))

@@ -25,7 +25,7 @@ const (
 	damaged = "account,currency,date,amount,wording\nFR7630006000011234567890189,EUR,2026-11-31,-10.00,<b>Rent</b>\n"
 )
 
-// fileConnection makes a connection for statement files by the interface.
+// fileConnection creates a connection for statement files through the API.
 func (p *walker) fileConnection() string {
 	p.t.Helper()
 	var out struct{ ID json.Number }
@@ -33,7 +33,7 @@ func (p *walker) fileConnection() string {
 	return out.ID.String()
 }
 
-// choose submits the form of a page with files, given by names and contents.
+// choose submits a form of the page with files, which are pairs of name and content.
 func (p *walker) choose(s shown, step string, files ...string) shown {
 	p.t.Helper()
 	action, form := p.form(s, step)
@@ -63,7 +63,7 @@ func (p *walker) choose(s shown, step string, files ...string) shown {
 	return p.follow(request)
 }
 
-// transactions is the number of transactions of the person.
+// transactions returns the number of the person's transactions.
 func (p *walker) transactions() int {
 	p.t.Helper()
 	var out struct{ Accounts []struct{ ID json.Number } }
@@ -76,7 +76,7 @@ func (p *walker) transactions() int {
 	return list.Total
 }
 
-// A person sees the contents of their files, and then imports them, without scripts.
+// Without scripts, a person sees the contents of their files and then imports them.
 func TestFilesAreHandedOver(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -95,8 +95,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	})
 }
 
-// When one file is refused, the others are not imported either. The page shows the reason, and
-// shows no content of files as markup.
+// When one file is refused, the others are not imported either. The page shows the reason, and no
+// content of a file becomes markup.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -116,7 +116,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		if n := p.transactions(); n != 0 {
 			t.Errorf("%d transactions are stored", n)
 		}
-		// Connections to institutions accept no files, and forms of other people are not read.
+		// Connections to institutions accept no files, and forms from other people are not read.
 		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Import statement"), "Remove this connection")
 		other.body = strings.ReplaceAll(other.body, `value="forget"`, `value="preview"`)
 		if a := p.choose(other, "preview", "november.csv", november); a.status < 400 {
@@ -129,9 +129,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	})
 }
 
-// Several files are compared as if they were imported one after the other: transactions that two
-// of them contain are counted as new once, and transactions of a later file are not reported as
-// missing.
+// Several files are compared as if they were imported one after the other. A transaction in two of
+// them counts as new once, and a transaction of a later file is not reported as missing.
 func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
@@ -147,7 +146,7 @@ func TestFilesTogether(t *testing.T) {
 	})
 }
 
-// A person reads in their language why a file is refused.
+// The reason why a file is refused is shown in the person's language.
 func TestRefusalsInALanguage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -165,7 +164,7 @@ func TestRefusalsInALanguage(t *testing.T) {
 	})
 }
 
-// The page in a real browser, with the window sizes and colours that are used for the other
+// The page works in a real browser, with the window sizes and colours that are used for the other
 // pages.
 func TestFilesInABrowser(t *testing.T) {
 	folder := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// The error codes that a client gets for a flow that ended without a result.
+// These are the error codes that a client gets for a flow that ended without a result.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -27,12 +27,12 @@ func failure(code, description string) url.Values {
 
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }
 
-// reconnected returns the parameters with the connection that works again.
+// reconnected returns the parameters for the client: the connection that works again.
 func (t *flowSession) reconnected(c bankstore.Connection) url.Values {
 	return url.Values{"connection_id": {connectionText(c.ID)}}
 }
 
-// managed returns the parameters with the deleted connection, if any.
+// managed returns the parameters for the client: the deleted connection, if any.
 func (t *flowSession) managed() url.Values {
 	if t.Deleted == 0 {
 		return url.Values{}
@@ -40,7 +40,7 @@ func (t *flowSession) managed() url.Values {
 	return url.Values{"connection_id": {connectionText(t.Deleted)}, "connection_deleted": {"true"}}
 }
 
-// connected returns the parameters with the new connections.
+// connected returns the parameters for the client: the new connections.
 func (t *flowSession) connected() url.Values {
 	reported := url.Values{"connection_id": {connectionText(t.Made[0])}}
 	if t.Most > 1 {
@@ -78,7 +78,7 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 }
 
 // cancelFlow redirects a person who leaves the flow to the client. When the person did not cause
-// the state of the connection, the client gets that state.
+// the connection's state, the client gets that state as the reason.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
 		return w.finishFlow(pc, t, t.managed())
@@ -98,22 +98,21 @@ func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// finishedBody is the content of the last page of a flow when there is no address to redirect
-// to, or when a page of the client contains the flow in a frame.
+// finishedBody is the content of the last page of a flow. It is shown when there is no address to
+// redirect to, or when the flow is in a frame of a client's page.
 type finishedBody struct {
 	frame
 	Title, Text string
-	// Message is the message to the containing page, and Origins the origins that may receive
-	// it.
+	// Message is the message to the client's page, and Origins the origins that may receive it.
 	Message, Origins string
-	// Address is the client's address. A button leads to it, in case the message does not reach
-	// the containing page.
+	// Address is the client's address. A button leads to it, in case the message does not reach the
+	// client's page.
 	Address string
 }
 
-// finishFlow ends a flow and removes its cookies, because another person may use the browser
-// next. It redirects the person to the client's address, or sends a message to the client's page
-// that contains the frame. A flow that was started from another flow returns to that flow.
+// finishFlow ends a flow and removes its cookies, because another person may use the browser next.
+// It redirects the person to the client's address, or sends a message to the client's page around
+// the frame. A flow that another flow started returns to that flow.
 func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
@@ -153,7 +152,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 	return pages.Send(pc.writer, page)
 }
 
-// framed reports whether the flow is made inside a page of the client's.
+// framed reports whether the flow is shown in a frame of the client's page.
 func (t *flowSession) framed() bool { return t.Framed && len(framers(t.client)) > 0 }
 
 // framers returns the origins whose pages may show a client's flows in a frame.
@@ -165,7 +164,7 @@ var members = map[string]string{
 	"error": "error", "error_description": "errorDescription",
 }
 
-// termination is the message, as JSON, that pages of this API family send at the end of a flow.
+// termination returns the message that pages of this API family send at the end of a flow, as JSON.
 func termination(reported url.Values) (string, error) {
 	data := map[string]any{}
 	for parameter, member := range members {
@@ -186,11 +185,11 @@ func termination(reported url.Values) (string, error) {
 // moreBody is the content of the page on which another connection can be made.
 type moreBody struct {
 	flowBody
-	// Made lists what was shared, connection by connection, and Stop explains how to stop
+	// Made describes what is shared, one line for each connection. Stop explains how to stop
 	// sharing.
 	Made []string
 	Stop string
-	// Another is the address of the list of institutions, as long as more connections may be
+	// Another is the address of the list of institutions, or empty when no more connections may be
 	// made.
 	Another string
 }
@@ -231,10 +230,10 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// acknowledgement is how long a confirmation page is shown before it continues by itself.
+// acknowledgement is how long a confirmation is shown before the page continues by itself.
 const acknowledgement = 8 * time.Second
 
-// sharedOf describes in one line what is shared of a connection.
+// sharedOf returns one line that says what a connection shares.
 func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	all, err := w.shareable(pc, s)
 	if err != nil {
@@ -254,9 +253,9 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
 }
 
-// askForCode shows a page that gets the code of a person who arrived without one. The code may
-// be in the fragment of the address, where older programs put it. Browsers do not send
-// fragments, so the script of the page sends the code.
+// askForCode shows a page that sends the code of a person who arrived without one. Older programs
+// put the code into the fragment of the address. Browsers do not send fragments to the service, so
+// the page's script sends the code.
 func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	body := pc.body(t, "code")
 	page := w.flowPage(pc, t, "code", body.Title, body)
@@ -264,7 +263,7 @@ func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// takeCode exchanges a code that was sent by a form.
+// takeCode exchanges a code that a form contains.
 func (w *Webview) takeCode(pc *pageContext, t *flowSession, form url.Values) error {
 	if t.User == 0 {
 		if err := w.identify(pc, t, strings.TrimPrefix(strings.TrimSpace(form.Get("code")), "#")); err != nil {

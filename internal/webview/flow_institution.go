@@ -18,7 +18,8 @@ type way struct {
 	source    string
 }
 
-// waysOf returns the ways to give access to an institution, the default of connections first.
+// waysOf returns the ways to give access to an institution. The default of new connections comes
+// first.
 func waysOf(b wire.Bank) []way {
 	var all []way
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b wire.Source) int { return a.Priority - b.Priority })
@@ -35,14 +36,14 @@ func waysOf(b wire.Bank) []way {
 	return all
 }
 
-// wayBy returns the way with a mechanism, or the default when no way has it.
+// wayBy returns the way with a mechanism, or the default when there is no such way.
 func wayBy(b wire.Bank, mechanism string) way {
 	all := waysOf(b)
 	i := slices.IndexFunc(all, func(w way) bool { return string(w.Mechanism) == mechanism })
 	return all[max(i, 0)]
 }
 
-// asked returns the fields of an institution that a form for a way must contain.
+// asked returns the fields that the form for a way must have.
 func asked(b wire.Bank, w way) []payment.Field {
 	return asForms(slices.DeleteFunc(slices.Clone(b.ConnectionFields), func(f wire.ConnectorField) bool {
 		other := w.Mechanism != "" && len(f.AuthMechanisms) > 0 && !slices.Contains(f.AuthMechanisms, w.Mechanism)
@@ -50,7 +51,7 @@ func asked(b wire.Bank, w way) []payment.Field {
 	}))
 }
 
-// asForms converts fields for forms. Their patterns match the whole value.
+// asForms converts fields for forms. The converted patterns match the whole value.
 func asForms(fields []wire.ConnectorField) []payment.Field {
 	shown := make([]payment.Field, len(fields))
 	for i, f := range fields {
@@ -76,8 +77,7 @@ func (w *Webview) offered(pc *pageContext, f filter) ([]wire.Bank, error) {
 	return slices.DeleteFunc(all, func(b wire.Bank) bool { return !f.offers(b) }), nil
 }
 
-// bankOf returns the institution of a connection. An institution that no longer exists has only
-// a name.
+// bankOf returns the institution of a connection. When it no longer exists, only its name is set.
 func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, error) {
 	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
@@ -90,8 +90,8 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 	return all[i], nil
 }
 
-// wanted returns the fields that a connection waits for: the fields that the institution named,
-// or all fields of its source.
+// wanted returns the fields that a connection waits for. These are the fields that the institution
+// named, or all fields of its source.
 func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {
 	if c.Fields != "" {
 		var fields []wire.ConnectorField

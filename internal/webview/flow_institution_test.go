@@ -27,7 +27,7 @@ func (i institutionConnector) Read(_ context.Context, req connector.DataRequest,
 	return i.read(req, out)
 }
 
-// newInstitutionConnector makes an institution with a number and a name in some countries, which
+// newInstitutionConnector returns an institution with a number and a name in some countries. It
 // asks for no fields.
 func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
 	return institutionConnector{
@@ -42,7 +42,7 @@ func newInstitutionConnector(id int64, name string, countries ...string) institu
 	}
 }
 
-// journey opens a link of a new user, and returns the page.
+// journey opens a link for a new user and returns the page.
 func (s *stack) journey(t *testing.T) answer {
 	t.Helper()
 	var grant access.Grant
@@ -67,7 +67,7 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A long list can be filtered by country, excludes hidden institutions, and shows the country of
+// A long list can be filtered by country, leaves out hidden institutions, and shows the country of
 // each.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {

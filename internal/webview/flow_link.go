@@ -10,31 +10,32 @@ import (
 	"passerelle/internal/wire"
 )
 
-// The limits of the parameters of a link. All parameters together must also fit into a cookie.
+// These are limits for the parameters of a link. All parameters together must also fit into a
+// cookie.
 const (
 	maxState       = 2000
 	maxNamed       = 500
 	maxConnections = 20
 )
 
-// filter selects the institutions and data that a client wants to be offered and shared. Empty
-// fields do not filter.
+// filter selects the institutions that a client offers and the data that it wants to be shared.
+// Empty fields select everything.
 type filter struct {
 	// Connectors are the numbers of the connectors to choose from. 0 stands for an unknown
 	// connector.
 	Connectors []int64 `json:"c,omitempty"`
-	// Capabilities lists capabilities of which a connector must have all.
+	// Capabilities are the capabilities that a connector must have.
 	Capabilities []string `json:"p,omitempty"`
 	Country      string   `json:"o,omitempty"`
 	// IBANs, Types and Usages select accounts.
 	IBANs  []string `json:"i,omitempty"`
 	Types  []string `json:"t,omitempty"`
 	Usages []string `json:"u,omitempty"`
-	// Values are prefilled values, by the number of a connector and the name of a field.
+	// Values are prefilled values, by the number of the connector and the name of the field.
 	Values map[int64]map[string]string `json:"v,omitempty"`
 }
 
-// usualCapability is the required capability when a client names none.
+// usualCapability is required when the client names no capability.
 const usualCapability = "bank"
 
 // readFilter reads the filter of a link. Unknown institutions match nothing.
@@ -60,7 +61,8 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	return f, nil
 }
 
-// listOf reads a parameter that is a list, separated by commas or given several times.
+// listOf reads a parameter that is a list. Its items are separated by commas, or the parameter is
+// repeated.
 func listOf(query url.Values, name string) []string {
 	var all []string
 	for _, value := range query[name] {
@@ -73,12 +75,12 @@ func listOf(query url.Values, name string) []string {
 	return all
 }
 
-// plainNumber is an account number without spaces.
+// plainNumber returns an account number without spaces.
 func plainNumber(number string) string {
 	return strings.ToUpper(strings.Join(strings.Fields(number), ""))
 }
 
-// numberOf returns the number of the connector with a given number or UUID, or 0.
+// numberOf returns the number of the connector with this number or UUID, or 0.
 func numberOf(banks []wire.Bank, name string) int64 {
 	i := slices.IndexFunc(banks, func(b wire.Bank) bool {
 		return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name
@@ -89,7 +91,7 @@ func numberOf(banks []wire.Bank, name string) int64 {
 	return banks[i].ID
 }
 
-// prefilled reads the parameters {connector_uuid}.{field} of existing fields.
+// prefilled reads the parameters {connector_uuid}.{field}. Unknown fields are ignored.
 func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string {
 	values := map[int64]map[string]string{}
 	for name := range query {
@@ -121,15 +123,15 @@ func (f filter) offers(b wire.Bank) bool {
 	return !b.Hidden && !b.Restricted && len(waysOf(b)) > 0 && f.suits(b)
 }
 
-// suits reports whether an institution matches the filter, without its capabilities.
+// suits reports whether an institution matches all of the filter except the capabilities.
 func (f filter) suits(b wire.Bank) bool {
 	return (len(f.Connectors) == 0 || slices.Contains(f.Connectors, b.ID)) &&
 		(f.Country == "" || slices.Contains(b.Countries, f.Country)) &&
 		overlap(f.Types, b.AccountTypes) && overlap(f.Usages, b.Usages)
 }
 
-// overlap reports whether at least one of the wanted values exists. It is true when no value is
-// wanted, or when the existing values are unknown.
+// overlap reports whether one of the wanted values exists. It returns true when no value is wanted,
+// or when the existing values are unknown.
 func overlap[T ~string](wanted []string, there []T) bool {
 	return len(wanted) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(one T) bool { return slices.Contains(wanted, string(one)) })
 }
@@ -140,8 +142,8 @@ func (f filter) account(a passerelle.BankAccount) bool {
 	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
 }
 
-// accounts and subscriptions report whether the filter allows any to be shared. A client that
-// names capabilities gets only the data of these capabilities.
+// accounts reports whether the filter allows any account to be shared. A client that names
+// capabilities gets only the data of these capabilities.
 func (f filter) accounts() bool {
 	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })
 }

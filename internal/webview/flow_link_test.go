@@ -10,8 +10,7 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// Both forms of the address are accepted, with and without a language, with every parameter that
-// filters the offer.
+// An address is accepted with and without a language, with every parameter that filters the offer.
 func TestLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		query := func(pairs ...string) string {
@@ -67,7 +66,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// A link that is incomplete or invalid shows a page with the mistake, and does not redirect.
+// An incomplete or invalid link shows a page with the mistake, and does not redirect.
 func TestWrongLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		other := newWalker(t, p.Instance)
@@ -109,7 +108,7 @@ func TestWrongLinks(t *testing.T) {
 	})
 }
 
-// A code for one use gives access to one browser. Any other code can be used until it expires.
+// A single-use code gives access to one browser. Any other code can be used until it expires.
 func TestCodesOfLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var single struct{ Code string }
@@ -133,7 +132,7 @@ func TestCodesOfLinks(t *testing.T) {
 	})
 }
 
-// A form is accepted only when its token is the shown one, and when the page itself sent it.
+// A form is accepted only when it has the token of its page, and comes from that page.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

@@ -26,11 +26,11 @@ type listBody struct {
 	Next string
 }
 
-// managed is a connection on the list.
+// managed is a connection in the list.
 type managed struct {
 	chooser.Institution
-	// Standing describes its state, and Bad is set when the person must act. Detail
-	// distinguishes it from other connections to the same institution.
+	// Standing describes its state, and Bad is set when the person must act. Detail distinguishes
+	// it from other connections to the same institution.
 	Standing, Detail string
 	Bad              bool
 }
@@ -77,7 +77,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, w.flowPage(pc, t, "list", body.Title, body))
 }
 
-// acknowledged returns a confirmation of what was done on another page.
+// acknowledged returns the text that confirms what was done on another page.
 func (pc *pageContext) acknowledged(t *flowSession) string {
 	switch step := pc.step(); {
 	case step == stepEnded && t.Deleted != 0:
@@ -88,18 +88,18 @@ func (pc *pageContext) acknowledged(t *flowSession) string {
 	return ""
 }
 
-// The step values for which a page shows a confirmation.
+// These are the values of step for which a page shows a confirmation.
 const (
 	stepEnded = "ended"
 	stepAdded = "added"
 	stepSaved = "saved"
 )
 
-// mostNamed is how many accounts of a connection a list names.
+// mostNamed is how many accounts of a connection the list names.
 const mostNamed = 3
 
-// describe adds texts that distinguish connections: the accounts and, when two belong to the
-// same institution, a part of the login.
+// describe returns texts that distinguish connections. A text has the accounts and, when two
+// connections have the same institution, a part of the login.
 func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Connection) (map[passerelle.ConnectionID]string, error) {
 	ids, same := make([]passerelle.ConnectionID, len(all)), map[string]int{}
 	for i, c := range all {
@@ -135,7 +135,7 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 	return details, nil
 }
 
-// shortName is the name of an account with the last four characters of its number.
+// shortName returns the name of an account and the last four characters of its number.
 func shortName(a passerelle.BankAccount) string {
 	name, number := cmp.Or(a.CustomName, a.Name), cmp.Or(plainNumber(a.IBAN), a.Number)
 	if len(number) > 4 {
@@ -144,8 +144,8 @@ func shortName(a passerelle.BankAccount) string {
 	return name
 }
 
-// loginHint is a part of the login of a connection, enough for the person to recognise it. There
-// is no hint for a connection that was authorised on the institution's page.
+// loginHint returns a part of a connection's login, enough for the person to recognise it. There is
+// no hint for a connection that was authorised on the institution's page.
 func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, error) {
 	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -161,11 +161,11 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 	return []string{pc.words.Say("list.login", string(login[:min(2, (len(login)+1)/2)])+"…")}, nil
 }
 
-// added is the suffix of the handle of a flow that was started from another flow.
+// added is the suffix of the handle of a flow that another flow started.
 const added = "-add"
 
 // add begins a flow for another connection of a person who manages connections. At its end the
-// person returns to the first flow. There is one such flow at a time, because otherwise the
+// person returns to the first flow. There is only one such flow at a time, because otherwise the
 // number of cookies would grow without limit.
 func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	if t.Flow != flowManage || t.User == 0 {
@@ -182,13 +182,12 @@ func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	return nil
 }
 
-// onward returns an address of another flow.
+// onward returns the address of another flow.
 func (pc *pageContext) onward(flow, handle string) string {
 	return pc.root + "/" + cmp.Or(pc.lang, pc.words.Lang) + "/" + flow + "?" + url.Values{handleParameter: {handle}}.Encode()
 }
 
-// covers reports whether connections to an institution are among those that the client wants to
-// be managed.
+// covers reports whether the client wants the person to manage connections to this institution.
 func (f filter) covers(b wire.Bank) bool {
 	for _, capability := range f.Capabilities {
 		if !slices.Contains(b.Capabilities, capability) {
@@ -240,7 +239,7 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 	return nil
 }
 
-// manageConnection shows what is shared of a connection, or asks whether to delete it.
+// manageConnection shows what a connection shares, or asks whether to delete it.
 func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	switch {
 	case pc.step() == stepForget:
@@ -251,7 +250,7 @@ func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	return w.showSharing(pc, s)
 }
 
-// confirmDeletion shows a page that asks whether to delete a connection, and deletes nothing.
+// confirmDeletion shows a page that asks whether to delete a connection. It deletes nothing.
 func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	body := s.body(pc, "forget")
 	body.Message, body.Step, body.Back = "", "forget", s.address(pc)
@@ -275,8 +274,8 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 	return w.showDeleted(pc, s.flowSession)
 }
 
-// showDeleted shows the page after a deletion: the other connections, unless the link is about
-// the deleted one.
+// showDeleted shows the page after a deletion: the person's other connections, unless the link is
+// about the deleted one.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The list of connections, the shared accounts of a connection, and its deletion.
+// A person sees their connections and the accounts that each shares, and deletes one of them.
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")
@@ -53,7 +53,7 @@ func TestManage(t *testing.T) {
 }
 
 // A person who manages connections adds one and returns to the list, whatever the result. The
-// application gets the new connection like any other connection.
+// application gets the new connection like any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -79,7 +79,7 @@ func (p *walker) quiet() {
 	p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 }
 
-// A link about one connection shows that connection, and the flow ends with it. When the
+// A link about one connection shows only that connection, and the flow ends there. When the
 // application has no address, the flow ends on a last page.
 func TestManageOneConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
@@ -93,7 +93,7 @@ func TestManageOneConnection(t *testing.T) {
 	})
 }
 
-// Parameters filter the managed connections.
+// Parameters select the connections to manage.
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -103,7 +103,7 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
-// A connection that needs an action of the person can be repaired through its link and from the
+// A connection that needs the person's action can be repaired through a link to it and from the
 // list.
 func TestReconnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
@@ -130,7 +130,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// waiting makes a connection that asks for input, and returns its number.
+// waiting creates a connection that asks for input, and returns its number.
 func (p *walker) waiting(login string) string {
 	p.t.Helper()
 	p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": customers.Password}))
@@ -138,7 +138,7 @@ func (p *walker) waiting(login string) string {
 	return all[len(all)-1].ID.String()
 }
 
-// New credentials are asked for once when the application requests it.
+// The person is asked once for new credentials when the application requests it.
 func TestReconnectWithNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -152,7 +152,7 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
-// Sources that the connection does not use need no action of the person.
+// A link about sources that the connection does not use needs no action of the person.
 func TestReconnectOfSources(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.waiting("otp")
@@ -163,7 +163,7 @@ func TestReconnectOfSources(t *testing.T) {
 	})
 }
 
-// Older programs put the code into the fragment. A form sends it.
+// Older programs put the code into the fragment of the address. A form then sends it.
 func TestCodeByForm(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -179,7 +179,7 @@ func TestCodeByForm(t *testing.T) {
 		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
 			t.Errorf("another's connection: %d", got.status)
 		}
-		// While a person makes a connection, the code identifies them, and no new user is
+		// When the person is about to connect, the code identifies them, and no new user is
 		// created.
 		page = p.open(p.link("connect", "code", ""))
 		_, form := p.form(page, "begin")
@@ -194,7 +194,7 @@ func TestCodeByForm(t *testing.T) {
 	})
 }
 
-// More than one connection may be made when the application allows it.
+// A person may make several connections when the application allows it.
 func TestConnectSeveral(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("one", "max_connections", "2")
@@ -212,8 +212,8 @@ func TestConnectSeveral(t *testing.T) {
 	})
 }
 
-// A person who leaves returns to the application with the reason. Failures that the person did
-// not cause have codes of their own.
+// A person who leaves returns to the application with the reason. Failures that the person did not
+// cause have their own codes.
 func TestLeaving(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for login, want := range map[string]string{"": "access_denied", "otp": "access_denied", "down": "server_error", "unsupported": "server_error"} {
@@ -327,7 +327,7 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// When a person ends a flow, in any way, the browser keeps no data of it. The next person who
+// When a person ends a flow, in any way, the browser keeps no data of the flow. The next person who
 // opens the link there sees that it was already used.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
@@ -366,8 +366,8 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 	})
 }
 
-// A browser in which many flows begin and none ends keeps the latest ones, and its requests stay
-// short.
+// When many flows begin in a browser and none ends, it keeps only the latest ones, and its requests
+// stay short.
 func TestJourneysThatNobodyEnds(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var pages []shown

@@ -16,30 +16,29 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// fromWebview is the origin of consents that are given on these pages.
+// fromWebview is the origin of consents given on these pages.
 const fromWebview = "webview"
 
 // sharingBody is the content of the page on which a person chooses what to share.
 type sharingBody struct {
 	flowBody
-	// Standing describes the state of a managed connection, Forget is the address for deleting
-	// it, and Files the address for uploading statement files.
+	// Standing describes the state of a managed connection, Forget is the address for deleting it,
+	// and Files the address for uploading statement files.
 	Standing, Forget, Files string
-	// Mend describes what the person can do about a connection that needs them.
+	// Mend describes what the person must do when the connection needs an action.
 	Mend *flowBody
 	// What, Until and Stop are the terms of the consent: which data is read, how long, and how
 	// to end it.
 	What, Until, Stop string
-	// PickAll is the address that ticks everything on the page, and PickNone the address that
-	// ticks nothing that is not shared yet.
+	// PickAll is the address of the page with all items ticked, and PickNone with none ticked.
 	PickAll, PickNone string
-	// Count is the text of the button, and Counted the texts from which a script composes it.
+	// Count is the text of the button. A script composes it from the texts in Counted.
 	Count                   string
 	Counted                 counted
 	Accounts, Subscriptions []item
 	Search                  bool
-	// Paged is set when there are more items than fit on a page. Then each page is a choice of
-	// its own. Next is the address of the next page, empty on the last.
+	// Paged is set when there are more items than fit on a page. Then each page is submitted
+	// separately. Next is the address of the next page, or empty on the last one.
 	Paged bool
 	Next  string
 	chooser.Part
@@ -52,8 +51,7 @@ type item struct {
 	Shared       bool
 }
 
-// shareable are the accounts and subscriptions of a connection that the client
-// wants to be offered.
+// shareable has the accounts and subscriptions of a connection that match the client's filter.
 type shareable struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -85,7 +83,7 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 	return all, nil
 }
 
-// showSharing shows the items that can be shared. Only items that are shared already are ticked,
+// showSharing shows the items that can be shared. Only items that are already shared are ticked,
 // because consent must be an explicit act of the person.
 func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	all, err := w.shareable(pc, s)
@@ -105,13 +103,13 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	}
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
-	if body.Mend != nil && body.Mend.After > 0 { // then the page uses the other script in addition
+	if body.Mend != nil && body.Mend.After > 0 { // the page then needs this script too
 		page.Module, page.Fallback = "resume.mjs", readAgain
 	}
 	return pages.Send(pc.writer, page)
 }
 
-// agree sets the terms of the consent, and counts the ticked items.
+// agree sets the terms of the consent and the text with the number of ticked items.
 func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
 	b.What, b.Stop = pc.words.Say("agree.what", s.client.Name), pc.words.Say("agree.stop", s.client.Name)
 	b.Until = pc.words.Say("agree.open")
@@ -130,7 +128,7 @@ func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
 	}
 }
 
-// ticked counts the accounts and the contracts that are ticked on the page.
+// ticked returns how many accounts and contracts are ticked on the page.
 func (b *sharingBody) ticked() (int, int) {
 	count := func(items []item) int {
 		return len(slices.DeleteFunc(slices.Clone(items), func(i item) bool { return !i.Shared }))
@@ -138,11 +136,11 @@ func (b *sharingBody) ticked() (int, int) {
 	return count(b.Accounts), count(b.Subscriptions)
 }
 
-// pickParameter is the parameter that ticks items of a page at first, in place of the shared
-// ones.
+// pickParameter decides which items are ticked when the page opens. Without it, these are the
+// shared ones.
 const pickParameter = "pick"
 
-// picked reports whether an item is ticked at first.
+// picked reports whether an item is ticked when the page opens.
 func (pc *pageContext) picked(shared bool) bool {
 	switch pc.request.URL.Query().Get(pickParameter) {
 	case "all":
@@ -153,7 +151,7 @@ func (pc *pageContext) picked(shared bool) bool {
 	return shared
 }
 
-// counted has the texts for a number of accounts and contracts.
+// counted has the texts that mention a number of accounts and contracts.
 type counted struct {
 	Nothing, Share, And                          string
 	OneAccount, Accounts, OneContract, Contracts string
@@ -170,7 +168,7 @@ func newCounted(words web.Words, managed bool) counted {
 	}
 }
 
-// things describes the number of accounts and contracts, empty for none.
+// things returns words for a number of accounts and contracts, or an empty text for none.
 func (c counted) things(accounts, contracts int) string {
 	number := func(n int, one, many string) string {
 		if n == 1 {
@@ -189,7 +187,7 @@ func (c counted) things(accounts, contracts int) string {
 	return fmt.Sprintf(c.And, number(accounts, c.OneAccount, c.Accounts), number(contracts, c.OneContract, c.Contracts))
 }
 
-// text is the text of the button.
+// text returns the text of the button.
 func (c counted) text(accounts, contracts int) string {
 	if things := c.things(accounts, contracts); things != "" {
 		return fmt.Sprintf(c.Share, things)
@@ -197,7 +195,7 @@ func (c counted) text(accounts, contracts int) string {
 	return c.Nothing
 }
 
-// list makes the page show all items, or the part in the address.
+// list puts all items on the page, or the part that the address asks for.
 func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	accounts := len(all.accounts)
 	b.Part = chooser.NewPart(pc.request.URL.Query(), accounts+len(all.subscriptions), mostShown)
@@ -221,7 +219,7 @@ func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 // mostShown is how many items are on one page.
 const mostShown = 150
 
-// manyItems is the number of accounts from which the list gets a search field.
+// manyItems is the number of accounts at which the list gets a search field.
 const manyItems = 20
 
 func newAccountItem(words web.Words, a passerelle.BankAccount) item {
@@ -238,7 +236,7 @@ func newAccountItem(words web.Words, a passerelle.BankAccount) item {
 	return i
 }
 
-// kindOf is the usual name for accounts of a type.
+// kindOf returns the usual name for accounts of a type.
 func kindOf(t passerelle.AccountType) string {
 	details := t.Details()
 	switch {
@@ -256,7 +254,7 @@ func kindOf(t passerelle.AccountType) string {
 	return "other"
 }
 
-// share applies a person's choice: ticked items are shared from now on, and items that are not
+// share applies a person's choice. Ticked items are shared from now on, and items that are not
 // ticked are no longer shared.
 func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) error {
 	if s.Flow == flowReconnect {
@@ -279,7 +277,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 		pc.notice = "notice.reading"
 		return w.showSharing(pc, s)
 	case errors.Is(err, passerelle.NotFound):
-		web.Redirect(pc.writer, s.address(pc)) // deleted since the page was shown
+		web.Redirect(pc.writer, s.address(pc)) // the connection was deleted after the page was shown
 		return nil
 	case err != nil:
 		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
@@ -291,7 +289,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 	return w.shared(pc, s)
 }
 
-// shared shows the page after a choice: it redirects to the client, or shows the next step.
+// shared continues after a choice: it redirects to the client or shows the next step.
 func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
 		web.Redirect(pc.writer, s.address(pc, "step", stepSaved))
@@ -310,13 +308,14 @@ func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	return nil
 }
 
-// selection is a choice, without the items that do not change.
+// selection is what a person's choice changes.
 type selection struct {
 	accounts      picked[passerelle.AccountID]
 	subscriptions picked[passerelle.SubscriptionID]
 }
 
-// picked lists items of one kind to be shared or no longer shared, and counts the ticked ones.
+// picked lists the items of one kind that are to be shared or no longer shared, and counts the
+// ticked ones.
 type picked[T ~int64] struct {
 	shared, withheld []T
 	ticked           int
@@ -356,8 +355,8 @@ func newSelection(all shareable, form url.Values) selection {
 
 func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
 
-// changeSharing stops sharing first, so that this act never causes a read of data that the
-// person no longer shares.
+// changeSharing first stops sharing, so that the act never causes a read of data that the person no
+// longer shares.
 func (w *Webview) changeSharing(pc *pageContext, s *flowConnection, c selection) error {
 	yes, no := false, true
 	steps := []func() error{

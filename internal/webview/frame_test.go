@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// domainTransport is a browser that shows pages inside a page of the application's.
+// domainTransport sends requests like a browser that shows the pages in a frame of the
+// application's page.
 type domainTransport struct {
 	*walker
 	cookies map[string]string
 }
 
-// RoundTrip adds the headers that browsers send from a frame. A cookie jar of Go would not send
-// secure cookies to a host without https, but browsers do when the host is their own machine.
+// RoundTrip adds the headers that browsers send from a frame. Browsers send secure cookies to their
+// own machine even without https. Go's cookie jar does not, so this method adds them.
 func (i domainTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Sec-Fetch-Dest", "iframe")
@@ -43,8 +44,8 @@ func (p *walker) framed(origins string) *walker {
 	return &other
 }
 
-// Only pages of the origins that the application has registered may show these pages in a frame.
-// No page may show the payment pages in a frame.
+// Only the origins that the application has registered may show these pages in a frame. No page may
+// show the payment pages in a frame.
 func TestWhoMayShowThePages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		closed := p.open(p.link("connect")).header
@@ -79,7 +80,7 @@ func mustRequest(t *testing.T, address string) *http.Request {
 	return request
 }
 
-// message is the message that a page sends to the page that contains it.
+// message returns the message that a page sends to the page around the frame.
 func (s shown) message(t *testing.T) string {
 	t.Helper()
 	text := html.UnescapeString(regexpOne(t, `data-message="([^"]*)"`, s.body))
@@ -96,7 +97,7 @@ func (s shown) message(t *testing.T) string {
 	return string(raw)
 }
 
-// In a frame every flow ends with a message, whatever the result.
+// In a frame, every flow ends with a message, whatever the result.
 func TestMessages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p = p.framed("https://app.example")
@@ -122,8 +123,8 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// The page of an institution opens in another window, which has other cookies. The person comes
-// back to a page that confirms the result, and the page in the frame continues.
+// The page of an institution opens in another window, which has other cookies. When the person
+// comes back, that window confirms the result, and the page in the frame continues.
 func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		inside, window := p.framed("https://app.example"), p

@@ -18,7 +18,7 @@ import (
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// light checks that a page with all its files has less than 100 kB.
+// light checks that a page with all its files is smaller than 100 kB.
 func (s *stack) light(t *testing.T, a answer) {
 	t.Helper()
 	total := len(a.body)
@@ -30,14 +30,14 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned returns the address of another part of a page's list.
+// turned returns the address of another part of the list on a page.
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))
 }
 
-// A chooser of 2,000 banks with long names in 40 countries: small pages, split into parts, with
-// a search by the service.
+// The chooser has 2,000 banks with long names in 40 countries. Its pages are small parts of the
+// list, and the service searches.
 const (
 	thousands   = 2000
 	inCountries = 40
@@ -45,7 +45,7 @@ const (
 
 var codes = strings.Fields("AT BE BG CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IS IT LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS SE SI SK SM UA VA")
 
-// crowd makes many banks, fifty in each country.
+// crowd returns many banks, fifty in each country.
 func crowd(p connector.Profile) []connector.Profile {
 	all := several(thousands)(p)
 	for i := range all {

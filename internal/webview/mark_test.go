@@ -46,7 +46,7 @@ func TestMarksOfBanks(t *testing.T) {
 	}
 }
 
-// An operator's own logo replaces the mark, with an address that changes when the logo changes.
+// An operator's own logo replaces the mark. Its address changes when the logo changes.
 func TestLogosOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), func(p connector.Profile) []connector.Profile {
 		all := several(2)(p)

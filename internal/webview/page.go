@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// frame is the data of every page around its content.
+// frame is the data that every page needs around its content.
 type frame struct {
 	// Seller is the application that requests the payment.
 	Seller    string
@@ -20,7 +20,7 @@ type frame struct {
 	Languages []translation
 	// Form is the token that every form contains.
 	Form string
-	// Steps are the steps of the flow, empty when it has only one.
+	// Steps are the steps of the flow. It is empty when there is only one step.
 	Steps []journeyStep
 }
 
@@ -30,14 +30,14 @@ type journeyStep struct {
 	Done, Current bool
 }
 
-// The flows that have several steps.
+// These flows have several steps.
 const (
 	stepsOfPayment = "steps.pay"
 	stepsOfConnect = "steps.connect"
 	stepsOfEither  = 3
 )
 
-// at sets the step of the flow that the page belongs to, counted from 1.
+// at sets the step of the flow that the page belongs to. The first step is 1.
 func (f frame) at(journey string, current int) frame {
 	f.Steps = nil
 	for n := 1; n <= stepsOfEither; n++ {
@@ -61,7 +61,8 @@ func (pc *pageContext) frame(s *payerSession) frame {
 	return f
 }
 
-// currentStep is the query that links to other languages need to show the same page.
+// currentStep returns the query that a link to another language needs in order to show the same
+// page.
 func (pc *pageContext) currentStep() string {
 	query, kept := pc.request.URL.Query(), ""
 	for _, name := range []string{"bank", chooser.SearchParameter, chooser.CountryParameter} {
@@ -115,7 +116,7 @@ func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms s
 // sheets are the style sheets of these pages in addition to the common one.
 var sheets = []string{"payer.css"}
 
-// page makes a page about a payment. With a problem, the page is shown again.
+// page returns a page about a payment. A page with a problem gets the status 422.
 func (pc *pageContext) page(s *payerSession, name, title string, body any, problem string) web.Page {
 	page := web.Page{
 		Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(s.client),
@@ -127,9 +128,9 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 	return page
 }
 
-// formTargets lists the origins to which the answer to a form may redirect: the client's, when
-// the payment is refused or cancelled, or needs no further step. The bank's own site is not
-// among them, because it is not known yet. A page of this service redirects to the bank.
+// formTargets lists the origins to which the answer to a form may redirect. The client's origin is
+// needed when the payment is refused or cancelled, or needs no further step. The bank's site is not
+// known yet. A page of this service redirects to it later.
 func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {

@@ -111,7 +111,7 @@ func pay(m passerelle.Money) func(*payment.Draft) {
 	return func(d *payment.Draft) { d.Instructions[0].Amount = m }
 }
 
-// generous makes a bank that accepts any currency.
+// generous returns a bank that accepts any currency.
 func generous(p connector.Profile) []connector.Profile {
 	settings := *p.Payments
 	settings.Currencies = []passerelle.Currency{"EUR", "GBP", "JPY", "BHD"}
@@ -135,7 +135,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
-// The root itself shows no payment, and explains for whom the pages below it are.
+// The page at the root shows no payment. It explains whom the pages below it are for.
 func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
@@ -174,8 +174,8 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		reports []payment.Report
-		// page is a text of the shown page. When it is empty, the payer is redirected to an
-		// address, with state and code.
+		// page is a text on the shown page. When it is empty, the payer is redirected to the
+		// address at, with state and code.
 		page            string
 		at, state, code string
 	}{
@@ -209,7 +209,7 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	}
 }
 
-// ask is the report of a bank that waits for the payer.
+// ask returns the report of a bank that waits for the payer.
 func ask(action payment.Action) []payment.Report {
 	return []payment.Report{{Status: payment.Awaiting, Action: action, ValidateURI: "https://bank.example/approve?id=1&x=2"}}
 }
@@ -230,8 +230,7 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack checks the redirect to the client: the path and the query. The query has no empty
-// values.
+// checkBack checks the path and query of the redirect to the client. The query has no empty values.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
@@ -277,14 +276,14 @@ func TestTheWholeWayThroughTheBank(t *testing.T) {
 	}
 }
 
-// settle lets the loop ask the bank until no more questions are due.
+// settle makes the loop ask the bank until no more checks are due.
 func (s *stack) settle(t *testing.T) error {
 	t.Helper()
 	_, err := s.RunDue(t.Context(), s.domain)
 	return err
 }
 
-// onward returns the address to which a page leads the payer without a click.
+// onward returns the address where a page redirects the payer without a click.
 func (s *stack) onward(t *testing.T, address string) string {
 	t.Helper()
 	got := s.get(t, address)
@@ -331,8 +330,8 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 	})
 }
 
-// Browsers may omit the origin of a form, because these pages ask them to, and send no other
-// header about it. Then the token in the form is checked.
+// Browsers may send a form without its origin, because these pages ask them to, and without any
+// other header about it. In that case the token in the form is checked.
 func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)

@@ -16,10 +16,10 @@ import (
 	"passerelle/payment"
 )
 
-// maxForm is more than any form of ours can contain.
+// maxForm is larger, in bytes, than any form of these pages.
 const maxForm = 64 << 10
 
-// paymentActions are the possible values of the field "step" of a form.
+// paymentActions has the functions for forms about a payment, by the value of the field "step".
 var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.Values) error{
 	"":       (*Webview).pay,
 	"fields": (*Webview).fill,
@@ -28,7 +28,7 @@ var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.
 	"cancel": (*Webview).cancel,
 }
 
-// submit handles a submitted form. Whatever the result, the payment's page shows it.
+// submit handles a submitted form. Whatever the result, it is shown by the payment's page.
 func (w *Webview) submit(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errForeign
@@ -51,7 +51,7 @@ func (w *Webview) submit(pc *pageContext) error {
 	return reply(w, pc, s, form)
 }
 
-// form reads the form in the body of a request, and ignores the parameters of its address.
+// form reads the form in the body of a request. It ignores the parameters of the address.
 func (pc *pageContext) form() (url.Values, error) {
 	raw, err := io.ReadAll(httpd.Bounded(pc.writer, pc.request.Body, maxForm))
 	var over *http.MaxBytesError
@@ -59,7 +59,7 @@ func (pc *pageContext) form() (url.Values, error) {
 		return nil, errTooLarge
 	}
 	if errors.Is(err, passerelle.Unavailable) {
-		return nil, err // the service has no room for the body now
+		return nil, err // the service has no memory for the body at the moment
 	}
 	if err != nil {
 		return nil, errForm
@@ -84,8 +84,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill sends the bank the values that it asked for. When it asks for the same fields again and
-// says nothing else, the values were wrong.
+// fill sends the bank the values that it asked for. When the bank asks for the same fields again
+// without another message, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
@@ -102,8 +102,7 @@ func sameFields(a, b []payment.Field) bool {
 }
 
 // approved asks the bank whether it has registered the payer's approval. The page's script also
-// sends this form without a click. In that case no message says that the bank has not registered
-// the approval yet.
+// sends this form without a click. In that case no message says that the approval is still missing.
 func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
 	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
@@ -132,9 +131,9 @@ func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a in
 	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
-// proceed redirects the browser to the page of the payment's state after a form. When the
-// payment has changed since the form was shown, its present page is shown. Mistakes that the
-// payer can correct are shown at once.
+// proceed redirects the browser to the page of the payment's state after a form. When the payment
+// has changed since the form was shown, that is another page. A mistake that the payer can correct
+// is shown at once.
 func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
 	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {
@@ -147,15 +146,16 @@ func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step stri
 	return nil
 }
 
-// problem is something that the payer can mend.
+// problem is a mistake that the payer can correct.
 type problem struct {
 	// key is the key of the text for the payer.
 	key string
-	// field is the payment field at fault, if any.
+	// field is the payment field with the mistake, if any.
 	field string
 }
 
-// problems maps the beginning of the name of a field at fault to the text for the payer.
+// problems has the key of the text for a mistake in a field. A row applies to all fields whose
+// names begin with field.
 var problems = []struct{ field, key string }{
 	{"connector_uuid", "problem.bank"},
 	{"fields.", "problem.field"},
@@ -163,7 +163,7 @@ var problems = []struct{ field, key string }{
 	{"id_terms", "problem.terms"},
 }
 
-// problemOf returns the text for an error that the payer can correct. The key is empty for other
+// problemOf returns the text for a mistake that the payer can correct. The key is empty for other
 // errors.
 func problemOf(err error) problem {
 	var reported *passerelle.Error
@@ -178,8 +178,8 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf returns the key of a text about an error that is not the payer's mistake, after which
-// the payer can try again. For other errors it returns "".
+// noticeOf returns the key of a text about an error that the payer did not cause, after which they
+// can try again. It returns "" for other errors.
 func noticeOf(err error) string {
 	if errors.Is(err, passerelle.Unavailable) {
 		return "notice.unreached"

@@ -21,11 +21,11 @@ import (
 	"passerelle/payment"
 )
 
-// sorry contains the client's redirect URI for payers who do not pay.
+// sorry has the client's redirect URI for payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
-// ordered orders a payment through the page, with a use case that the client chose before, and
-// returns its page.
+// ordered orders a payment on its page, with a use case that the client chose before, and returns
+// the address of the page.
 func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft)) (*payment.Payment, string) {
 	t.Helper()
 	p := s.create(t, change)
@@ -40,14 +40,14 @@ func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft
 	return p, page
 }
 
-// labelled writes a script for the test bank.
+// labelled sets the label that makes the test bank behave as the script says.
 func labelled(script string) func(*payment.Draft) {
 	return func(d *payment.Draft) {
 		d.Instructions[0].Label, d.Instructions[0].DateType = script, payment.FirstOpenDay
 	}
 }
 
-// move is a page, identified by a text on it, and the form that is sent from it.
+// move is a form to send. shows is a text that its page must have.
 type move struct {
 	shows string
 	form  url.Values
@@ -109,7 +109,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 	}
 }
 
-// play sends one form after the other, each from the page that is shown then.
+// play sends forms in sequence, each from the page that is then shown.
 func (s *stack) play(t *testing.T, page string, moves []move) {
 	t.Helper()
 	for _, m := range moves {
@@ -204,8 +204,8 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 
 var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
 
-// secondsLeft is the remaining time on a page. It is -1 when the page shows none, or when its
-// script has another value than its text.
+// secondsLeft returns the remaining time on a page. It returns -1 when the page shows none, or when
+// its script has another value than its text.
 func secondsLeft(page string) int {
 	found := timeLeft.FindStringSubmatch(page)
 	if found == nil {
@@ -220,7 +220,7 @@ func secondsLeft(page string) int {
 	return left
 }
 
-// broken is a bank whose answers to the payer's input always fail.
+// broken is a bank that fails whenever it gets the payer's input.
 type broken struct {
 	connector.Responder
 	failure error
@@ -299,7 +299,7 @@ func TestWhatTheBankSaysIsShown(t *testing.T) {
 	}
 }
 
-// Hints describe in words what a bank expects as input, and no page shows a regular expression.
+// Hints describe the expected input in words, and no page shows a regular expression.
 func TestHintsInWords(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	for regex, want := range map[string]string{

@@ -12,15 +12,15 @@ import (
 // bank is a connector with the data that payment pages show.
 type bank struct {
 	chooser.Institution
-	// Fields are what the payer has to fill in before the order can be sent.
+	// Fields are the fields that the payer must fill in before the order can be sent.
 	Fields []payment.Field
-	// Account is the scheme by which the bank identifies the paying account. It is set when the
-	// payer has to choose one.
+	// Account is the scheme of the paying account's number. It is set when the payer must name an
+	// account.
 	Account passerelle.AccountScheme
 }
 
-// banks lists the banks that can make the payment. It includes a bank that was chosen before,
-// even one that is not offered to everybody.
+// banks lists the banks that can make the payment. It includes an earlier choice, even a bank that
+// is not offered to everybody.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	var (
 		all    []bank
@@ -93,7 +93,8 @@ func find(all []bank, uuid string) (bank, bool) {
 	return all[i], true
 }
 
-// bankName is the name of the chosen bank, empty when its connector is no longer installed.
+// bankName returns the name of the chosen bank, or an empty text when its connector is no longer
+// installed.
 func (w *Webview) bankName(p *payment.Payment) string {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {
@@ -102,7 +103,7 @@ func (w *Webview) bankName(p *payment.Payment) string {
 	return c.Profile().Name
 }
 
-// settings returns the capabilities of the chosen bank, or nil.
+// settings returns what the chosen bank can do, or nil when no bank is chosen.
 func (w *Webview) settings(p *payment.Payment) *payment.Settings {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {

@@ -15,7 +15,8 @@ func (w *Webview) cancellable(p *payment.Payment) bool {
 	return p.MayCancel(payment.ByPayer, settings != nil && settings.Cancellable) == nil
 }
 
-// cancelAddress is the address of the page that asks whether to cancel, or empty.
+// cancelAddress returns the address of the page that asks whether to cancel, or an empty text when
+// the payer cannot cancel.
 func (w *Webview) cancelAddress(pc *pageContext, p *payment.Payment) string {
 	if !w.cancellable(p) {
 		return ""
@@ -23,7 +24,7 @@ func (w *Webview) cancelAddress(pc *pageContext, p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepCancel
 }
 
-// confirmCancellation shows the page that asks whether to cancel, and changes nothing.
+// confirmCancellation shows the page that asks whether to cancel. It changes nothing.
 func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 	key := "cancel.bank"
 	if s.payment.State == payment.Created {
@@ -34,8 +35,8 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 	return w.send(pc, s, "cancel", body)
 }
 
-// cancel cancels a payment that was not sent to a bank, or asks the bank to cancel it. When the
-// bank wants the payer to approve the cancellation, the payment's page leads to that approval.
+// cancel cancels a payment that was not sent to a bank, or else asks the bank to cancel it. When
+// the bank wants the payer to approve the cancellation, the payment's page leads to that approval.
 func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
 		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),

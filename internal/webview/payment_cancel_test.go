@@ -13,10 +13,10 @@ import (
 
 var cancel = url.Values{"step": {"cancel"}}
 
-// byPayer contains the parameters that the client gets for a payment that its payer cancelled.
+// byPayer has the parameters that the client gets for a payment that its payer cancelled.
 var byPayer = url.Values{"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"}}
 
-// question opens the question whether to cancel from the link on the page.
+// question follows the link on the page to the question whether to cancel.
 func (s *stack) question(t *testing.T, page string) {
 	t.Helper()
 	if body := s.get(t, page).body; !strings.Contains(body, `href="`+strings.ReplaceAll(page, "&", "&amp;")+`&amp;step=cancel"`) {
@@ -52,7 +52,7 @@ func TestAPaymentThatNoBankHasIsCancelledAtOnce(t *testing.T) {
 func TestThePayerApprovesTheCancellationAtTheBank(t *testing.T) {
 	for _, c := range []struct {
 		name, label string
-		// pending is set when the payment was approved before the cancellation.
+		// pending is set when the payment was approved before it is cancelled.
 		pending bool
 	}{
 		{"while validating", "actn(redirect)/done", false},
@@ -153,8 +153,8 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 	}
 }
 
-// A payer who has approved at the bank, for example in another window, can no longer cancel
-// without the bank: the bank is asked, and the payment goes on.
+// A payer who has approved at the bank, for example in another window, can no longer cancel without
+// the bank. The bank is asked, and the payment goes on.
 func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.numbered(t, 58))
@@ -170,7 +170,7 @@ func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// numbered is the connector of a number.
+// numbered returns the connector with a number.
 func (s *stack) numbered(t *testing.T, id int64) connector.Connector {
 	t.Helper()
 	for _, c := range s.simulated.Connectors() {

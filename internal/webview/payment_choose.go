@@ -21,7 +21,7 @@ type draft struct {
 	Holder, Number string
 	// Terms is the number of the terms that were shown.
 	Terms int64
-	// Problem is the key of the text about a mistake in the input. Wrong is the field with the
+	// Problem is the key of the text about a mistake in the input, and Wrong the field with the
 	// mistake, if any.
 	Problem, Wrong string
 }
@@ -44,9 +44,9 @@ type orderBody struct {
 	Title, Action string
 	Chosen        bank
 	Questions     []question
-	// InForce are the terms that are accepted by going on.
+	// InForce are the terms that the payer accepts by continuing.
 	InForce initiation.LocalizedTerms
-	// Others is the address of the list, when it has more banks.
+	// Others is the address of the list, or empty when it has no other banks.
 	Others string
 	Cancel string
 }
@@ -54,8 +54,8 @@ type orderBody struct {
 // listed is the value of the bank parameter that requests the complete list.
 const listed = "any"
 
-// choose shows the banks with which a payment can be made, or the page of the bank that the
-// draft or an earlier choice names. A single bank counts as chosen.
+// choose shows the banks that can make a payment. When the draft or an earlier choice names a bank,
+// or there is only one, it shows the page of that bank.
 func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
 	all, chosen, err := w.banks(pc, s.payment)
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *Webview) listBanks(pc *pageContext, s *payerSession, d draft, all []ban
 	return pages.Send(pc.writer, page)
 }
 
-// countryOf is the country that an account number names.
+// countryOf returns the country that an account number contains.
 func countryOf(a passerelle.Account) string {
 	if a.Scheme == passerelle.SortCode {
 		return "GB"
@@ -124,7 +124,7 @@ func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank
 	return pages.Send(pc.writer, pc.page(s, "confirm", body.Title, body, body.Problem))
 }
 
-// favourites are the institutions that the operator lists first.
+// favourites returns the institutions that the operator lists first.
 func (w *Webview) favourites(pc *pageContext) ([]string, error) {
 	values, err := settings.Load(pc.context(), &w.DB.Reader, pc.domain.ID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *Webview) pay(pc *pageContext, s *payerSession, form url.Values) error {
 	return w.order(pc, s, chosen, d)
 }
 
-// retry shows the form again, unless there is nothing left to choose.
+// retry shows the form again, if there is still something to choose.
 func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 	if s.payment.State != payment.Created {
 		return w.show(pc, s)
@@ -157,14 +157,14 @@ func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 }
 
 func readDraft(form url.Values) draft {
-	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // 0 for text that is no number; no terms have this id
+	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // text that is not a number becomes 0, which no terms have
 	return draft{
 		Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: fieldValues(form), Terms: terms,
 	}
 }
 
-// choice converts a draft for the use case. When the page asks for no fields, the values that
-// the client supplied before stay.
+// choice converts a draft for the use case. When the page asks for no fields, the values from the
+// client stay.
 func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	choice := initiation.Choice{Connector: chosen.UUID, WebviewURL: webviewURL, Validated: true}
 	if len(chosen.Fields) > 0 {
@@ -176,7 +176,7 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	return choice
 }
 
-// order records that the payer has accepted the terms, and sends the order. It then sends the
+// order records that the payer has accepted the terms, and sends the order. It then redirects the
 // browser to the page of the payment.
 func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) error {
 	p, err := w.Initiation.AcceptTerms(pc.context(), pc.domain, s.payment.ID, d.Terms)

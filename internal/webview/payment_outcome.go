@@ -7,13 +7,12 @@ import (
 	"passerelle/payment"
 )
 
-// maxBankMessage is how many characters of a bank's message are put into an address. Some
-// programs refuse addresses of more than some thousand bytes, and one character can become
-// twelve bytes.
+// maxBankMessage is how many characters of a bank's message are put into an address. Some programs
+// refuse addresses of more than a few thousand bytes, and one character can become twelve bytes.
 const maxBankMessage = 120
 
-// leave returns the address to which the payer is redirected in the payment's present state: the
-// client's redirect address or, when the payment will not be made, the client's address for
+// leave returns the address to which the payer is redirected in the payment's present state. It is
+// the client's redirect address or, when the payment will not be made, the client's address for
 // payers who could not pay.
 func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
@@ -22,7 +21,7 @@ func (s *payerSession) leave() string {
 	return s.outcome().at(s.payment.ClientRedirectURI)
 }
 
-// giveUp is the address for a payer who cannot pay here.
+// giveUp returns the address for a payer who cannot pay here.
 func (s *payerSession) giveUp() string {
 	return s.outcome().at(cmp.Or(s.RedirectURI, s.payment.ClientRedirectURI))
 }
@@ -31,11 +30,11 @@ func (s *payerSession) outcome() result {
 	return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State))
 }
 
-// result contains the parameters that the client gets with the redirected payer.
+// result has the parameters that the client gets when the payer is redirected to it.
 type result url.Values
 
-// outcome returns the state of a payment and, for a rejected one, the reason. Clients treat the
-// parameter error as the payer's own decision, whoever reported the decision first.
+// outcome returns the state of a payment and, for a rejected payment, the reason. The parameter
+// error means that the payer cancelled, whoever reported the cancellation first.
 func outcome(p *payment.Payment, state string) result {
 	reported := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
 	add := func(name, value string) {
@@ -54,7 +53,7 @@ func outcome(p *payment.Payment, state string) result {
 	return result(reported)
 }
 
-// at returns a client's address, which has no query, with the result as query.
+// at appends the result, as the query, to a client's address that has none.
 func (r result) at(uri string) string {
 	if len(r) == 0 {
 		return uri
@@ -62,7 +61,7 @@ func (r result) at(uri string) string {
 	return uri + "?" + url.Values(r).Encode()
 }
 
-// excerpt returns the beginning of a text, with at most length characters.
+// excerpt returns the first length characters of a text.
 func excerpt(text string, length int) string {
 	letters := []rune(text)
 	if len(letters) <= length {

@@ -22,13 +22,13 @@ import (
 // expires earlier.
 const sessionLife = 24 * time.Hour
 
-// session is the encrypted cookie of a payer's browser for one payment. Its token is checked
-// again for every page, so that a revoked token has no effect from then on.
+// session is the encrypted cookie that gives a payer's browser access to one payment. Its token is
+// checked again for every page, so that a revoked token has no effect from then on.
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
-	// RedirectURI is the address to which the person is redirected when the payment cannot be
-	// made. It is an address that the client may use, or empty.
+	// RedirectURI is where the person is redirected when the payment cannot be made. It is an
+	// address that the client may use, or empty.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
 	// Form is a token in every form of this session.
@@ -49,8 +49,7 @@ type payerSession struct {
 }
 
 // enter exchanges the code in the address for a cookie, and redirects the browser to an address
-// without the code. Banks send people back to the configured host, so the cookie must be set
-// there.
+// without the code. Banks send people back to the configured host, so the cookie must be set there.
 func (w *Webview) enter(pc *pageContext) error {
 	if w.returnToClient(pc) {
 		return nil
@@ -86,7 +85,8 @@ func (w *Webview) returnToClient(pc *pageContext) bool {
 // secure reports whether people reach the domain over https.
 func (pc *pageContext) secure() bool { return strings.HasPrefix(pc.domain.BaseURL, "https://") }
 
-// exchange checks the code and stores the other parameters of the address.
+// exchange checks the code. It returns a session with it and with the other parameters of the
+// address.
 func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	s := session{Code: query.Get("code"), State: query.Get("state"), RedirectURI: query.Get(redirectParameter), Form: rand.Text()}
 	if err := w.checkAddress(pc, query); err != nil {
@@ -107,7 +107,8 @@ func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	return s, nil
 }
 
-// checkAddress refuses a link for another domain, and a link of an unknown application.
+// checkAddress returns an error for a link to another domain, and for a link of an unknown
+// application.
 func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	if err := pc.checkDomain(query); err != nil || !query.Has(clientParameter) {
 		return err
@@ -116,9 +117,9 @@ func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	return err
 }
 
-// checkSender refuses a link of another application than the code's, and a redirect address that
-// the application may not use. A link may omit both: then the application comes from the code,
-// and the address from the payment.
+// checkSender returns an error when the link names another application than the code does, or a
+// redirect address that the application may not use. A link may omit both. Then the application
+// comes from the code, and the address from the payment.
 func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	if named := query.Get(clientParameter); named != "" && client != 0 && named != strconv.FormatInt(int64(client), 10) {
 		return &explained{errSender, "client_id: the code is of another application"}
@@ -129,7 +130,7 @@ func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query
 	return w.checkRedirect(pc, client, query)
 }
 
-// principal returns the principal of a code, if it may validate one payment.
+// principal returns the principal of a code, if the code allows one payment to be validated.
 func (w *Webview) principal(pc *pageContext, code string) (access.Principal, error) {
 	principal, err := w.Access.Authenticate(pc.context(), pc.domain.ID, code)
 	if errors.Is(err, passerelle.Unauthenticated) {
@@ -144,8 +145,8 @@ func (w *Webview) principal(pc *pageContext, code string) (access.Principal, err
 	return principal, nil
 }
 
-// acceptable reports whether the client may redirect people to the URI. An address that it may
-// not use is ignored, so that these pages never redirect to a stranger's address.
+// acceptable reports whether the client may redirect people to the URI. Other addresses are
+// ignored, so that these pages never redirect to a stranger's address.
 func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false
@@ -156,7 +157,7 @@ func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) b
 	return w.Initiation.CheckRedirect(pc.context(), pc.domain, by.Client, "redirect_uri", uri) == nil
 }
 
-// resume finds the session of the payment that the address names.
+// resume returns the session for the payment that the address names.
 func (w *Webview) resume(pc *pageContext) (*payerSession, error) {
 	id, err := strconv.ParseInt(pc.request.URL.Query().Get("payment_id"), 10, 64)
 	if err != nil {
@@ -184,13 +185,13 @@ func (w *Webview) resume(pc *pageContext) (*payerSession, error) {
 	return s, nil
 }
 
-// cookieName is different for each payment, so that two payments can be made in two tabs of one
-// browser.
+// cookieName returns a different name for each payment, so that a person can make two payments in
+// two tabs of one browser.
 func cookieName(id passerelle.PaymentID) string { return "payment_" + paymentText(id) }
 
 func paymentText(id passerelle.PaymentID) string { return strconv.FormatInt(int64(id), 10) }
 
-// address is the path of a payment's page, without the code. It contains no host.
+// address returns the path of a payment's page, without the code and without a host.
 func (pc *pageContext) address(id passerelle.PaymentID) string {
 	return pc.inLanguage(cmp.Or(pc.lang, pc.words.Lang), id)
 }
@@ -199,7 +200,7 @@ func (pc *pageContext) inLanguage(lang string, id passerelle.PaymentID) string {
 	return pc.root + "/" + lang + "/payment?payment_id=" + paymentText(id)
 }
 
-// returnURL is the address of a payment's page to which banks send people back.
+// returnURL returns the address of a payment's page to which banks send people back.
 func (pc *pageContext) returnURL(id passerelle.PaymentID) string {
 	return web.Origin(pc.domain.BaseURL) + pc.address(id)
 }

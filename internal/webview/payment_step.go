@@ -12,22 +12,22 @@ import (
 	"passerelle/payment"
 )
 
-// The values of the step parameter. The stored state decides whether a step applies.
+// These are the values of the step parameter. The stored state decides whether a step applies.
 const (
-	// stepOnward: the payer has just acted and is redirected to the bank without another click,
-	// if that is the next step. A payer who comes back from the bank without a decision stays on
-	// the page, because otherwise two redirects would repeat for ever.
+	// stepOnward is set when the payer has just acted. If the bank is the next step, the payer is
+	// redirected there without another click. A payer who comes back from the bank without a
+	// decision stays on the page, because otherwise the redirects would repeat for ever.
 	stepOnward = "onward"
-	// stepAgain: the payer has approved, but the bank has not registered it yet.
+	// stepAgain is set when the payer has approved, but the bank has not registered it yet.
 	stepAgain = "again"
-	// stepCancel: the payer wants to cancel and is asked to confirm.
+	// stepCancel is set when the payer wants to cancel and must confirm.
 	stepCancel = "cancel"
-	// stepLeave: the payer goes back to the client without an outcome.
+	// stepLeave is set when the payer goes back to the client without an outcome.
 	stepLeave = "leave"
 )
 
-// actions maps the action that a payment waits for to the page that shows it. The client does
-// the confirmation.
+// actions has the page for each action that a payment can wait for. Confirmation is missing,
+// because the client confirms.
 var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) error{
 	payment.Redirect:      (*Webview).onward,
 	payment.Decoupled:     (*Webview).approve,
@@ -77,8 +77,8 @@ func (w *Webview) goAway(pc *pageContext, s *payerSession) error {
 	return nil
 }
 
-// awayAddress is the address that a payer who gives up follows. It is a page of this service, so
-// that the service can record that the payer leaves.
+// awayAddress returns the link for a payer who gives up. It leads to this service, which records
+// that the payer leaves.
 func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
 }
@@ -93,8 +93,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the bank has not answered the payer's last act yet, or has not said
-// how the payer is to approve.
+// awaited reports whether the bank has not answered the payer's last act, or has not said how the
+// payer is to approve.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -106,33 +106,33 @@ type stepBody struct {
 	Title, Text string
 	// Bank is the name of the bank. Message is the bank's message to the payer.
 	Bank, Message string
-	// Problem is the key of a text about a mistake in the values. Notice is the key of a text
-	// about another result of the form, such as a bank that cannot be reached.
+	// Problem is the key of a text about a mistake in the values. Notice is the key of a text about
+	// another result of the form, for example that the bank cannot be reached.
 	Problem, Notice string
 	// Action is the target of forms.
 	Action string
-	// Address is the address at which the payer continues.
+	// Address is where the payer continues.
 	Address string
-	// Questions are the bank's questions.
+	// Questions are the fields that the bank asks the payer to fill in.
 	Questions []question
-	// After is the number of seconds until the page asks the bank again, 0 for never. Left is
+	// After is the number of seconds until the page asks the bank again, or 0 for never. Left is
 	// the number of seconds for which the page continues to ask.
 	After, Left int
-	// Leave is the address that leaves the page when the payment can no longer be cancelled.
-	// Long means that the wait is longer than usual.
+	// Leave is the address for leaving the page when the payment can no longer be cancelled. Long
+	// is set when the wait is longer than usual.
 	Leave string
 	Long  bool
-	// Cancel is the address for cancelling the payment, empty when that is impossible.
+	// Cancel is the address for cancelling the payment, or empty when that is impossible.
 	Cancel string
 }
 
-// LeftText is Left in minutes and seconds.
+// LeftText formats Left as minutes and seconds.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
-// Late is set when the page no longer asks the bank without a click.
+// Late reports whether the page has stopped asking the bank without a click.
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
-// step is the body of a page whose texts begin with a key.
+// step returns the body of a page. key is the prefix of the keys of its texts.
 func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	body := stepBody{
 		frame: pc.frame(s).at(stepsOfPayment, 3), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
@@ -145,31 +145,31 @@ func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	return body
 }
 
-// send sends the page of a step.
+// send sends a page on which the payment waits.
 func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepBody) error {
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// Waiting pages ask again after a quarter of the time waited so far: the result of a fast bank
-// is shown quickly, and a slow bank causes few requests.
+// A waiting page asks again after a quarter of the time waited so far. The result of a fast bank is
+// shown quickly, and a slow bank causes few requests.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute
 	longWait     = 20 * time.Second
 )
 
-// wait shows that the bank has been working since an instant of the domain.
+// wait shows that the bank is working. since is on the domain's clock.
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
 	body.Leave, body.Long = pc.awayAddress(s.payment), waited > longWait
-	body.Cancel = "" // not before the bank has answered
+	body.Cancel = "" // the payer cannot cancel before the bank has answered
 	page := pc.page(s, "wait", body.Title, body, "")
 	page.Refresh = min(max(waited/4, shortestPoll), longestCheck)
 	return pages.Send(pc.writer, page)
 }
 
-// onward redirects to the bank, to approve the payment or its cancellation.
+// onward redirects the payer to the bank, to approve the payment or its cancellation.
 func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	if web.Origin(s.payment.ValidateURI) == "" {
 		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)
@@ -184,7 +184,7 @@ func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// during returns the key of a step's texts, which differ during a cancellation.
+// during returns the key of a step's text. Other texts apply while the payment is being cancelled.
 func during(p *payment.Payment, key string) string {
 	if p.Detail == payment.Cancelling {
 		return "cancelling." + key
@@ -192,9 +192,9 @@ func during(p *payment.Payment, key string) string {
 	return key
 }
 
-// While a payer approves in another app, the script of the page asks the bank every few seconds.
-// Without scripts, the browser only reloads the page, and the bank is asked when the payer
-// presses a button. After payerTimeout both stop, because the payer has probably left.
+// While a payer approves in another app, the page's script asks the bank every few seconds. Without
+// scripts, the browser only reloads the page, and the bank is asked when the payer presses a
+// button. After payerTimeout both stop, because the payer has probably left.
 const (
 	askAgain     = 7 * time.Second
 	readAgain    = 10 * time.Second

@@ -10,17 +10,17 @@ import (
 	"passerelle/payment"
 )
 
-// fieldPrefix is the prefix of payment fields' names in forms.
+// fieldPrefix is the prefix of the names that payment fields have in forms.
 const fieldPrefix = "field."
 
-// fewChoices is the largest number of choices that are shown side by side instead of in a list
-// to be opened.
+// fewChoices is the largest number of choices that are shown side by side. More choices are in a
+// list that opens.
 const fewChoices = 5
 
-// passwordType is the type of a field whose value is hidden while it is typed.
+// passwordType is the type of a field that hides what is typed.
 const passwordType = "password"
 
-// question is a field of a form with the data that the page shows.
+// question is a field of a form, with the data that the page needs to show it.
 type question struct {
 	payment.Field
 	// Input is the name of the field in the form.
@@ -28,19 +28,18 @@ type question struct {
 	// Value is the earlier input. Wrong is set when the earlier input was refused.
 	Value string
 	Wrong bool
-	// Pattern is the pattern by which browsers check the input, and Hint describes it in words.
+	// Browsers check the input with Pattern. Hint describes the pattern in words.
 	Pattern string
 	Hint    hint
 	// Open is set for choices that are shown side by side.
 	Open bool
 	// Picture is a picture that a person needs to answer. Its media type has been checked.
 	Picture template.URL
-	// Code is set for a code of a single use.
+	// Code is set for a one-time code.
 	Code bool
 }
 
-// Said is the label in the page's language, if it is one of the labels with a fixed meaning at
-// every institution.
+// Said returns the label in the page's language, if the label means the same at every institution.
 func (q question) Said(words web.Words) string {
 	key := "label." + strings.ToLower(q.Label)
 	if said := words.Say(key); said != key {
@@ -49,7 +48,8 @@ func (q question) Said(words web.Words) string {
 	return q.Label
 }
 
-// Filled is the autocomplete attribute: the kind of stored value that browsers may fill in.
+// Filled returns the attribute autocomplete, which names the stored value that browsers may fill
+// in.
 func (q question) Filled() string {
 	if q.Code {
 		return "one-time-code"
@@ -57,8 +57,8 @@ func (q question) Filled() string {
 	return "off"
 }
 
-// Kind is the type of the input element. Fields of payments are all text, and a password is
-// recognized by its name.
+// Kind returns the type of the input element. Payment fields always have the type text, so a
+// password is recognised by its name.
 func (q question) Kind() string {
 	if q.Type == "text" && q.Name == passwordType {
 		return passwordType
@@ -83,8 +83,8 @@ func questions(fields []payment.Field, supplied map[string]string, wrong string)
 	return all
 }
 
-// pattern converts a pattern for browsers. Browsers match the whole text, and Go any part of it.
-// Browsers ignore a pattern that they cannot parse.
+// pattern converts a pattern of Go, which matches any part of the text, for browsers, which match
+// the whole text. Browsers ignore a pattern that they cannot parse.
 func pattern(perl string) string {
 	if perl == "" {
 		return ""
@@ -92,8 +92,8 @@ func pattern(perl string) string {
 	return `[\s\S]*(?:` + perl + `)[\s\S]*`
 }
 
-// shapes are the most frequent patterns of input, with the key of a text for each. The
-// submatches contain the number of characters: one number, or the limits of a range.
+// shapes are the most frequent patterns of input. key is the key of a text that describes the
+// pattern. The submatches are the number of characters, or the two limits of a range.
 var shapes = []struct {
 	pattern *regexp.Regexp
 	key     string
@@ -113,7 +113,7 @@ type hint struct {
 	Digits bool
 }
 
-// Text is the hint in the page's language.
+// Text returns the hint in the page's language.
 func (h hint) Text(words web.Words) string {
 	if h.Count == "" {
 		return words.Say(h.Key)
@@ -121,8 +121,8 @@ func (h hint) Text(words web.Words) string {
 	return words.Say(h.Key, h.Count)
 }
 
-// hintOf returns the description of a pattern. Most patterns of banks have none. Then only the
-// label is shown, and the person never sees a regular expression.
+// hintOf describes a pattern in words. For most patterns of banks it returns no hint. Then only the
+// label is shown, so that the person never sees a regular expression.
 func hintOf(perl string) hint {
 	for _, s := range shapes {
 		found := s.pattern.FindStringSubmatch(perl)
@@ -141,10 +141,10 @@ func hintOf(perl string) hint {
 	return hint{}
 }
 
-// codes are parts of banks' field names for one-time codes.
+// codes are parts of the names that banks give to fields for one-time codes.
 var codes = []string{"otp", "code", "tan", "sms", "pin"}
 
-// code reports whether a field is for a one-time code, which browsers and phones can fill in.
+// code reports whether a field is for a one-time code. Browsers and phones can fill in such a code.
 func code(f payment.Field) bool {
 	name := strings.ToLower(f.Name)
 	return f.Type != "list" && slices.ContainsFunc(codes, func(part string) bool { return strings.Contains(name, part) })

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// A wrong link shows the same page in every flow, under both roots, with and without a language
-// or a final slash. A valid link is followed.
+// A wrong link shows the same page in every flow, under both roots, with and without a language or
+// a final slash. A valid link opens the flow.
 func TestWrongLinksOfEveryFlow(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
@@ -51,7 +51,7 @@ func TestWrongLinksOfEveryFlow(t *testing.T) {
 	})
 }
 
-// everyPlace is every address of every flow.
+// everyPlace returns every address of every flow.
 func everyPlace() (all []string) {
 	for _, root := range []string{"/webview", "/2.0/auth/webview"} {
 		for _, lang := range []string{"", "/en"} {

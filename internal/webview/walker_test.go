@@ -17,11 +17,11 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// returnURL is the redirect address of the application in these tests.
+// returnURL is the application's redirect address in these tests.
 const returnURL = "https://app.example/back"
 
-// walker is a person with a browser on the pages of the complete service, and the application
-// that sends the person there.
+// walker is a person with a browser on the pages of the complete service, and the application that
+// sends them there.
 type walker struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -32,8 +32,8 @@ type walker struct {
 	acknowledged string
 }
 
-// eachWalker runs a test on each kind of database, with an application whose only registered
-// redirect address is home.
+// eachWalker runs a test on each kind of database. The application's only registered redirect
+// address is returnURL.
 func eachWalker(t *testing.T, run func(t *testing.T, p *walker)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
@@ -50,7 +50,7 @@ func newWalker(t *testing.T, s *servicetest.Instance) *walker {
 	return &walker{Instance: s, t: t, browser: newBrowser(t), token: out.Token}
 }
 
-// code is a temporary code of the person.
+// code returns a temporary code of the person.
 func (p *walker) code() string {
 	p.t.Helper()
 	var out struct{ Code string }
@@ -58,8 +58,8 @@ func (p *walker) code() string {
 	return out.Code
 }
 
-// link returns the address to which the application sends the person, with additional parameters
-// in pairs. An empty value omits a parameter.
+// link returns the address to which the application sends the person. pairs are additional
+// parameters. An empty value omits a parameter.
 func (p *walker) link(flow string, pairs ...string) string {
 	p.t.Helper()
 	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "code": {p.code()}, "state": {"a b&c=ü"}}
@@ -92,7 +92,7 @@ func (p *walker) follow(request *http.Request) shown {
 		got := p.once(request)
 		if _, done, said := strings.Cut(got.header.Get("Refresh"), "url="); said && strings.Contains(done, "step=done") {
 			p.acknowledged = got.body
-			got.location = done // as the page does by itself after it has shown the confirmation
+			got.location = done // the page does this by itself after it has shown the confirmation
 		}
 		if got.location == "" {
 			return shown{got, request.URL}
@@ -124,8 +124,8 @@ var (
 	carried = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 )
 
-// form returns the form of a page with a step, with the values that a browser would send if
-// nothing was filled in.
+// form returns the form for a step on a page, with the values that a browser would send if the
+// person filled in nothing.
 func (p *walker) form(s shown, step string) (action string, form url.Values) {
 	p.t.Helper()
 	for _, found := range posted.FindAllStringSubmatch(s.body, -1) {
@@ -208,7 +208,7 @@ func (s shown) back(t *testing.T) url.Values {
 	return s.at.Query()
 }
 
-// click follows the link of a page with a text.
+// click follows the link with a text.
 func (p *walker) click(s shown, text string) shown {
 	p.t.Helper()
 	for _, found := range regexp.MustCompile(`(?s)<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(s.body, -1) {
@@ -222,14 +222,14 @@ func (p *walker) click(s shown, text string) shown {
 	return shown{}
 }
 
-// connecting returns the page of a person who has sent the test connector their login.
+// connecting returns the page after the person has sent the test connector a login.
 func (p *walker) connecting(login string, pairs ...string) shown {
 	p.t.Helper()
 	page := p.open(p.link("connect", append([]string{"connector_uuids", sandbox.TestConnector}, pairs...)...))
 	return p.settled(p.send(page, "begin", "field.login", login, "field.password", customers.Password))
 }
 
-// connection makes a connection through the API and returns its number.
+// connection creates a connection through the API and returns its number.
 func (p *walker) connection(login string) string {
 	p.t.Helper()
 	var out struct{ ID json.Number }
@@ -237,7 +237,7 @@ func (p *walker) connection(login string) string {
 	return out.ID.String()
 }
 
-// connected is a connection of which something is shared.
+// connected is a connection that shares something.
 type connected struct {
 	ID            json.Number
 	State         *string
@@ -255,7 +255,7 @@ func (p *walker) connections(token string) []connected {
 
 var ticked = regexp.MustCompile(`name="(account|subscription)" value="(\d+)"`)
 
-// offered are the accounts and subscriptions that a page offers.
+// offered returns the accounts and subscriptions that a page offers.
 func (s shown) offered() (accounts, subscriptions []string) {
 	for _, found := range ticked.FindAllStringSubmatch(s.body, -1) {
 		if found[1] == "account" {

@@ -19,11 +19,11 @@ import (
 // WebauthPath is the path at which a browser begins the redirect to the page of an institution.
 const WebauthPath = "/2.0/webauth"
 
-// maxReturn is how many bytes an institution may send back with a person.
+// maxReturn is how many bytes an institution may send when a person comes back from it.
 const maxReturn = 8 << 10
 
-// The parameters of the address at which a browser begins. All other parameters are values of
-// the connector's fields.
+// These are the parameters of the address that a browser opens first. All other parameters are
+// values of the connector's fields.
 const (
 	tokenParameter      = "token"
 	clientParameter     = "client_id"
@@ -36,8 +36,8 @@ const (
 )
 
 // webauth redirects a person to the page of their institution, for a new connection or for a
-// connection that waits for them. When it fails, it shows a page if the client may not receive
-// the person, and otherwise redirects the person to the client with the error.
+// connection that waits for them. When it fails, it redirects the person to the client with the
+// error. It shows a page instead if the client may not receive the person.
 func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -50,8 +50,8 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	// The person is redirected only after the code is checked. Otherwise a stranger could
-	// redirect people anywhere through an application without registered addresses.
+	// Check the code before any redirect. Otherwise a stranger could redirect people anywhere
+	// through an application without registered addresses.
 	code, err := w.redeem(pc, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w *Webview) webauth(pc *pageContext) error {
 	return nil
 }
 
-// redeem finds the user of a code in the address.
+// redeem returns the token of the code in the address.
 func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (store.Token, error) {
 	code, err := w.Access.Redeem(pc.context(), client, text)
 	if errors.Is(err, passerelle.Unauthenticated) || err == nil && code.Kind != string(access.CodeToken) {
@@ -89,7 +89,7 @@ func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (sto
 	return code, nil
 }
 
-// departure is the name of the cookie of a browser that was redirected to a connection's
+// departure returns the name of the cookie that marks a browser redirected to a connection's
 // institution. The cookie contains only its name, and is sealed under it.
 func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
@@ -99,13 +99,13 @@ func (pc *pageContext) departureCookie(id passerelle.ConnectionID) web.Cookie {
 	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: pc.secure(), Life: sessionLife}
 }
 
-// markDeparture sets the cookie that marks this browser as the one that was redirected. When the
-// person comes back, only this browser is accepted.
+// markDeparture marks this browser with a cookie as the one that was redirected. When the person
+// comes back, no other browser is accepted.
 func (w *Webview) markDeparture(pc *pageContext, id passerelle.ConnectionID) error {
 	return w.sealer.Set(pc.writer, pc.departureCookie(id), true)
 }
 
-// departed reports whether the browser set out for a connection's institution.
+// departed reports whether this browser was redirected to a connection's institution.
 func (w *Webview) departed(pc *pageContext, id passerelle.ConnectionID) bool {
 	var did bool
 	return w.sealer.Read(pc.request, departure(id), &did) == nil && did
@@ -124,7 +124,7 @@ func (w *Webview) clientOf(pc *pageContext, query url.Values) (store.Client, err
 	return client, nil
 }
 
-// namedClient is the client that an address names.
+// namedClient returns the client that the address names.
 func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, error) {
 	id, err := strconv.ParseInt(query.Get(clientParameter), 10, 64)
 	if err != nil {
@@ -140,7 +140,7 @@ func (w *Webview) namedClient(pc *pageContext, query url.Values) (store.Client, 
 	return client, nil
 }
 
-// newWish reads the client's request.
+// newWish reads the parameters of the client.
 func newWish(query url.Values) (aggregation.Webauth, error) {
 	wish := aggregation.Webauth{
 		Connector: query.Get(uuidParameter), Source: query.Get(sourceParameter), Values: map[string]string{},
@@ -166,7 +166,7 @@ func newWish(query url.Values) (aggregation.Webauth, error) {
 }
 
 // sendBack redirects to the client with the mistake in its request, or with the problem of the
-// connection. Internal errors are shown on a page.
+// connection. An internal error is shown on a page.
 func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error) error {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) {
@@ -176,8 +176,8 @@ func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error)
 	return nil
 }
 
-// returned handles a person who comes back from the page of their institution. When no client
-// waits for them, a page shows the result.
+// returned handles a person who comes back from the page of their institution. When no client waits
+// for the person, a page shows the result.
 func (w *Webview) returned(pc *pageContext, state string) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -211,8 +211,8 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived shows a person without a waiting page, in the present window, whether the institution
-// can be read now.
+// arrived tells a person in this window whether the institution can be read now. There is no
+// waiting page that would show it.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {

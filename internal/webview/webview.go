@@ -1,20 +1,19 @@
-// Package webview has the pages for end users. On some, a payer sees a payment, chooses a
-// bank, enters what the bank asks for, waits, cancels, and is sent to the bank or back to
-// the application. On others, a person connects an institution, chooses what to share, and
-// later repairs or ends the connection.
+// Package webview has the pages for end users. On some pages, a payer sees a payment, chooses a
+// bank, enters what the bank asks for, waits, cancels, and is redirected to the bank or back to the
+// application. On others, a person connects an institution, chooses what to share, and later
+// repairs or ends the connection.
 //
-// Files about payments begin with payment_, and files about connections with flow_. A flow is
-// what a person does from one link on: connect, reconnect or manage.
+// Files about payments begin with payment_, and files about connections with flow_. A flow is what
+// a person does from one link on: connect, reconnect or manage.
 //
 // It owns the addresses of these pages, the cookies that give access to one payment or one flow,
-// and the choice of the page for each state of a payment or connection. The stored state alone
-// decides the page, so that every page can be reloaded, and works when people go back or return
-// later. It does not own the rules of payments and connections, does not call banks (packages
-// initiation and aggregation do), and does not own the design and sending of pages (package web
-// does).
+// and the choice of the page for each state of a payment or connection. Only the stored state
+// decides which page is shown, so that every page can be reloaded, and works when people go back or
+// return later. It does not own the rules of payments and connections or the calls to banks
+// (packages initiation and aggregation do), nor the design and sending of pages (package web does).
 //
-// Every failure shows a page in plain words with the id of the request. A person without access
-// to a payment gets no information about it, not even whether it exists.
+// Every failure shows a page in plain words with the id of the request. A person without access to
+// a payment learns nothing about it, not even whether it exists.
 package webview
 
 import (
@@ -49,10 +48,10 @@ const CallbackPath = "/2.0/webauth/callback"
 const NotificationPath = "/2.0" + notification.Path
 
 // PageRoots lists the roots of the pages, without trailing slashes. Older programs of this API
-// family use the second.
+// family use the second root.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
-// flowPayment is the flow in which a payment is made.
+// flowPayment is the flow of a payment.
 const flowPayment = "payment"
 
 var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}
@@ -60,7 +59,7 @@ var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}
 //go:embed all:pages words
 var embedded embed.FS
 
-// An address may contain any language with a file of texts.
+// The language in an address may be any language that has a file of texts.
 var (
 	pages = web.MustPages(embeddedIn("pages"))
 	words = web.MustDictionary(embeddedIn("words"), "en")
@@ -69,12 +68,12 @@ var (
 func embeddedIn(directory string) fs.FS {
 	files, err := fs.Sub(embedded, directory)
 	if err != nil {
-		panic(fmt.Sprintf("webview: %v", err)) // only for a malformed file name
+		panic(fmt.Sprintf("webview: %v", err)) // happens only for a malformed file name
 	}
 	return files
 }
 
-// Config wires the package to the rest of the service. Every field but Logos is required.
+// Config has the dependencies of New. Every field but Logos is required.
 type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
@@ -87,25 +86,25 @@ type Config struct {
 	Aggregation *aggregation.Aggregation
 	// Notifications handles reports of banks.
 	Notifications *notification.Notifications
-	// Logos are the operator's logos; nil for none.
+	// Logos are the operator's own logos. It is nil when there are none.
 	Logos *picture.Logos
-	// MAC derives the key of the cookies from a secret of the deployment: at
-	// least 32 bytes, or New panics.
+	// MAC derives the key of the cookies from a secret of the deployment. New panics when the
+	// result is shorter than 32 bytes.
 	MAC func(purpose string, data []byte) []byte
-	// Now is the real clock.
+	// Now returns the real time.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Webview serves the pages. Make it with New.
+// Webview serves the pages. New returns one.
 type Webview struct {
 	Config
 	sealer *web.Sealer
 	assets http.Handler
 }
 
-// New returns the handler of the pages, the callback and the assets of pages (below
-// web.AssetPath). Every other address shows a page which says that it does not exist.
+// New returns the handler of the pages, the callback, and the assets of the pages (below
+// web.AssetPath). Every other address shows a page that says that it does not exist.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
@@ -130,7 +129,7 @@ func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// unslashed returns the request without the slash that some programs add to the address of a
+// unslashed returns the request without the final slash that some programs add to the address of a
 // page.
 func unslashed(r *http.Request) *http.Request {
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -143,21 +142,20 @@ func unslashed(r *http.Request) *http.Request {
 	return &same
 }
 
-// pageContext is a request, with the data that its page needs.
+// pageContext is a request, together with the data that its page needs.
 type pageContext struct {
 	writer  http.ResponseWriter
 	request *http.Request
 	// root is the entry of PageRoots that the request used.
 	root   string
 	domain passerelle.Domain
-	// flow is the name of the flow in the address, empty for other addresses.
+	// flow is the name of the flow in the address, or empty for other addresses.
 	flow string
-	// lang is the language of the address. words are its texts.
+	// lang is the language in the address, and words has its texts.
 	lang  string
 	words web.Words
-	// problem is a mistake in the submitted form, and given the input, for the page that shows
-	// the form again. notice is the key of a text about another result of the form. notice is
-	// the key of a text about another result of the form.
+	// problem is a mistake in the submitted form, and values has the input. The page that shows the
+	// form again needs both. notice is the key of a text about another result of the form.
 	problem problem
 	values  map[string]string
 	notice  string
@@ -165,21 +163,21 @@ type pageContext struct {
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
-// step is the value of the step parameter. The payment may have left that step.
+// step returns the step parameter. The payment may no longer be at that step.
 func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
 func (pc *pageContext) reading() bool {
 	return pc.request.Method == http.MethodGet || pc.request.Method == http.MethodHead
 }
 
-// simulated reports whether a page has to say that no money moves. Pages about connections never
-// have to, because they move no money in any domain.
+// simulated reports whether a page must say that no money moves. Pages about connections never say
+// so, because they move no money in any domain.
 func (pc *pageContext) simulated() bool {
 	reads := pc.flow != flowPayment || pc.request.URL.Path == WebauthPath || aggregation.IsReturn(pc.request.URL.Query().Get("state"))
 	return pc.domain.Kind == passerelle.Sandbox && !reads
 }
 
-// serve finds the page of an address.
+// serve sends the page of an address.
 func (w *Webview) serve(pc *pageContext) error {
 	exists := pc.parse()
 	if err := w.locate(pc); err != nil {
@@ -210,7 +208,7 @@ type aboutBody struct {
 	Try string
 }
 
-// about explains the pages below a root to a person who opens the root itself.
+// about shows a person who opens a root what the pages below it are for.
 func (w *Webview) about(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod
@@ -225,9 +223,9 @@ func (w *Webview) about(pc *pageContext) error {
 	})
 }
 
-// tryLink is a link with which a newcomer can try these pages. It works in a sandbox domain with
-// one application, and ends at the address of a shop that does not exist. In other domains it is
-// empty.
+// tryLink returns a link for newcomers who want to try these pages. It works in a sandbox domain
+// with one application, and the flow ends at the address of a shop that does not exist. In other
+// domains the link is empty.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil
@@ -247,7 +245,7 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	return PageRoots()[0] + "/" + pc.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
 }
 
-// parse splits the address of a page, and reports whether it is a valid one.
+// parse splits the address of a page and reports whether it is valid.
 func (pc *pageContext) parse() bool {
 	for _, root := range PageRoots() {
 		below, ours := strings.CutPrefix(pc.request.URL.Path, root+"/")
@@ -267,7 +265,7 @@ func (pc *pageContext) parse() bool {
 	return false
 }
 
-// locate finds the words and the domain of a request.
+// locate sets the texts and the domain of a request.
 func (w *Webview) locate(pc *pageContext) error {
 	pc.words = words.Best(pc.request.Header.Get("Accept-Language"))
 	if pc.lang != "" {
@@ -282,7 +280,7 @@ func (w *Webview) locate(pc *pageContext) error {
 	return nil
 }
 
-// speak makes requests to banks prefer the language of the page to those of the browser.
+// speak makes requests to banks prefer the language of the page to the languages of the browser.
 func (pc *pageContext) speak() {
 	ctx := pc.context()
 	device := connector.DeviceOf(ctx)
@@ -290,8 +288,8 @@ func (pc *pageContext) speak() {
 	pc.request = pc.request.WithContext(connector.WithDevice(ctx, device))
 }
 
-// payment handles all addresses of the payment pages: a code in the address gives access to a
-// payment, and without a code access comes from the cookie.
+// payment handles all addresses of the payment pages. A code in the address gives access to a
+// payment. Without a code, the cookie gives access.
 func (w *Webview) payment(pc *pageContext) error {
 	if pc.reading() && pc.request.URL.Query().Has("code") {
 		return w.enter(pc)
@@ -313,7 +311,7 @@ func (w *Webview) payment(pc *pageContext) error {
 	return w.show(pc, s)
 }
 
-// notified handles reports of banks. It does not read the body.
+// notified handles reports of banks. It ignores the body.
 func (w *Webview) notified(pc *pageContext) error {
 	if pc.request.Method != http.MethodPost {
 		return errMethod
@@ -325,10 +323,10 @@ func (w *Webview) notified(pc *pageContext) error {
 	return nil
 }
 
-// callback handles people who come back from their banks. When a payer comes back, the service
-// asks the bank for the state of the payment, and redirects the payer to the payment's page,
-// which shows the next step. After a cancellation through the API, the payer is redirected to
-// the address that the client gave for it, if any.
+// callback handles people who come back from their banks. When a payer comes back, the service asks
+// the bank for the state of the payment, and redirects the payer to the payment's page, which shows
+// the next step. After a cancellation through the API, the payer is redirected to the client's
+// address for cancellations, if the client supplied one.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod

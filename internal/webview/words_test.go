@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// texts reads the texts of every language from the files the package embeds.
+// texts reads the texts of every language from the package's embedded files.
 func texts(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("words/*.json")
@@ -58,8 +58,8 @@ func TestLanguagesSayTheSame(t *testing.T) {
 	}
 }
 
-// TestALanguageIsWhole checks the data that a language needs in addition to its file of texts.
-// See docs/checklists/language.md.
+// TestALanguageIsWhole checks the data that a language needs besides its file of texts. See
+// docs/checklists/language.md.
 func TestALanguageIsWhole(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -129,7 +129,7 @@ func keysOfJourneys() (keys []string) {
 	return append(keys, "journey.leave", "list.done", "credentials.title", "problem.entry", "problem.nothing", "notice.reading")
 }
 
-// keysOfPages are the keys that templates and code name in full.
+// keysOfPages returns the keys that templates and code contain in full.
 func keysOfPages(t *testing.T) []string {
 	t.Helper()
 	pages, err := filepath.Glob("pages/*.html")

@@ -1,9 +1,9 @@
 // Package chooser makes lists of institutions to choose from, for the pages for end users.
 //
 // It owns the order of a list, its sections and parts, the search, the country that limits the
-// list, and the marks of institutions without a picture. It does not own which institutions
-// there are, where choosing one leads, or how a list looks. All it knows of the person is their
-// request. It fails with nothing: a search that finds nothing is an empty list.
+// list, and the marks of institutions without a picture. It does not own which institutions there
+// are, where choosing one leads, or how a list looks. It knows nothing about a person except their
+// request. Its functions do not fail: a search that finds nothing returns an empty list.
 package chooser
 
 import (
@@ -20,38 +20,38 @@ import (
 	"passerelle/internal/web"
 )
 
-// many is the number of institutions from which on a list can be searched.
+// many is how many institutions a list must have to get a search field.
 const many = 9
 
-// Most is the number of institutions of a list on one page. The page must be small on a phone,
-// even with long names; users who look for other institutions search.
+// Most is the largest number of institutions on one page of a list. It keeps the page small on a
+// phone, even with long names. Users find other institutions with the search field.
 const Most = 60
 
 // Institution is an institution on a list.
 type Institution struct {
 	UUID, Name string
-	// key is the name for comparing.
+	// key is the name in the form used for comparisons.
 	key  string
 	Mark Mark
-	// Countries are the countries of the institution, and Place is the name of the country when
-	// pages must show it.
+	// Countries are the countries of the institution. Place is the name of its country when pages
+	// must show it.
 	Countries []string
 	Place     string
-	// Address is the address that the user reaches by choosing the institution.
+	// Address is the page that opens when the user chooses the institution.
 	Address string
-	// Disturbed marks an institution that has failed several times in a row, and Apart an
-	// institution of the sandbox that shows a peculiarity.
+	// Disturbed marks an institution that has failed several times in a row. Apart marks an
+	// institution of the sandbox with special behaviour.
 	Disturbed, Apart bool
 }
 
-// Section is a part of a list under a heading, which is the key of a text; empty for none.
+// Section is a part of a list. Heading is the key of the heading's text, or empty for no heading.
 type Section struct {
 	Heading string
 	Entries []Institution
 }
 
 // List is a list of institutions, limited to the ones that a user searches for. The service does
-// the search; the script of the page only sends it more often.
+// the search. The page's script only makes the browser ask again while the user types.
 type List struct {
 	Words web.Words
 	// Path is the address of the page without its query, and Kept are the parameters that a
@@ -61,12 +61,12 @@ type List struct {
 	// Searchable is set when the list is too long to be read.
 	Searchable bool
 	Search     string
-	// Country is the chosen country, empty for all countries; CountryLink leads to the choice of
+	// Country is the chosen country, or empty for all countries. CountryLink leads to the choice of
 	// another country.
 	Country, CountryLink string
 	Sections             []Section
-	// Found counts the institutions, and Elsewhere the institutions in other countries, to which
-	// ElsewhereLink leads.
+	// Found is the number of matching institutions, and Elsewhere the number of those in other
+	// countries. ElsewhereLink leads to them.
 	Found, Elsewhere int
 	ElsewhereLink    string
 	Part
@@ -75,7 +75,7 @@ type List struct {
 // Parameter is one parameter of an address.
 type Parameter struct{ Name, Value string }
 
-// The parameters of a search, and the value of a parameter that means all countries.
+// These are the query parameters of a search. everywhere is the country that means all countries.
 const (
 	SearchParameter  = "search"
 	CountryParameter = "country"
@@ -89,14 +89,14 @@ const StepCountry = "country"
 type Inquiry struct {
 	HTTP  *http.Request
 	Words web.Words
-	// Recent and Favourites are the UUIDs of institutions that the user used before, and of
-	// institutions that the operator wants to be listed first.
+	// Recent are the UUIDs of institutions that the user used before. Favourites are the UUIDs of
+	// those that the operator wants first in the list.
 	Recent, Favourites []string
-	// Hints are countries to try, in this order, when the user has named no country.
+	// Hints are countries to try, in this order, when the user has chosen no country.
 	Hints []string
 }
 
-// List limits a list by the parameters of the address. It changes the order of all.
+// List returns the institutions that the parameters of the address select. It sorts all in place.
 func (r Inquiry) List(all []Institution) *List {
 	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
 	sortEntries(all)
@@ -136,7 +136,7 @@ func (c *List) Help(page *web.Page) {
 	}
 }
 
-// sortEntries sorts by name, with the institutions of the sandbox last.
+// sortEntries sorts by name and puts the institutions of the sandbox last.
 func sortEntries(all []Institution) {
 	for i := range all {
 		all[i].key = folded(all[i].Name)
@@ -158,8 +158,8 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent adds to the institutions of a country the institutions of other countries that the
-// user used before.
+// withRecent adds to the institutions of a country the ones that the user used before in other
+// countries.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }
@@ -170,8 +170,8 @@ func withRecent(there, found []Institution, recent []string) []Institution {
 	return there
 }
 
-// divide makes the sections of a list: used before, favourites, other institutions up to a
-// number, and institutions of the sandbox with a peculiarity.
+// divide splits a list into sections: used before, favourites, other institutions up to a number,
+// and institutions of the sandbox with special behaviour.
 func (c *List) divide(r Inquiry, all []Institution, most int) {
 	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
 	for i, e := range all {
@@ -199,8 +199,8 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 	}
 }
 
-// matching returns the entries whose name or country contains all searched words, first the
-// entries whose names begin with the words.
+// matching returns the entries whose name or country contains all searched words. Entries whose
+// names begin with the words come first.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {
@@ -232,7 +232,7 @@ func matching(all []Institution, search string) []Institution {
 	return entries
 }
 
-// within returns the entries in a country; all entries when it is empty.
+// within returns the entries in a country, or all entries when the country is empty.
 func within(all []Institution, code string) []Institution {
 	if code == "" {
 		return all

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// country returns the country that limits a list: the country in the address, or the first
-// country with institutions among the reader's region and the hints.
+// country returns the country that limits a list. This is the country in the address or else the
+// first of the reader's region and the hints that has institutions.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
@@ -23,7 +23,7 @@ func (r Inquiry) country(all []Institution) string {
 	return ""
 }
 
-// region is the country that the reader's browser names first, empty when it names none.
+// region returns the country that the reader's browser names first, or an empty text.
 func (r Inquiry) region() string {
 	wanted, _, err := language.ParseAcceptLanguage(r.HTTP.Header.Get("Accept-Language"))
 	if err != nil {
@@ -37,7 +37,7 @@ func (r Inquiry) region() string {
 	return ""
 }
 
-// place adds the country to institutions that are in one country.
+// place sets the shown country of institutions that are in only one country.
 func (r Inquiry) place(all []Institution) {
 	for i := range all {
 		if len(all[i].Countries) == 1 {
@@ -46,8 +46,8 @@ func (r Inquiry) place(all []Institution) {
 	}
 }
 
-// changed returns the address of the page with another value of a parameter, at the beginning of
-// the list.
+// changed returns the address of the page with another value of one parameter. The list starts at
+// its beginning again.
 func (r Inquiry) changed(name, value string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(FromParameter)
@@ -56,12 +56,12 @@ func (r Inquiry) changed(name, value string) string {
 	return "?" + query.Encode()
 }
 
-// Nation is a country in which there are institutions.
+// Nation is a country that has institutions.
 type Nation struct {
 	Name  string
 	Count int
-	// Address is the address that the user reaches by choosing the country, and Chosen reports
-	// whether it is chosen.
+	// Address is the page that opens when the user chooses the country. Chosen marks the present
+	// choice.
 	Address string
 	Chosen  bool
 }

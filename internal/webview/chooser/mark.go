@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is the picture of an institution in a list: the operator's picture, or letters on a shape
-// and a colour that follow from the name, so that neighbours look different.
+// Mark is the picture of an institution in a list: the operator's picture, or letters on a coloured
+// shape. Letters, shape and colour follow from the name, so neighbours usually look different.
 type Mark struct {
-	// Logo is the address of the operator's picture; empty for none.
+	// Logo is the address of the operator's picture, or empty.
 	Logo string
 	// Class names the shape and the colour in the style sheet.
 	Class   string
 	Letters string
 }
 
-// The numbers of shapes and colours in the style sheet.
+// These are the numbers of shapes and of colours in the style sheet.
 const (
 	markShapes = 6
 	markColors = 12
 )
 
-// NewMark draws the mark of an institution without a picture.
+// NewMark returns the mark of an institution that has no picture.
 func NewMark(name string) Mark {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name)) // a write to a hash does not fail
@@ -33,7 +33,7 @@ func NewMark(name string) Mark {
 	return Mark{Class: fmt.Sprintf("s%d c%d", n%markShapes, n/markShapes%markColors), Letters: lettersOf(name)}
 }
 
-// particles are words of names that are not used for the letters.
+// particles are words in names that are not used for the letters.
 var particles = []string{"a", "and", "da", "das", "de", "del", "der", "des", "di", "die", "do", "du", "e", "et", "la", "le", "les", "of", "the", "und", "y"}
 
 // lettersOf returns two letters of a name: the first letters of its first two words, or the

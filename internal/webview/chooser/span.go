@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// Part is the part of a long list on a page, with the addresses of the parts before and after
-// it, empty for none.
+// Part is the part of a long list that one page shows. Earlier and Later are the addresses of the
+// parts before and after it. They are empty when there is no such part.
 type Part struct {
 	First, End     int
 	Earlier, Later string
@@ -24,11 +24,11 @@ type Parts struct {
 // Parts returns the data of the template block of the same name.
 func (s Part) Parts(words web.Words) Parts { return Parts{s, words} }
 
-// NewPart returns the part, of at most most entries, of a list of the given length that the
-// query of an address names.
+// NewPart returns the part that an address asks for in its query, from a list of length entries.
+// The largest part has most entries.
 func NewPart(query url.Values, length, most int) Part {
 	query = maps.Clone(query)
-	first, _ := strconv.Atoi(query.Get(FromParameter)) // none is the first
+	first, _ := strconv.Atoi(query.Get(FromParameter)) // without a position, the list starts at 0
 	if first < 0 || first >= length {
 		first = 0
 	}
