@@ -9,11 +9,11 @@ import (
 	"passerelle/payment"
 )
 
-// mostToEncode is a quarter above the number of allocations for rendering and encoding a payment
-// of one line.
+// mostToEncode is how many allocations rendering and encoding a payment of one line may take. It is
+// a quarter above the measured number.
 const mostToEncode = 28
 
-// TestAllocationsOfAPayment checks that the cost of every answer and every event does not grow.
+// TestAllocationsOfAPayment checks that answers and events do not become more expensive.
 func TestAllocationsOfAPayment(t *testing.T) {
 	p := &payment.Payment{
 		ID: 7, State: payment.Created, ClientRedirectURI: "https://shop.example/back", ClientState: "order 7", Created: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC),

@@ -9,8 +9,7 @@ import (
 	"passerelle"
 )
 
-// Moved has the balance, the expenses and the incomes of the accounts of one currency over some
-// time.
+// Moved has the balance, the expenses and the income of the accounts in one currency over a period.
 type Moved struct {
 	Balance  *json.Number `json:"balance" doc:"at the end of the period"`
 	Expenses *json.Number `json:"expenses" doc:"sum of outgoing transactions, zero or less"`
@@ -18,8 +17,8 @@ type Moved struct {
 	Remains  *json.Number `json:"remains" doc:"sum of incomes and expenses"`
 }
 
-// BalanceGroup has the balances and movements of accounts in a period. Amounts that would mix
-// currencies are null.
+// BalanceGroup has the balances and movements of accounts in a period. An amount that would add up
+// different currencies is null.
 type BalanceGroup struct {
 	MinDate    string            `json:"min_date"`
 	MaxDate    string            `json:"max_date"`
@@ -29,20 +28,20 @@ type BalanceGroup struct {
 	DailyBalances []DailyBalance `json:"daily_balances" doc:"one for each day until today"`
 }
 
-// CurrencyBalance is the part of a group that is in one currency.
+// CurrencyBalance is the part of a group in one currency.
 type CurrencyBalance struct {
 	ID     string `json:"id"`
 	Symbol string `json:"symbol"`
 	Moved
 }
 
-// DailyBalance is a day of a group.
+// DailyBalance is one day of a group.
 type DailyBalance struct {
 	Date string `json:"date"`
 	Moved
 }
 
-// CurrencyBalances are the balances of accounts of one currency, day by day, and their present
+// CurrencyBalances has the balances of the accounts in one currency, day by day, and their present
 // balance.
 type CurrencyBalances struct {
 	Currency passerelle.Currency
@@ -50,8 +49,8 @@ type CurrencyBalances struct {
 	Days     []passerelle.Balance
 }
 
-// sum returns the balance over all days. A future period has no movements, and the balance
-// stays.
+// sum returns the balance and the movements over all days. A future period has no movements, and
+// the balance stays the same.
 func (b CurrencyBalances) sum() passerelle.Balance {
 	if len(b.Days) == 0 {
 		return passerelle.Balance{End: b.Present, In: &decimal.Zero, Out: &decimal.Zero, Net: &decimal.Zero}
@@ -59,8 +58,7 @@ func (b CurrencyBalances) sum() passerelle.Balance {
 	return passerelle.SumBalances(b.Days)
 }
 
-// NewBalanceGroup renders the days from first to last of accounts. All
-// currencies have the same days.
+// NewBalanceGroup renders the days from first to last. All currencies must have the same days.
 func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) BalanceGroup {
 	out := BalanceGroup{MinDate: first.String(), MaxDate: last.String(), Currencies: []CurrencyBalance{}, DailyBalances: []DailyBalance{}}
 	sums := make([]passerelle.Balance, len(all))
@@ -78,7 +76,7 @@ func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) Balanc
 	return out
 }
 
-// day adds a day, and counts it if it ends below zero.
+// day adds a day. It counts the day if it ends below zero.
 func (g *BalanceGroup) day(i int, all []CurrencyBalances) {
 	day := make([]passerelle.Balance, len(all))
 	for c, one := range all {
@@ -94,8 +92,8 @@ func moved(b passerelle.Balance) Moved {
 	return Moved{Balance: Amount(b.End), Expenses: Amount(b.Out), Incomes: Amount(b.In), Remains: Amount(b.Net)}
 }
 
-// movedAlone returns the amounts of the only currency. Without a currency they are zero, and with
-// several they are null.
+// movedAlone returns the amounts when there is one currency. Without a currency they are zero, and
+// with several they are null.
 func movedAlone(all []passerelle.Balance) Moved {
 	switch len(all) {
 	case 0:

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// BankAccount is an account of a user. The members after CoveredFrom are
-// expansions, and absent unless they are asked for.
+// BankAccount is an account of a user. The members after CoveredFrom are expansions, which are
+// absent unless they are requested.
 type BankAccount struct {
 	ID               int64                       `json:"id"`
 	IDConnection     int64                       `json:"id_connection"`
@@ -45,7 +45,7 @@ type BankAccount struct {
 	Loan             *Loan                       `json:"loan"`
 	CoveredFrom      *string                     `json:"covered_from" doc:"first day from which all transactions are stored"`
 
-	// Worth is only set for accounts of a type that holds investments.
+	// Worth is set only for accounts of a type that holds investments.
 	*Worth
 
 	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
@@ -62,7 +62,7 @@ type AccountType struct {
 	Plural      string                 `json:"display_name_p" doc:"plural, in English"`
 }
 
-// AccountTypes renders all types.
+// AccountTypes renders all types of accounts.
 func AccountTypes() []AccountType {
 	all := passerelle.AccountTypes()
 	out := make([]AccountType, len(all))
@@ -76,7 +76,7 @@ func AccountTypes() []AccountType {
 	return out
 }
 
-// Loan is the data of a credit.
+// Loan describes the credit of a loan account.
 type Loan struct {
 	TotalAmount        *json.Number `json:"total_amount"`
 	AvailableAmount    *json.Number `json:"available_amount"`
@@ -101,7 +101,7 @@ type Loan struct {
 	Type               string       `json:"type"`
 }
 
-// NewBankAccount renders an account with times in the zone.
+// NewBankAccount renders an account, with times in the zone.
 func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	details := a.Type.Details()
 	out := BankAccount{
@@ -125,7 +125,7 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	return out
 }
 
-// ComingBalance is the balance after the coming transactions.
+// ComingBalance returns the balance after the coming transactions.
 func ComingBalance(a passerelle.BankAccount) *decimal.Decimal {
 	if a.Balance == nil || a.Coming == nil {
 		return a.Balance
@@ -153,7 +153,7 @@ func bit(set bool) int {
 	return 0
 }
 
-// formatted writes an amount in the French form, with the symbol of its currency: 7 481,01 €.
+// formatted formats an amount as in French, with the symbol of its currency: 7 481,01 €.
 func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
 	if d == nil {
 		return nil

@@ -31,7 +31,7 @@ func NewCategoryDetails(c passerelle.Category) CategoryDetails {
 	}
 }
 
-// Categorized is a transaction that is categorized without being stored.
+// Categorized is a transaction that is categorized but not stored.
 type Categorized struct {
 	Wording    string                     `json:"wording"`
 	Value      *json.Number               `json:"value"`

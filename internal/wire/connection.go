@@ -6,8 +6,8 @@ import (
 	"passerelle"
 )
 
-// Connection is a user's connection to an institution. The members after
-// NextTry are expansions, and absent unless they are asked for.
+// Connection is a user's connection to an institution. The members after NextTry are expansions,
+// which are absent unless they are requested.
 type Connection struct {
 	ID            int64                       `json:"id"`
 	IDUser        int64                       `json:"id_user"`

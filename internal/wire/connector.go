@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// Bank is the public data of a connector.
+// Bank is what clients may know about a connector.
 type Bank struct {
 	UUID string
 	// ID is the deprecated numeric name.
@@ -22,52 +22,51 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
-	// Mechanism is the default, empty for the default of the first source. SyncDays is the
-	// number of days between two syncs, empty for the domain's default.
+	// Mechanism is empty when the default of the first source applies. SyncDays is the number of
+	// days between two syncs, or empty for the domain's default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
-	// Restricted connectors take no new connections.
+	// Restricted is set for a connector that takes no new connections.
 	Restricted bool
-	// Disturbed connectors have failed several times in a row.
+	// Disturbed is set for a connector that has failed several times in a row.
 	Disturbed bool
-	// Peculiar connectors are simulated and show one peculiarity.
+	// Peculiar is set for a simulated connector with special behaviour.
 	Peculiar                 bool
 	Slug, Code, Siret, Color string
 	Beta, Charged            bool
 	URLs                     []string
-	// Payments is nil for a connector that initiates no payments. Fields are the fields of
-	// payments.
+	// Payments is nil for a connector that initiates no payments. Fields are the fields that
+	// payments need.
 	Payments *payment.Settings
 	Fields   []payment.Field
-	// Capabilities are the kinds of data that can be read, none for a connector that reads
-	// nothing.
+	// Capabilities are the kinds of data that can be read. A connector that reads nothing has none.
 	Capabilities []string
 	AccountTypes []passerelle.AccountType
 	Usages       []passerelle.Usage
-	// Documents are the types of the documents that are read.
+	// Documents are the types of documents that are read.
 	Documents []string
 	// MonthsToFetch is zero when the whole history is read.
 	MonthsToFetch int
-	// ConnectionFields are the values that a user enters for a connection.
+	// ConnectionFields are the values that a user enters to connect.
 	ConnectionFields []ConnectorField
 }
 
-// Source is a channel by which a bank is reached. Mechanisms are the ways in which a user gives
-// access, none for a source that only initiates payments.
+// Source is a channel by which a bank is reached. Mechanisms are the ways for a user to give
+// access. A source that only initiates payments has none.
 type Source struct {
 	ID         int64
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
-	// Disabled is in the form in which clients see it. It is nil while the source is in use.
+	// Disabled is the time as clients see it. It is nil while the source is in use.
 	Disabled *string
 }
 
-// ConnectorView says which linked resources are shown inside a connector.
+// ConnectorView says which linked resources a connector contains.
 type ConnectorView struct{ Fields, PaymentFields, Countries, Sources, URLs bool }
 
-// Connector is a bank in the form that clients see. Members about reading are empty for a
-// connector that only initiates payments.
+// Connector is a connector as clients see it. Members about reading are empty for a connector that
+// only initiates payments.
 type Connector struct {
 	ID                          int64                      `json:"id" doc:"deprecated, see uuid"`
 	UUID                        string                     `json:"uuid" doc:"UUID, the same in all domains"`
@@ -96,7 +95,7 @@ type Connector struct {
 	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"not used: belongs to a product that is not offered"`
 	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"not used: belongs to a product that is not offered"`
 	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"for connectors that initiate payments"`
-	// The expansions, absent unless they are asked for.
+	// The expansions are absent unless they are requested.
 	Fields        *[]ConnectorField        `json:"fields,omitempty" expand:"true" doc:"with expand=fields"`
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" expand:"true" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" expand:"true" doc:"with expand=countries"`
@@ -104,7 +103,7 @@ type Connector struct {
 	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"websites of the institution; with expand=urls"`
 }
 
-// ConnectorField is a value that a user gives for a connection, or while it is being
+// ConnectorField is a value that a user enters to connect, or while a connection is being
 // established.
 type ConnectorField struct {
 	Name     string `json:"name" doc:"key of the value in the request body"`
@@ -117,7 +116,7 @@ type ConnectorField struct {
 	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"mechanisms that require the field; empty for all"`
 	ConnectorSources []string                   `json:"connector_sources" doc:"names of the sources that require the field; empty for all"`
 	Description      *string                    `json:"description"`
-	// Image is left out when there is none.
+	// Image is absent when there is no picture.
 	Image string `json:"image,omitempty" doc:"a picture that the user needs in order to enter the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
@@ -142,20 +141,20 @@ type Stability struct {
 	LastUpdate *string `json:"last_update"`
 }
 
-// Country is a country in which a bank has payers.
+// Country is a country in which the bank has payers.
 type Country struct {
 	ID   string `json:"id" doc:"ISO 3166-1 alpha-2"`
 	Name string `json:"name" doc:"in English"`
 }
 
-// ConnectorPaymentField is a value that must be given when a payment is validated.
+// ConnectorPaymentField is a value that is needed when a payment is validated.
 type ConnectorPaymentField struct {
 	PaymentField
 	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms that require the field"`
 	ConnectorSources []string `json:"connector_sources" doc:"names of the sources that require the field; empty for all"`
 }
 
-// PaymentSettings are what a connector can do with payments.
+// PaymentSettings says what a connector can do with payments.
 type PaymentSettings struct {
 	Mechanisms              []string                   `json:"available_validate_mechanisms"`
 	BeneficiaryTypes        []passerelle.AccountScheme `json:"beneficiary_types"`
@@ -177,13 +176,13 @@ type PaymentSettings struct {
 	MaximumDays             *int                       `json:"maximum_date_delta_days"`
 }
 
-// AppToApp says for which platforms the bank's app is opened instead of a page.
+// AppToApp says on which platforms the bank's app opens instead of a page.
 type AppToApp struct {
 	Android bool `json:"android"`
 	IOS     bool `json:"ios"`
 }
 
-// Bounds are amounts per execution date type. Null is no bound.
+// Bounds has an amount for each execution date type. Null means no limit.
 type Bounds struct {
 	FirstOpenDay *json.Number `json:"first_open_day"`
 	Instant      *json.Number `json:"instant"`
@@ -197,12 +196,12 @@ type ConnectorCategory struct {
 	Name string `json:"name"`
 }
 
-// connectorCategories are the categories by product. Their numbers never change.
+// connectorCategories has the category of each product. The numbers never change.
 var connectorCategories = map[string]ConnectorCategory{
 	"bank": {1, "Banks"}, "wealth": {2, "Savings and investments"}, "bill": {3, "Providers of documents"}, "pay": {4, "Payments"},
 }
 
-// ConnectorCategories lists the categories of connectors by their numbers.
+// ConnectorCategories lists the categories of connectors by number.
 func ConnectorCategories() []ConnectorCategory {
 	return slices.SortedFunc(maps.Values(connectorCategories), func(a, b ConnectorCategory) int { return cmp.Compare(a.ID, b.ID) })
 }
@@ -253,14 +252,13 @@ func (c *Connector) expand(b Bank, v ConnectorView) {
 	}
 }
 
-// shownList returns a list that was requested, even when the list is empty.
+// shownList returns a pointer, so that a requested list is shown even when it is empty.
 func shownList[T any](list []T) *[]T {
 	list = listed(list)
 	return &list
 }
 
-// products returns the products of a connector, which follow from its payments and its
-// capabilities.
+// products returns the products of a connector. They follow from its payments and capabilities.
 func (b Bank) products() []string {
 	products := []string{}
 	if b.Payments != nil {
@@ -274,8 +272,7 @@ func (b Bank) products() []string {
 	return products
 }
 
-// mechanisms returns the mechanisms of the enabled sources, in the order in which the sources
-// are used.
+// mechanisms returns the mechanisms of the enabled sources, in the order of the sources' priority.
 func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b Source) int { return a.Priority - b.Priority })
@@ -295,8 +292,8 @@ func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	return all
 }
 
-// mechanisms returns the mechanisms of a source. Payments are validated on a page of the bank's
-// own.
+// mechanisms returns the mechanisms of a source. A source that only initiates payments has the
+// bank's own page.
 func (s Source) mechanisms() []passerelle.AuthMechanism {
 	if len(s.Mechanisms) == 0 {
 		return []passerelle.AuthMechanism{passerelle.ByWebauth}
@@ -329,8 +326,8 @@ func paymentSettings(s *payment.Settings) *PaymentSettings {
 	}
 }
 
-// bounds writes amounts in the precision of the first currency. Settings do not distinguish
-// currencies, and the limits of a bank are in its own currency.
+// bounds formats amounts with the precision of the first currency. The settings do not distinguish
+// currencies, because the limits of a bank are in its own currency.
 func bounds(s *payment.Settings, minor map[payment.DateType]int64) Bounds {
 	amount := func(dates payment.DateType) *json.Number {
 		value, bounded := minor[dates]
@@ -366,7 +363,7 @@ func countries(codes []string) *[]Country {
 	return &out
 }
 
-// countryName is the English name of a country, or its code when it has none.
+// countryName returns the English name of a country, or its code when it has none.
 func countryName(code string) string {
 	region, err := language.ParseRegion(code)
 	if err != nil {
@@ -375,7 +372,7 @@ func countryName(code string) string {
 	return cmp.Or(display.English.Regions().Name(region), code)
 }
 
-// listed is a list that is never null.
+// listed returns a list that is never null.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}

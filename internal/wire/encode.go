@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Encode writes an object of this package in the form in which it is sent: compact, and without
-// escaping HTML characters, because receivers sign and compare bytes.
+// Encode returns an object of this package as it is sent: compact, and without escaping HTML
+// characters, because receivers sign and compare bytes.
 func Encode(object any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

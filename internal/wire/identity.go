@@ -12,7 +12,7 @@ type OwnerIdentity struct {
 	PostalAddress    *PostalAddress `json:"postal_address"`
 }
 
-// PostalAddress is an address taken apart.
+// PostalAddress is an address in parts.
 type PostalAddress struct {
 	City        *string `json:"city"`
 	Country     *string `json:"country"`

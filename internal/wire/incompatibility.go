@@ -6,7 +6,7 @@ import (
 	"passerelle/payment"
 )
 
-// Incompatibility has the reasons why a payment cannot be made with a connector.
+// Incompatibility has the reasons why a connector cannot make a payment.
 type Incompatibility struct {
 	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is"`
 	Reasons       []Reason         `json:"reasons" doc:"all reasons"`
@@ -23,7 +23,7 @@ type Reason struct {
 	ValuePayment   any              `json:"value_payment" doc:"the payment's value in the comparison"`
 }
 
-// NewIncompatibility renders the reasons against a connector. There must be at least one.
+// NewIncompatibility renders the reasons against a connector. There must be at least one reason.
 func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompatibility {
 	out := Incompatibility{Type: payment.Warning, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
 	if !payment.Eligible(reasons) {
@@ -38,7 +38,7 @@ func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompa
 	return out
 }
 
-// shownSide is a side of a comparison. An empty list is shown as a list.
+// shownSide returns a compared value. A nil list becomes an empty list.
 func shownSide(side any) any {
 	if v := reflect.ValueOf(side); v.Kind() == reflect.Slice && v.IsNil() {
 		return []string{}

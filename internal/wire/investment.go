@@ -28,8 +28,8 @@ func NewWorth(w passerelle.Worth) Worth {
 	}
 }
 
-// newAccountWorth renders the value of the investments of an account, which is unknown before
-// they were read.
+// newAccountWorth renders the value of an account's investments. It is unknown until they have been
+// read.
 func newAccountWorth(w *passerelle.Worth) *Worth {
 	if w == nil {
 		w = &passerelle.Worth{}
@@ -38,8 +38,8 @@ func newAccountWorth(w *passerelle.Worth) *Worth {
 	return &worth
 }
 
-// Investment is a position of an account. The members after LastUpdate are expansions, or parts
-// of events.
+// Investment is a position of an account. The members after LastUpdate are expansions or parts of
+// events.
 type Investment struct {
 	ID          int64        `json:"id"`
 	IDAccount   int64        `json:"id_account"`
@@ -76,8 +76,8 @@ type InvestmentDetails struct {
 	SRRI              *int    `json:"srri" doc:"risk from 1 to 7"`
 }
 
-// NewInvestment renders a position of an account. Its share is a share of the account's balance
-// when the institution does not give one.
+// NewInvestment renders a position of an account. When the institution does not report the
+// position's share, it is calculated from the balance of the account.
 func NewInvestment(a passerelle.Asset[passerelle.InvestmentDetails], of passerelle.BankAccount, zone *time.Location) Investment {
 	d, worth := a.Details, NewWorth(passerelle.WorthOf(a))
 	out := Investment{
@@ -114,7 +114,7 @@ type InvestmentValue struct {
 	OriginalUnitValue *json.Number `json:"original_unitvalue"`
 }
 
-// MarketOrder is an order to buy or sell on an account.
+// MarketOrder is an order to buy or sell for an account.
 type MarketOrder struct {
 	ID            int64        `json:"id"`
 	IDAccount     int64        `json:"id_account"`
@@ -147,7 +147,7 @@ type Named struct {
 	Name string `json:"name"`
 }
 
-// The values for orders, by the connectors' values.
+// These are the values that orders can have, by the connectors' words.
 var (
 	directions     = map[string]Named{"buy": {1, "BUY"}, "sell": {2, "SALE"}}
 	orderTypes     = map[string]Named{"market": {1, "MARKET"}, "limit": {2, "LIMIT"}, "trigger": {3, "TRIGGER"}, "": {4, "UNKNOWN"}}
@@ -181,7 +181,7 @@ func dayStart(d passerelle.Date, zone *time.Location) *string {
 	return optional(passerelle.FormatDateTime(d.In(zone), zone))
 }
 
-// Pocket is a part of a position that is available on a condition.
+// Pocket is a part of a position that becomes available under a condition.
 type Pocket struct {
 	ID               int64        `json:"id"`
 	IDInvestment     *int64       `json:"id_investment"`
@@ -211,7 +211,7 @@ func NewPocket(a passerelle.Asset[passerelle.PocketDetails], zone *time.Location
 	return out
 }
 
-// Amortization is a line of the repayment plan of a loan.
+// Amortization is one line of a loan's repayment plan.
 type Amortization struct {
 	ID                 int64           `json:"id"`
 	IDAccount          int64           `json:"id_account"`
@@ -233,7 +233,7 @@ type CurrencyAmount struct {
 	Value    json.Number          `json:"value"`
 }
 
-// NewAmortization renders a line of a loan's plan with times in the zone.
+// NewAmortization renders a line of a loan's repayment plan, with times in the zone.
 func NewAmortization(a passerelle.Asset[passerelle.AmortizationDetails], zone *time.Location) Amortization {
 	d := a.Details
 	in := func(amount *decimal.Decimal) *CurrencyAmount {
@@ -257,7 +257,7 @@ func NewAmortization(a passerelle.Asset[passerelle.AmortizationDetails], zone *t
 	return out
 }
 
-// NewInvestmentValue renders the value of a unit.
+// NewInvestmentValue renders the value of one unit.
 func NewInvestmentValue(v passerelle.InvestmentValue) InvestmentValue {
 	return InvestmentValue{
 		ID: v.ID, IDInvestment: int64(v.Investment), VDate: v.Date.String(), UnitValue: json.Number(v.Value.String()), OriginalCurrency: currency(v.OriginalCurrency),

@@ -2,7 +2,7 @@ package wire
 
 import "passerelle"
 
-// FoundAccount is the event payload about a discovered account.
+// FoundAccount is the body of the event about a discovered account.
 type FoundAccount struct {
 	ID           int64                  `json:"id"`
 	IDUser       int64                  `json:"id_user"`
@@ -11,7 +11,7 @@ type FoundAccount struct {
 	Type         passerelle.AccountType `json:"type"`
 }
 
-// FoundSubscription is the event payload about a discovered subscription.
+// FoundSubscription is the body of the event about a discovered subscription.
 type FoundSubscription struct {
 	ID           int64 `json:"id"`
 	IDUser       int64 `json:"id_user"`

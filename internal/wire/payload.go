@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// Payload writes the body of an event about data read from an institution, piece by piece: the
-// first read of a long history does not fit into memory. A Payload is for one body. Its methods
-// fail with the first error of a list or of the writer.
+// Payload writes the body of an event about data read from an institution. It writes piece by
+// piece, because the first read of a long history does not fit into memory. A Payload is for one
+// body. Its methods fail with the first error of a list or of the writer.
 type Payload struct {
 	out     io.Writer
 	encoder *json.Encoder
-	// cut is the number of bytes that are left out at the end of an encoded resource.
+	// cut is how many bytes are left out at the end of an encoded resource.
 	cut int
 	err error
 }
@@ -27,7 +27,7 @@ func NewPayload(out io.Writer) *Payload {
 // Each calls a function for each item of a list, in order.
 type Each[T any] func(write func(T)) error
 
-// AccountRead is an account with the changed objects of the account.
+// AccountRead is an account with the objects of the account that changed.
 type AccountRead struct {
 	BankAccount
 	Investments  Each[Investment]
@@ -42,14 +42,14 @@ type SubscriptionRead struct {
 	Documents Each[Document]
 }
 
-// ConnectionRead is a connection with the changed objects of the connection.
+// ConnectionRead is a connection with the objects of the connection that changed.
 type ConnectionRead struct {
 	Connection
 	Accounts      Each[AccountRead]
 	Subscriptions Each[SubscriptionRead]
 }
 
-// Object writes a resource without further members.
+// Object writes a resource as it is.
 func (p *Payload) Object(resource any) error {
 	p.object(resource)
 	return p.err
@@ -162,8 +162,8 @@ func list[T any](p *Payload, each Each[T], write func(T)) {
 	p.add("]")
 }
 
-// object writes a resource, and open writes a resource without its closing brace, so that more
-// members can follow.
+// object writes a resource. open writes it without its closing brace, so that more members can
+// follow.
 func (p *Payload) object(resource any) { p.encode(resource, "\n") }
 
 func (p *Payload) open(resource any) { p.encode(resource, "}\n") }
@@ -181,7 +181,7 @@ func (p *Payload) add(piece string) {
 	}
 }
 
-// pieces writes the output of the encoder, one resource with a line break at a time.
+// pieces receives the encoder's output, one resource with a line break at a time.
 type pieces struct{ *Payload }
 
 func (p pieces) Write(piece []byte) (int, error) {

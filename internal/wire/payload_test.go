@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// each returns items in the form that a body takes.
+// each returns items in the form that a body needs.
 func each[T any](items ...T) wire.Each[T] {
 	return func(write func(T)) error {
 		for _, one := range items {
@@ -36,8 +36,8 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 	}
 }
 
-// TestPayloadsHoldResources checks that a body is compact JSON with the resources of Encode and
-// the added members at their ends.
+// TestPayloadsHoldResources checks that a body is compact JSON. It must contain the resources as
+// Encode writes them, with the added members at their ends.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()
@@ -84,7 +84,7 @@ func TestPayloadsHoldResources(t *testing.T) {
 	}
 }
 
-// TestPayloadsFail: a body fails with the first error, of a list or of the writer.
+// TestPayloadsFail checks that a body fails with the first error of a list or of the writer.
 func TestPayloadsFail(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(func(wire.Transaction)) error { return lost }
@@ -101,11 +101,12 @@ func TestPayloadsFail(t *testing.T) {
 	}
 }
 
-// mostOfABody is a quarter above the number of allocations for a transaction in a body.
+// mostOfABody is how many allocations a transaction in a body may take. It is a quarter above the
+// measured number.
 const mostOfABody = 1.25
 
-// TestAllocationsOfABody checks that the cost of each transaction of a long history does not
-// grow.
+// TestAllocationsOfABody checks that the transactions of a long history do not become more
+// expensive.
 func TestAllocationsOfABody(t *testing.T) {
 	const transactions = 1000
 	got := testing.AllocsPerRun(10, func() {

@@ -8,18 +8,18 @@ import (
 	"passerelle/payment"
 )
 
-// View says how a resource is shown.
+// View says what of a resource is shown.
 type View struct {
-	// Location is the zone of dates with a time.
+	// Location is the time zone of dates with a time.
 	Location *time.Location
-	// Sensitive shows the sensitive identity fields, if they were loaded. PayerAlone shows the
-	// payer's fields and not the beneficiaries' fields.
+	// Sensitive shows the sensitive identity fields, if they were loaded. PayerAlone shows only
+	// those of the payer, and not those of the beneficiaries.
 	Sensitive, PayerAlone bool
-	// ConnectorID gives the deprecated numeric name of a connector.
+	// ConnectorID returns the deprecated numeric name of a connector.
 	ConnectorID func(uuid string) (int64, bool)
 }
 
-// Payment is a payment in the form of answers and webhooks.
+// Payment is a payment in answers and webhooks.
 type Payment struct {
 	ID                int64                   `json:"id" doc:"payment id"`
 	State             payment.State           `json:"state"`
@@ -54,7 +54,7 @@ type PaymentField struct {
 	Regex    *string      `json:"regex"`
 	Required bool         `json:"required"`
 	Values   []FieldValue `json:"values"`
-	// Image is left out when there is none.
+	// Image is absent when there is no picture.
 	Image string `json:"image,omitempty" doc:"a picture that the payer needs in order to enter the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
@@ -91,7 +91,7 @@ type Instruction struct {
 	ErrorDescription    *string                   `json:"error_description"`
 }
 
-// Beneficiary is the account an instruction pays to.
+// Beneficiary is the account that an instruction pays to.
 type Beneficiary struct {
 	ID                     int64                    `json:"id"`
 	IDAccount              *int64                   `json:"id_account"`
@@ -117,8 +117,8 @@ type Currency struct {
 	Name      string              `json:"name"`
 }
 
-// Identity describes the payer or a beneficiary. Its sensitive members are left out unless they
-// were requested and the caller may see them.
+// Identity describes the payer or a beneficiary. Its sensitive members are absent unless they were
+// requested and the caller may see them.
 type Identity struct {
 	IDUser         *int64                  `json:"id_user"`
 	Kind           passerelle.IdentityKind `json:"kind"`
@@ -128,7 +128,7 @@ type Identity struct {
 	*Sensitive
 }
 
-// Sensitive are the identity fields shown only with show_sensitive.
+// Sensitive has the identity fields that are shown only with show_sensitive.
 type Sensitive struct {
 	FirstName               *string                        `json:"first_name"`
 	LastName                *string                        `json:"last_name"`
@@ -240,7 +240,7 @@ func NewField(f payment.Field) PaymentField {
 	return out
 }
 
-// optional returns null for the zero value, which always means absence.
+// optional returns nil for the zero value, which always means that there is no value.
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {

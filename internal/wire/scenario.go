@@ -5,7 +5,7 @@ import (
 	"passerelle/payment"
 )
 
-// Scenario is one way to bring a payment to a state in a sandbox.
+// Scenario is one way to bring a payment into a state in a sandbox.
 type Scenario struct {
 	Name         string                `json:"name" doc:"unique name, which never changes"`
 	Shows        string                `json:"shows" doc:"what the scenario shows"`
@@ -17,7 +17,7 @@ type Scenario struct {
 	Ends         Outcome               `json:"ends" doc:"what happens to the payment in the end"`
 }
 
-// Login is the result of a login of a connection in a sandbox.
+// Login describes the effect of a login when a connection is made in a sandbox.
 type Login struct {
 	Word  string `json:"word" doc:"prefix of the login; empty for all other logins"`
 	Shows string `json:"shows" doc:"what the scenario shows"`

@@ -63,14 +63,14 @@ type Document struct {
 	Type *DocumentType `json:"type,omitempty" expand:"true" doc:"with expand=type"`
 }
 
-// DocumentType is a type of documents.
+// DocumentType describes a type of documents.
 type DocumentType struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
 	Attachable bool   `json:"attacheable" doc:"whether documents of this type can be attached to a transaction"`
 }
 
-// NewDocument renders a document whose file, if there is one, is below base.
+// NewDocument renders a document. Its file, if there is one, is at an address below base.
 func NewDocument(d passerelle.Document, idType int64, base string, zone *time.Location) Document {
 	found := passerelle.FormatDateTime(d.Found, zone)
 	if !d.Date.IsZero() {

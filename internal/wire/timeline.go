@@ -7,11 +7,11 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineTransition is the kind of rows that are changes of state. Rows about notes have the
-// kind of the note.
+// TimelineTransition is the kind of a row about a change of state. A row about a note has the kind
+// of the note.
 const TimelineTransition = "transition"
 
-// Timeline is the history of a payment, with its references at its bank.
+// Timeline is the history of a payment, with its references at the bank.
 type Timeline struct {
 	BankPaymentID     *string       `json:"bank_payment_id" doc:"the bank's identifier of the payment; null until the bank has given one"`
 	IDConnectorSource *int64        `json:"id_connector_source" doc:"source of the connector that the payment was sent through; null until it was sent to the bank"`
@@ -44,7 +44,7 @@ func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 	}
 }
 
-// NewNote renders a note. Banks report the days of occurrences, not the times of day.
+// NewNote renders a note. Banks report the days of occurrences without the time of day.
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
 	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
 	if !n.Day.IsZero() {

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// An occurrence is shown on its own day in the zone of the domain, at whatever time its bank
-// reported it. Every other event is shown at the instant at which it happened.
+// An occurrence is shown on its own day in the domain's time zone, whenever the bank reported it.
+// Every other event is shown at its own time.
 func TestNotesInAZone(t *testing.T) {
 	day, err := passerelle.ParseDate("day", "2026-11-20")
 	if err != nil {

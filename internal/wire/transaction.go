@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// Transaction is a transaction of an account. Instants are in UTC.
+// Transaction is a transaction of an account. Its times are in UTC.
 type Transaction struct {
 	ID                 int64                      `json:"id"`
 	IDAccount          int64                      `json:"id_account"`
@@ -83,8 +83,8 @@ type Counterparty struct {
 	Type                  *string `json:"type" doc:"creditor or debtor"`
 }
 
-// NewTransaction renders a transaction of an account in a currency. A category is written as
-// parent.code when it has a parent.
+// NewTransaction renders a transaction of an account in a currency. A category with a parent is
+// written as parent.code.
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
 	value := t.Value
 	out := Transaction{
@@ -141,8 +141,8 @@ func currency(c passerelle.Currency) *Currency {
 	return &out
 }
 
-// stemmed returns a label in capitals without accents, for comparing labels. The chain of
-// transformers takes 12 KiB for each text, and most labels do not need it.
+// stemmed returns a label in capitals and without accents, for comparisons. The transformers need
+// 12 KiB for each text, so labels in ASCII do not use them.
 func stemmed(label string) string {
 	if !strings.ContainsFunc(label, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(label)

@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// User is an end user on the wire.
+// User is an end user as clients see them.
 type User struct {
 	ID       int64               `json:"id"`
 	Signin   string              `json:"signin" doc:"when the user was created"`
@@ -18,8 +18,8 @@ func NewUser(u passerelle.User, zone *time.Location) User {
 	return User{ID: int64(u.ID), Signin: passerelle.FormatDateTime(u.Created, zone), Platform: u.Platform}
 }
 
-// Client is an application on the wire. Its secret is only in the answer to the
-// call that made it, and its private key in none.
+// Client is an application as clients see it. Only the answer to the call that created it has its
+// secret. No answer has its private key.
 type Client struct {
 	ID                   int64             `json:"id"`
 	Name                 string            `json:"name"`

@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// Amount writes a decimal with all its digits.
+// Amount renders a decimal with all its digits.
 func Amount(d *decimal.Decimal) *json.Number {
 	if d == nil {
 		return nil
@@ -18,7 +18,7 @@ func Amount(d *decimal.Decimal) *json.Number {
 	return &text
 }
 
-// Moment writes an instant in the zone. nil is null.
+// Moment renders an instant in the zone. It returns nil for nil.
 func Moment(t *time.Time, zone *time.Location) *string {
 	if t == nil {
 		return nil
