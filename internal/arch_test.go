@@ -1,6 +1,6 @@
-// Package internal_test holds the rules about the shape of the module that the compiler cannot
-// check: who may import whom, who may read the clock, how large things grow, and what a package
-// comment says. It owns no code, does not check behaviour, and fails with the rule and the place
+// Package internal_test checks rules about the structure of the module that the compiler cannot
+// check: who may import whom, who may read the clock, how large things may grow, and what a package
+// comment says. It owns no code and does not check behaviour. It fails with the rule and the place
 // that breaks it.
 package internal_test
 
@@ -23,12 +23,11 @@ import (
 
 const module = "passerelle"
 
-// mayImport has, for every package, the packages of this module that its code may import; tests
-// are free. A package that is not here has no rule and fails, and so does a rule about a
-// package that does not exist. A key that ends in /* stands for all packages below, and "*" in
-// a list for any package. A new package needs one line. If an import you want is refused, that
-// is a question about the design: ask it before you change the table, and change the table in a
-// commit of its own.
+// mayImport has, for every package, the packages of this module that its code may import. Tests may
+// import any package. The test fails for a package that is not listed, and for a listed package
+// that does not exist. A key that ends in /* stands for all packages below, and "*" in a list
+// stands for any package. A new package needs one line. When the table refuses an import, question
+// the design before you change the table, and change the table in a separate commit.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},
@@ -125,9 +124,9 @@ var mayImport = map[string][]string{
 	"connector/berlingroup/codes": {".", "payment"},
 }
 
-// ownImport names imports that belong to one package and the packages below it, with the
-// reason. A prefix ends in a slash. Programs that measure a limit are exempt: they do without
-// the store. The test bank is exempt too, because its books are not part of the service.
+// ownImport lists imports that only one package and the packages below it may have, with the
+// reason. A prefix ends in a slash. Programs that measure a limit are exempt, because they work
+// without the store. The test bank is exempt too, because its books are not part of the service.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},
@@ -140,12 +139,13 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"go.opentelemetry.io/", "internal/tracing", "what is recorded of a request, and what is not, is known in one place"},
 }
 
-// pure names the packages that only compute. They use no file, no environment, no log and no
+// pure lists the packages that only compute. They use no file, no environment, no log and no
 // server.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
-// impure maps imports that pure packages must not have to the exceptions: the root package tells
-// loggers what to leave out, and package webhook reads the requests that receivers hand it.
+// impure has the imports that pure packages must not have, with the exceptions. The root package
+// tells loggers what to leave out, and package webhook reads the requests that receivers pass to
+// it.
 var impure = map[string][]string{
 	"database/sql": nil,
 	"log":          nil,
@@ -155,23 +155,23 @@ var impure = map[string][]string{
 	"os/exec":      nil,
 }
 
-// clockless names the packages whose present instant is an argument, because a
-// sandbox domain has a clock of its own.
+// clockless lists the packages that get the present time as an argument, because a sandbox domain
+// has its own clock.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "statementfile", "connector",
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked are the files of clockless packages that read the clock nevertheless, with the reason.
+// clocked lists files of these packages that still read the clock, with the reason.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
 }
 
-// ends are the packages at the outer edge: nothing builds on them.
+// ends are the packages that no other package may import.
 var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview", "internal/reference"}
 
-// vague are names of packages and files that do not describe the content.
+// vague lists names of packages and files that do not describe the content.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "type", "types", "manager", "misc", "base", "interfaces"}
 
 const (
@@ -181,7 +181,7 @@ const (
 	minDocSentences  = 3
 )
 
-// pkg is one package of the module with its files, without tests.
+// pkg is one package of the module, with its files except tests.
 type pkg struct {
 	Dir     string
 	Name    string
@@ -195,7 +195,7 @@ type pkg struct {
 	fset  *token.FileSet
 }
 
-// modulePackages loads every package with code other than tests.
+// modulePackages loads every package that has code other than tests.
 func modulePackages(t *testing.T) []pkg {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,Name,Imports,TestImports,XTestImports,GoFiles", "./...")
@@ -235,7 +235,7 @@ func parse(t *testing.T, p pkg) pkg {
 	return p
 }
 
-// relative converts an import path of this module to a path within it, and returns others
+// relative converts an import path of this module to a path within it. It returns other paths
 // unchanged.
 func relative(importPath string) string {
 	if importPath == module {
@@ -248,7 +248,7 @@ func inModule(importPath string) bool {
 	return importPath == module || strings.HasPrefix(importPath, module+"/")
 }
 
-// matches reports whether a package is named by any of the patterns.
+// matches reports whether one of the patterns names a package.
 func matches(packagePath string, patterns ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		below, wild := strings.CutSuffix(pattern, "*")
@@ -256,7 +256,8 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor finds the rule of a package: its own rule, or a rule for all packages below a parent.
+// ruleFor finds the rule for a package. It is the package's own rule, or the rule for all packages
+// below a parent.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -284,9 +285,8 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTheTestBankIsApart: the connectors and the bank that they are tested against do not import
-// each other, in tests either, so that they cannot share a mistake. The command line starts
-// both.
+// TestTheTestBankIsApart checks that the connectors and the bank that tests them do not import each
+// other, even in tests, so that they cannot share a mistake. Only the command line starts both.
 func TestTheTestBankIsApart(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
@@ -345,15 +345,15 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 	}
 }
 
-// sqlPackages contain the SQL for the tables, each for its own tables.
+// sqlPackages have the SQL for the tables, each for its own tables.
 var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/search"}
 
-// storeInternals are the methods of the store that give the packages beside it access to SQL and
-// sealed columns.
+// storeInternals are the store's methods that give neighbouring packages access to SQL and sealed
+// columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
-// TestSQLStaysBesideTheTables keeps statements out of the use cases: when one package knows a
-// column, a migration changes one place.
+// TestSQLStaysBesideTheTables keeps SQL out of the use cases. When only one package knows a column,
+// a migration needs a change in only one place.
 func TestSQLStaysBesideTheTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range modulePackages(t) {
@@ -373,7 +373,7 @@ func TestSQLStaysBesideTheTables(t *testing.T) {
 	}
 }
 
-// callsOf are the calls of methods with certain names.
+// callsOf returns the calls of methods with these names.
 func callsOf(p pkg, names []string) []*ast.CallExpr {
 	var calls []*ast.CallExpr
 	for _, file := range p.files {
@@ -424,7 +424,7 @@ func TestTheInstantIsAnArgument(t *testing.T) {
 	}
 }
 
-// clockUses finds where a file mentions a function that reads the clock.
+// clockUses returns the places where a file uses a function that reads the clock.
 func clockUses(file *ast.File) []token.Pos {
 	name := importName(file, "time")
 	var uses []token.Pos
@@ -441,8 +441,8 @@ func clockUses(file *ast.File) []token.Pos {
 	return uses
 }
 
-// importName returns the name of a package in a file, or nothing when the file does not import
-// it.
+// importName returns the name of a package in a file, or an empty text when the file does not
+// import it.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		if spec.Path.Value != strconv.Quote(importPath) {
@@ -474,8 +474,8 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// docWords maps each topic of a package comment to words, at least one of which the comment must
-// contain.
+// docWords has the topics of a package comment. For each topic, the comment must contain at least
+// one of the words.
 var docWords = map[string][]string{
 	"what the package owns":    {"own", "Own"},
 	"what the package leaves":  {"not ", "no ", "never "},
@@ -490,7 +490,7 @@ func packageDoc(p pkg) string {
 	return doc.String()
 }
 
-// packageDocFile is the file with the package comment.
+// packageDocFile returns the file with the package comment.
 func packageDocFile(p pkg) string {
 	for _, name := range p.GoFiles {
 		if p.files[name].Doc != nil {
@@ -543,7 +543,8 @@ func TestNothingGrowsTooLarge(t *testing.T) {
 	}
 }
 
-// TestRoutesAreBesideTheirEndpoints keeps the row of an endpoint in the file of its function.
+// TestRoutesAreBesideTheirEndpoints checks that the row of an endpoint is in the file of its
+// function.
 func TestRoutesAreBesideTheirEndpoints(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		if !matches(p.path, "internal/api", "internal/api/*") {
@@ -567,7 +568,7 @@ func TestRoutesAreBesideTheirEndpoints(t *testing.T) {
 	}
 }
 
-// handled are the functions that a file makes endpoints of.
+// handled returns the functions that a file uses as endpoints.
 func handled(file *ast.File) (names []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)

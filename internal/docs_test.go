@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the import table of ARCHITECTURE.md anew")
 
-// page is a Markdown file. Quoted text is the code on the page: the spans between backquotes,
-// the lines of shell fences and of fences without a language.
+// page is a Markdown file. Quoted text is the code on the page: text between backquotes, and the
+// lines of code blocks for a shell or without a language.
 type page struct {
 	path   string
 	text   string
@@ -31,7 +31,7 @@ type page struct {
 	links  []quoted
 }
 
-// quoted is a piece of a page, with its line.
+// quoted is a piece of code on a page, with its line.
 type quoted struct {
 	line int
 	text string
@@ -54,7 +54,7 @@ func pages(t *testing.T) []page {
 	return all
 }
 
-// repositoryFiles lists the files of the module, relative to it.
+// repositoryFiles lists the files of the module. Their paths are relative to it.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -106,7 +106,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts are the objects of the module that pages can name.
+// facts are the things of the module that pages can name.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -201,8 +201,8 @@ func (f *facts) readCommands(t *testing.T) {
 
 var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 
-// readCode reads the tests and variables from files that are not pages, and the variables of the
-// page of commands.
+// readCode reads the tests and variables from all files that are not pages. It also reads the
+// variables on the page of commands.
 func (f *facts) readCode(t *testing.T) {
 	t.Helper()
 	for _, name := range f.files {
@@ -224,7 +224,7 @@ func (f *facts) readCode(t *testing.T) {
 	}
 }
 
-// controlForm finds the calls that steer the test bank.
+// controlForm matches the calls that control the test bank.
 var controlForm = regexp.MustCompile(`(?m)^\t"([A-Z]+) (/[^"]*)":`)
 
 func (f *facts) addCall(method, path string) {
@@ -264,7 +264,7 @@ func exportedNames(p pkg) map[string]bool {
 	return names
 }
 
-// checks check each quoted text. Each returns what does not exist.
+// checks check quoted text. Each returns the parts that do not exist.
 var checks = []func(*facts, page, string) []string{
 	(*facts).missingPaths, (*facts).missingCommands, (*facts).missingVariables, (*facts).missingSettings,
 	(*facts).missingTargets, (*facts).missingTests, (*facts).missingNames, (*facts).missingCalls, (*facts).missingEvents,
@@ -306,7 +306,7 @@ func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 
 var pathForm = regexp.MustCompile(`^\.?/?([\w.-]+(?:/[\w.*<>-]*)*)$`)
 
-// missingPaths checks words that begin with a folder of the module, or end like code files.
+// missingPaths checks words that begin with a folder of the module or end like a code file.
 func (f *facts) missingPaths(p page, text string) []string {
 	var missing []string
 	for _, word := range strings.Fields(text) {
@@ -328,8 +328,8 @@ func (f *facts) missingPaths(p page, text string) []string {
 
 var placeholder = regexp.MustCompile(`<[^>]*>`)
 
-// has reports whether a path exists, relative to the module or the page. A placeholder stands
-// for any name.
+// has reports whether a path exists, relative to the module or the page. A placeholder stands for
+// any name.
 func (f *facts) has(p page, name string) bool {
 	pattern := placeholder.ReplaceAllString(name, "*")
 	for place := range f.places {
@@ -342,7 +342,7 @@ func (f *facts) has(p page, name string) bool {
 	return false
 }
 
-// otherPrograms are programs with flags of their own.
+// otherPrograms matches programs that have their own flags.
 var otherPrograms = regexp.MustCompile(`^(curl|git|openssl|printf|psql|pg_dump|pg_restore|go (tool|build|mod|get|install|vet)|docker|helm|kubectl|CREATE|INSERT)\b`)
 
 var (
@@ -367,7 +367,7 @@ func (f *facts) missingCommands(p page, text string) []string {
 		missing = append(missing, "the command passerelle "+strings.Join(words, " "))
 	}
 	if command == "" && strings.Contains(text, "./") {
-		return missing // another program of the module
+		return missing // this is another program of the module
 	}
 	for _, match := range flagForm.FindAllStringSubmatch(text, -1) {
 		if !f.commands[command][match[1]] {
@@ -377,8 +377,8 @@ func (f *facts) missingCommands(p page, text string) []string {
 	return missing
 }
 
-// commandWords are the words after the program's name, or those of a text that begins with a
-// command and continues.
+// commandWords returns the words after the program's name. It also returns the words of a text that
+// begins with a command.
 func (f *facts) commandWords(text string) []string {
 	if match := commandForm.FindStringSubmatch(text); match != nil {
 		return strings.Fields(match[1])
@@ -401,7 +401,7 @@ func (f *facts) missingBenchFlags(text string) []string {
 }
 
 // command follows words down the tree of commands. Words after a command are its arguments.
-// Alternatives are each a command.
+// Alternatives each count as a command.
 func (f *facts) command(words []string) (name string, ok bool) {
 	for _, word := range words {
 		if name != "" && !f.group(name) || !wordForm.MatchString(word) {
@@ -460,7 +460,7 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted are names with dots that are neither settings nor files, with their meaning.
+// dotted are names with dots that are neither settings nor files. Each has its meaning.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
@@ -522,7 +522,7 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages are packages of other modules, and variables, that pages name.
+// otherPackages are names before a dot that pages use: packages of other modules, and variables.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.
@@ -542,14 +542,14 @@ var (
 	curlForm = regexp.MustCompile(`\$BASE(/[^\s?"']*)`)
 )
 
-// beside are addresses outside the API, and folders of machines.
+// beside are addresses outside the API, and folders of a machine.
 var beside = []string{
 	"/webview", "/console", "/healthz", "/readyz", "/metrics", "/docs", "/debug/pprof", "/sandbox/receiver", "/sandbox/shop", "/sandbox/bank",
 	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/backups",
 }
 
-// missingCalls checks calls of the API: with a method, as an address, and in curl commands. A
-// part replaced by … matches anything.
+// missingCalls checks calls of the API: with a method, as an address, and in curl commands. An
+// ellipsis in place of a part matches anything.
 func (f *facts) missingCalls(_ page, text string) []string {
 	var missing []string
 	for _, match := range callForm.FindAllStringSubmatch(text, -1) {
@@ -583,8 +583,8 @@ func (f *facts) call(method, address string) bool {
 	return false
 }
 
-// sameAddress compares an address with a pattern of the API document. The address may lack its
-// beginning or its end.
+// sameAddress compares an address with a pattern of the API document. The beginning or the end of
+// the address may be left out.
 func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
 	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {
@@ -607,7 +607,7 @@ var eventForm = regexp.MustCompile(`\b(?:USER|ACCOUNTS?|CONNECTION|SUBSCRIPTION|
 
 func (f *facts) missingEvents(_ page, text string) []string {
 	if strings.HasPrefix(text, "Fault ") {
-		return nil // an error code of a banking standard
+		return nil // it is an error code of a banking standard
 	}
 	var missing []string
 	for _, name := range eventForm.FindAllString(text, -1) {
@@ -644,7 +644,7 @@ func TestLinksOfDocsLead(t *testing.T) {
 	}
 }
 
-// headingsOf are the anchors of a page, as GitHub makes them.
+// headingsOf returns the anchors of a page, as GitHub makes them.
 func headingsOf(p page) map[string]bool {
 	anchors := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(p.text, -1) {
@@ -686,8 +686,8 @@ func TestChangelogIsShort(t *testing.T) {
 	}
 }
 
-// TestArchitectureHasTheTable compares the import table of ARCHITECTURE.md with mayImport, or
-// writes it, and its tree with the packages.
+// TestArchitectureHasTheTable compares ARCHITECTURE.md with the code: its import table with
+// mayImport, and its tree with the packages. It can also write the table.
 func TestArchitectureHasTheTable(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	match := regexp.MustCompile("(?s)\n## Who may import whom\n.*?```text\n(.*?)```").FindStringSubmatchIndex(text)
@@ -710,10 +710,10 @@ func TestArchitectureHasTheTable(t *testing.T) {
 	}
 }
 
-// forTests reports that a package is below one whose name ends in test.
+// forTests reports whether a package is below one whose name ends in test.
 func forTests(packagePath string) bool { return strings.Contains(path.Dir(packagePath)+"/", "test/") }
 
-// importTable is a line for each package.
+// importTable returns the table, with one line for each package.
 func importTable() string {
 	var lines []string
 	for name, allowed := range mayImport {
@@ -734,7 +734,7 @@ func importTable() string {
 	return strings.Join(lines, "")
 }
 
-// shortName is the name of a package in the table of ARCHITECTURE.md.
+// shortName returns the name of a package in the table of ARCHITECTURE.md.
 func shortName(packagePath string) string {
 	switch packagePath {
 	case ".":

@@ -8,9 +8,8 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// TestWhatIsLeftOut says once, beside the results of all packages, what the machine lacks.
-// The go command keeps what a test prints to itself when the test passes, so the line goes to
-// where the go command writes.
+// TestWhatIsLeftOut prints once, with the results of all packages, what the machine lacks. The go
+// command hides what a passing test prints, so the line is written where the go command writes.
 func TestWhatIsLeftOut(t *testing.T) {
 	summary := leftout.Summary()
 	if summary == "" {

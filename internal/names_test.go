@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords are metaphors and private words that the code once used in place of the usual
-// term, with the term to use. No declared identifier, file or package contains one of them.
+// bannedWords are metaphors and private words that the code once used in place of the usual term.
+// Each has the term to use. No declared identifier, file or package may contain one of them.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",
@@ -101,7 +101,7 @@ var allowedNames = map[string]string{
 	"world":          "an isolated world of JavaScript",
 }
 
-// declared is a name that the code declares, with its place.
+// declared is a name that the code declares, and the place where it does so.
 type declared struct{ name, place string }
 
 func TestNamesUseTheWordsOfTheField(t *testing.T) {
@@ -155,8 +155,8 @@ func mustParse(t *testing.T, source string) *ast.File {
 	return file
 }
 
-// declaredNames lists the names of all Go files, tests included, and of the files and
-// packages themselves, and the classes of style sheets.
+// declaredNames lists the names in all Go files including tests, the names of files and packages,
+// and the classes of style sheets.
 func declaredNames(t *testing.T) []declared {
 	t.Helper()
 	var all []declared
@@ -180,10 +180,10 @@ func declaredNames(t *testing.T) []declared {
 	return all
 }
 
-// class is the name of a class in a style sheet.
+// class matches the name of a class in a style sheet.
 var class = regexp.MustCompile(`\.([a-z][a-z0-9-]*)`)
 
-// pageNames returns the name of a template, and the classes that a style sheet declares.
+// pageNames returns the name of a template, or the classes that a style sheet declares.
 func pageNames(t *testing.T, name string) []declared {
 	t.Helper()
 	base, isPage := strings.CutSuffix(path.Base(name), ".html")
@@ -204,8 +204,8 @@ func pageNames(t *testing.T, name string) []declared {
 	return all
 }
 
-// namesOf lists what a file declares: types, fields, methods, functions, parameters,
-// constants and variables, local ones included.
+// namesOf lists what a file declares: types, fields, methods, functions, parameters, constants and
+// variables, including local ones.
 func namesOf(fset *token.FileSet, file *ast.File) (all []declared) {
 	add := func(names ...ast.Expr) {
 		for _, name := range names {
@@ -267,7 +267,7 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// ownWords are packages whose type names may equal names of other packages, with the reason.
+// ownWords lists packages whose type names may equal those of other packages, with the reason.
 var ownWords = map[string]string{
 	"bench": "a program of its own", "cmd/*": "programs", "testbank": "a program of its own", "testbank/*": "packages of that program",
 	"cfonb": "the words of the file format", "connector/*": "the words of one kind of bank", "internal/reference": "the words of OpenAPI documents",
@@ -275,7 +275,7 @@ var ownWords = map[string]string{
 	"internal/servicetest": "for tests, seen from outside", "internal/servicetest/*": "for tests", "internal/store/storetest": "for tests", "internal/oidc/oidctest": "for tests", "internal/supervision/supervisiontest": "for tests",
 }
 
-// sharedTypeNames are exported type names that several other packages declare, with the reason.
+// sharedTypeNames lists exported type names that several other packages declare, with the reason.
 var sharedTypeNames = map[string]string{
 	"Config":     "what a package needs to start",
 	"Options":    "what may be chosen when something is opened",
@@ -288,7 +288,7 @@ var sharedTypeNames = map[string]string{
 	"FieldValue": "a choice of such a field",
 }
 
-// TestATypeNameHasOneMeaning keeps packages from exporting one name for different things.
+// TestATypeNameHasOneMeaning checks that packages do not export one name for different things.
 func TestATypeNameHasOneMeaning(t *testing.T) {
 	places := map[string][]string{}
 	for _, p := range modulePackages(t) {
@@ -313,7 +313,8 @@ func TestATypeNameHasOneMeaning(t *testing.T) {
 	}
 }
 
-// exportedTypes are the exported types of a file without aliases, which mean the aliased type.
+// exportedTypes returns the exported types of a file. It leaves out aliases, which mean the aliased
+// type.
 func exportedTypes(file *ast.File) (names []string) {
 	for _, d := range file.Decls {
 		general, is := d.(*ast.GenDecl)
@@ -329,8 +330,8 @@ func exportedTypes(file *ast.File) (names []string) {
 	return names
 }
 
-// TestNamedResultsServeADefer lets a function name its results only where a deferred
-// function reads or sets one. Elsewhere names invite bare returns and shadowing.
+// TestNamedResultsServeADefer checks that a function names its results only when a deferred
+// function reads or sets one. Otherwise names invite bare returns and shadowing.
 func TestNamedResultsServeADefer(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		for _, file := range p.files {
@@ -344,7 +345,7 @@ func TestNamedResultsServeADefer(t *testing.T) {
 	}
 }
 
-// function returns the named results of a function and its body, or no body when n is no
+// function returns the named results of a function and its body. The body is nil when n is not a
 // function with named results.
 func function(n ast.Node) (map[string]bool, *ast.BlockStmt) {
 	var of *ast.FuncType
