@@ -19,8 +19,8 @@ type webhookData struct {
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the operator's rights.
 	MayDeliver, MaySetUp bool
-	// Due is how many undelivered events the operator has just made due. Since is the time of the
-	// first of them.
+	// Due is the text about undelivered events that the operator has just made due. Since is the
+	// time of the first undelivered event.
 	Due, Since string
 
 	States      []string
