@@ -86,7 +86,7 @@ func TestLogoWithoutColour(t *testing.T) {
 	}
 }
 
-// Each known kind of file has its own sheet, and all other files share one.
+// Each known kind of file has its own sheet. All other files have the same sheet.
 func TestSheet(t *testing.T) {
 	seen := map[string]string{}
 	for _, media := range []string{"application/pdf", "image/png", "image/jpeg", "text/plain", "application/octet-stream"} {
