@@ -18,13 +18,13 @@ import (
 
 // The account numbers of payments are sealed with the payment. Their columns contain a blind
 // value instead: the same value for the same number of a domain, and useless without the key
-// file. Lists search for a number by its blind value, and for the last four characters of a
-// number by the last four of the blind value, because indexes cover the whole value and its last
-// four characters. The account numbers of banking data are not sealed: a page of transactions
-// would have to decrypt one for each row.
+// file. The last four characters of a blind value represent the last four of the number. So
+// lists can search both for a whole number and for its last four characters. Two indexes cover
+// these forms. The account numbers of banking data are not sealed: a page of transactions would
+// have to decrypt one for each row.
 
-// The columns of account numbers. The same number has different blind values in different
-// columns.
+// The columns of account numbers. Their names are part of the blind values, so the same number
+// has different blind values in different columns.
 const (
 	payerColumn       = "payment.payer_identification"
 	beneficiaryColumn = "instruction.beneficiary_identification"
@@ -52,7 +52,7 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	return on, nil
 }
 
-// blind is the value by which lists search for an account number in a column.
+// blind returns the value by which lists find an account number in a column.
 func (r *Reader) blind(domain passerelle.DomainID, column, number string) string {
 	if number == "" {
 		return ""
@@ -61,8 +61,8 @@ func (r *Reader) blind(domain passerelle.DomainID, column, number string) string
 	return strings.ToUpper(hex.EncodeToString(index[:16])) + r.blindEnd(domain, column, end(number))
 }
 
-// firstOfEnd is the first of the characters that represent 14 bits, all in one block. No
-// account number has any of them.
+// firstOfEnd is the first of the 2^14 consecutive characters of which each represents 14 bits.
+// No account number contains one of these characters.
 const firstOfEnd = 0x4E00
 
 // isBlind reports whether a text is the blind value of an account number.
@@ -71,8 +71,8 @@ func isBlind(text string) bool {
 	return last >= firstOfEnd && last != utf8.RuneError
 }
 
-// blindEnd is the blind value of the last four characters of a number: four characters of 14 bits
-// each.
+// blindEnd returns the blind value of the last four characters of a number: four characters of
+// 14 bits each.
 func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) string {
 	if last == "" {
 		return ""
@@ -108,8 +108,8 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 	return keys.Place{Domain: int64(domain), Table: "payment", Column: "beneficiary_numbers", Row: int64(id)}
 }
 
-// payerNumber is the stored form of the payer's account number: its blind value, and the encrypted
-// number.
+// payerNumber returns the stored form of the payer's account number: its blind value, and the
+// encrypted number.
 func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	var (
 		column *string
@@ -130,8 +130,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers is the stored form of the beneficiaries' account numbers: their blind values
-// by line, and all numbers encrypted together.
+// beneficiaryNumbers returns the stored form of the beneficiaries' account numbers: their blind
+// values by line, and all numbers encrypted together.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte
@@ -157,8 +157,8 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	return columns, sealed, nil
 }
 
-// openNumbers replaces the blind values in a payment, whose lines are not loaded yet, by the
-// account numbers.
+// openNumbers replaces the blind values in a payment with the account numbers. It runs before
+// the lines of the payment are loaded.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
 		return fmt.Errorf("%w: there is no key file at hand", ErrSealed)
@@ -183,11 +183,12 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 	return json.Unmarshal(plain, &p.numbers)
 }
 
-// SealAccountNumbers makes the store encrypt account numbers of payments from now on, and
-// encrypts those of older payments, in units of one payment. During this work, lists do not find
-// payments by a number that is still clear, and a process that began to write before may leave
-// some numbers clear. Progress gets the number of payments seen. What was done before an error
-// stays done, and the next call continues there.
+// SealAccountNumbers makes the store encrypt the account numbers of new payments from now on.
+// Then it encrypts the numbers of older payments, with one unit for each payment. Until it has
+// finished, lists do not find a payment by a number that is still unencrypted. A process that
+// began to write before the call may leave some numbers unencrypted. SealAccountNumbers calls
+// progress with the number of payments seen. After an error, the next call continues where this
+// one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

@@ -16,15 +16,15 @@ type Addressee struct {
 	Provider *AuthProvider
 }
 
-// addressees reads a row for each setting of the webhook's domain, and one row when it has
-// none.
+// addressees reads a row for each setting of the webhook's domain, or one row when the domain
+// has no settings.
 var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhookColumns) + `, ` + qualified("a", authColumns) + `
 	FROM webhook w JOIN domain d ON d.id = w.domain_id LEFT JOIN setting s ON s.domain_id = d.id
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL
 	WHERE w.domain_id = $1 AND w.id = $2`
 
 // Addressee loads the addressee of a webhook, including deleted webhooks. It fails with
-// ErrNotFound when there is none.
+// ErrNotFound when the webhook does not exist.
 func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Addressee, error) {
 	var (
 		found    = Addressee{Served: ServedDomain{Settings: map[string]string{}}}
@@ -49,8 +49,9 @@ func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id p
 	return found, err
 }
 
-// scan scans a row that has further columns before and after those of the type.
+// scan is the Scan method of a row that has other columns before and after those that the caller
+// knows.
 type scan func(dest ...any) error
 
-// Scan reads the columns.
+// Scan reads the columns of the row.
 func (s scan) Scan(dest ...any) error { return s(dest...) }

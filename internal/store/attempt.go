@@ -15,9 +15,9 @@ import (
 	"passerelle/payment"
 )
 
-// Attempt is the record, made before a bank is called, of a call that must not be made twice.
-// The first attempt of a payment is its order. Answers to the bank and cancellations follow,
-// one at a time.
+// Attempt is the record of a bank call that must not be made twice. It is stored before the
+// call. The first attempt of a payment carries its order. Later attempts are answers to the bank
+// and cancellations, one at a time.
 type Attempt struct {
 	ID      int64
 	Payment passerelle.PaymentID
@@ -25,8 +25,8 @@ type Attempt struct {
 	// Number counts the attempts of a payment from 1.
 	Number int64
 	Kind   AttemptKind
-	// State is open while the call may be under way, answered once the bank's answer is stored,
-	// and unknown when the service must ask the bank for the outcome.
+	// State is open while the call may be under way, and answered once the bank's answer is
+	// stored. It is unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
 	// Inquiries counts how often a process took over the attempt to ask the bank. A process
@@ -41,7 +41,8 @@ type Attempt struct {
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
-	// Trace is the trace in which the order was sent, see [tracing.Parent]; empty for none.
+	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. It is
+	// empty when there is none.
 	Trace string
 }
 
@@ -57,8 +58,8 @@ type AttemptOrder struct {
 	Fields map[string]string
 	// Memory is what the connector stores about the order, encrypted like the fields.
 	Memory []byte
-	// Device is the payer's device at validation, encoded by the package that owns it and stored
-	// encrypted; nil without a payer.
+	// Device is the payer's device at validation, encoded by the use case and stored encrypted.
+	// It is nil when no payer took part.
 	Device []byte
 	// OrderID is the id of the attempt that is the order.
 	OrderID int64
@@ -153,8 +154,8 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
-// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It reads at most
-// MaxOverviewRows calls without a stored answer.
+// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It searches at
+// most MaxOverviewRows calls without a stored answer.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
@@ -164,9 +165,9 @@ func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID
 		WHERE state = 'unknown' LIMIT $3`, int64(domain), MaxOverviewRows, limit)
 }
 
-// OpenAttempt records, under a lease, a call that is about to be made. Write fails with
-// ErrDuplicate for a number already used, for a second attempt while another is unanswered, and
-// for a key that another order has.
+// OpenAttempt records a call that is about to be made, and takes the lease of the attempt. Write
+// fails with ErrDuplicate when the number is used already, when another attempt of the payment
+// is unanswered, and when another order has the same key.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	id, err := tx.unit.NewID("attempt")
 	if err != nil {
@@ -183,7 +184,7 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// agreed is NULL for attempts that are not answers.
+// agreed returns nil, stored as NULL, for attempts that are not answers.
 func (a Attempt) agreed() *bool {
 	if a.Kind != AttemptAnswer {
 		return nil
@@ -223,23 +224,24 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 }
 
 // AnswerAttempt closes an attempt in the transaction that stores its outcome. Write fails with
-// ErrConflict when the attempt is already answered, or was taken over since it was read.
+// ErrConflict when the attempt is already answered, or another process has taken it over since
+// it was read.
 func (tx *Tx) AnswerAttempt(a Attempt) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// PostponeAttempt records that the outcome is unknown, and how long to wait before the bank is
-// asked again, by the database's clock. Write fails with ErrConflict in the cases of
+// PostponeAttempt records that the outcome is unknown. The bank is asked again after the
+// duration wait, by the database's clock. Write fails with ErrConflict in the same cases as for
 // AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain whose lease has lapsed, for the
-// length of a new lease. The subquery already selects and locks rows by state. A second
-// condition on the state would make PostgreSQL start with all unanswered attempts.
+// ClaimAttempts takes over at most limit attempts of a domain whose lease has lapsed, and gives
+// them a new lease. The UPDATE does not repeat the subquery's condition on the state: with it,
+// PostgreSQL would start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}

@@ -10,28 +10,31 @@ import (
 // OperatorID identifies a person who works in the console.
 type OperatorID int64
 
-// Audit is one thing that an operator did, viewed, or was refused. It contains no personal
-// value, and identifies people and objects by number.
+// Audit is the record of one thing that an operator did, viewed, or was refused. It contains no
+// personal data: people and objects appear as numbers.
 type Audit struct {
 	ID int64
-	// Domain is zero for acts without a domain.
+	// Domain is zero for an act that concerns no domain.
 	Domain passerelle.DomainID
 	// At is real time.
 	At time.Time
-	// Operator and Session are zero for commands, and for a sign-in with an unknown name.
+	// Operator and Session are zero for commands, and for a sign-in attempt with an unknown
+	// name.
 	Operator OperatorID
 	Session  int64
 	// Request is the id of the request, empty for commands.
 	Request string
-	// Act names the act.
+	// Act is the name of what happened.
 	Act string
-	// Subject is the kind of object, and SubjectID its id; empty and zero without an object.
+	// Subject is the kind of the object, and SubjectID its id. They are empty and zero when
+	// there is no object.
 	Subject   string
 	SubjectID int64
 	Refused   bool
 }
 
-// Audit records acts in the unit in which they happen.
+// Audit records acts in the same unit as the change, so that neither is stored without the
+// other.
 func (tx *Tx) Audit(acts ...Audit) error {
 	for _, a := range acts {
 		if err := tx.audit(a); err != nil {

@@ -29,8 +29,8 @@ type AuthProvider struct {
 	Name   string
 	// Secret is the secret of the signature, or of the client at a token endpoint.
 	Secret string
-	// NextSecret takes the place of Secret at the instant NextFrom of real time. It is empty,
-	// and NextFrom nil, without a next secret.
+	// NextSecret replaces Secret at NextFrom, an instant of real time. When no replacement is
+	// planned, NextSecret is empty and NextFrom is nil.
 	NextSecret string
 	NextFrom   *time.Time
 	// Endpoint is nil unless the type is "oauth".
@@ -51,8 +51,8 @@ type TokenEndpoint struct {
 	PrivateCert string `json:"private_cert,omitempty"`
 }
 
-// Secrets returns the secrets that sign at an instant of real time. The second is empty
-// unless both are in use.
+// Secrets returns the secrets that sign requests at an instant of real time. The second is empty
+// when only one is in use.
 func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
@@ -138,18 +138,19 @@ func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 	return secret, config, err
 }
 
-// AuthProvider loads a provider that is not deleted, or ErrNotFound.
+// AuthProvider loads a provider. It fails with ErrNotFound when there is none or it is deleted.
 func (r *Reader) AuthProvider(ctx context.Context, domain passerelle.DomainID, id int64) (AuthProvider, error) {
 	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// AuthProviderNamed loads the provider of that exact name, or ErrNotFound.
+// AuthProviderNamed loads the provider with exactly this name. It fails with ErrNotFound when
+// there is none or it is deleted.
 func (r *Reader) AuthProviderNamed(ctx context.Context, domain passerelle.DomainID, name string) (AuthProvider, error) {
 	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
 }
 
-// AuthProviderNames returns the names of providers that are not deleted, by id. Zero ids are
-// ignored.
+// AuthProviderNames returns the names of the providers with these ids. It ignores zero ids and
+// omits deleted providers.
 func (r *Reader) AuthProviderNames(ctx context.Context, domain passerelle.DomainID, ids ...int64) (map[int64]string, error) {
 	names := make(map[int64]string, len(ids))
 	if len(ids) == 0 {
@@ -206,8 +207,8 @@ func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int6
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
 }
 
-// WebhooksWithProvider lists the first webhooks of a domain that are not deleted and use a
-// provider, at most limit. With id zero, any provider counts.
+// WebhooksWithProvider lists at most limit webhooks of a domain that use a provider and are not
+// deleted. If provider is zero, it lists webhooks that use any provider.
 func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.DomainID, provider int64, limit int) ([]passerelle.WebhookID, error) {
 	which, args := `auth_id IS NOT NULL`, []any{int64(domain), limit}
 	if provider != 0 {
@@ -221,8 +222,8 @@ func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.Dom
 	return database.Collect(ctx, r.rows, scan, `SELECT id FROM webhook WHERE domain_id = $1 AND `+which+` AND deleted IS NULL ORDER BY id LIMIT $2`, args...)
 }
 
-// CreateAuthProvider stores a provider and gives it its id. A name in use is ErrDuplicate, and a
-// provider beyond the limit is ErrFull.
+// CreateAuthProvider stores a provider and sets its id. Write fails with ErrDuplicate when the
+// name is in use, and with ErrFull when the domain has MaxAuthProviders.
 func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	id, err := tx.unit.NewID("auth_provider")
 	if err != nil {
@@ -246,15 +247,14 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 }
 
 // RenameAuthProvider changes only the name of a provider, so that it does not undo a
-// simultaneous change of the secret. A name in use is ErrDuplicate.
+// simultaneous change of the secret. Write fails with ErrDuplicate when the name is in use.
 func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		a.Name, database.Micros(now), int64(a.Domain), a.ID)
 }
 
-// UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails
-// with ErrConflict when either has changed since former was read, so that no other change is
-// lost.
+// UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails with
+// ErrConflict when either differs from former, so that it does not overwrite another change.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx)
 	if err != nil {
@@ -284,14 +284,15 @@ type Rotation struct {
 	Domain   passerelle.DomainID
 	Provider int64
 	Secret   string
-	// From is the instant, in real time, at which the secret replaces the present one. Nil means
+	// From is the instant of real time at which the secret replaces the present one. Nil means
 	// at once.
 	From *time.Time
 }
 
-// RotateSecret gives a new secret to a provider that signs. When the change is planned for
-// later, a pending next secret that is in effect at the real instant becomes the present secret
-// first. A pending next secret that is not yet in effect is dropped. Now is the domain's time.
+// RotateSecret gives a new secret to a provider that signs. If the change is planned for later
+// and an earlier next secret is already in effect at the instant real, that secret becomes the
+// present one first. A next secret that is not yet in effect is dropped. real is real time, and
+// now the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
@@ -310,24 +311,25 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	return nil
 }
 
-// UseAuthProvider blocks a deletion of the provider until the end of the unit. Units that give a
-// provider to a webhook must call it. Write fails with ErrNotFound when the provider does not
-// exist any more.
+// UseAuthProvider prevents the deletion of the provider until the unit ends. A unit that assigns
+// a provider to a webhook must call it. Write fails with ErrNotFound when the provider has been
+// deleted.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// DeleteAuthProvider marks a provider deleted. From then on, nothing is sent to webhooks that
-// use it, see Webhook.AuthDeleted. Write fails with ErrNotFound when there is no such provider.
+// DeleteAuthProvider marks a provider as deleted. From then on, nothing is sent to the webhooks
+// that use it: their AuthDeleted is set. Write fails with ErrNotFound when there is no such
+// provider.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
-	// A statement reads only what was committed before it began, so this one must wait for units
-	// that are assigning the provider to a webhook.
+	// The statements below read only what was committed before they began, so they must wait for
+	// units that are assigning the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
 	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), id)
 }
 
-// DeleteAuthProviders marks all providers of a domain deleted, like DeleteAuthProvider.
+// DeleteAuthProviders does the same as DeleteAuthProvider for all providers of a domain.
 func (tx *Tx) DeleteAuthProviders(domain passerelle.DomainID, now time.Time) {
 	tx.unit.Exec(`UPDATE auth_provider SET name = name WHERE domain_id = $1 AND deleted IS NULL`, int64(domain))
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id IS NOT NULL`, int64(domain))

@@ -19,19 +19,21 @@ type Client struct {
 	Name   string
 	// SecretHash is the SHA-256 of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only redirect addresses for payers. An empty list allows any in a
-	// sandbox domain and none in a live one.
+	// RedirectURIs are the only addresses to which payers may be redirected. An empty list
+	// allows any address in a sandbox domain and none in a live domain.
 	RedirectURIs []string
-	// PublicKey, in PEM, verifies signatures made with the application's own key; empty for
-	// none.
+	// PublicKey is the PEM key that verifies signatures of the application. It is empty when the
+	// application has no key.
 	PublicKey string
 	Appearance
-	// Config contains texts that the application's programs store; nil for none.
+	// Config contains texts that the application's programs store. It is nil when there are
+	// none.
 	Config map[string]string
-	// Logo is the id of its picture, zero for none.
+	// Logo is the id of the application's picture, zero for none.
 	Logo    int64
 	Created time.Time
-	// Used is the approximate time when its secret was last used, nil for never.
+	// Used is the approximate time when the secret was last used. It is nil when the secret was
+	// never used.
 	Used *time.Time
 }
 
@@ -39,7 +41,7 @@ type Client struct {
 type Appearance struct {
 	PrimaryColor, SecondaryColor                        string
 	Description, DescriptionBanks, DescriptionProviders string
-	// Pro is for applications that serve businesses.
+	// Pro is set for applications that serve businesses.
 	Pro bool
 }
 
@@ -66,7 +68,7 @@ func scanClient(row database.Row) (Client, error) {
 	return c, err
 }
 
-// noTexts is the stored form of a map without texts.
+// noTexts is the stored form of an empty map of texts.
 const noTexts = "{}"
 
 // storedTexts encodes a map of texts for storage.
@@ -81,7 +83,7 @@ func storedTexts(texts map[string]string) (string, error) {
 	return string(raw), nil
 }
 
-// readTexts decodes the result of storedTexts; an empty map is nil.
+// readTexts decodes the result of storedTexts. It returns nil for an empty map.
 func readTexts(stored string) (map[string]string, error) {
 	var (
 		texts map[string]string
@@ -93,21 +95,22 @@ func readTexts(stored string) (map[string]string, error) {
 	return texts, err
 }
 
-// Client loads a client that is not deleted, or ErrNotFound.
+// Client loads a client. It fails with ErrNotFound when there is none or it is deleted.
 func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Client, error) {
 	return database.One(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
 		int64(domain), int64(id))
 }
 
-// RedirectURIs returns the redirect URIs of a client, or ErrNotFound for a deleted one. It reads
-// no other column, because it runs for every new payment.
+// RedirectURIs returns the redirect URIs of a client. It fails with ErrNotFound when the client
+// is deleted. It reads no other column, because it runs for every new payment.
 func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
 	uris, err := database.One(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	return strings.Fields(uris), err
 }
 
-// RedirectURIsOfPayment is RedirectURIs for the client of a payment.
+// RedirectURIsOfPayment returns the redirect URIs of the client that registered a payment, like
+// RedirectURIs.
 func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
 	uris, err := database.One(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE +domain_id = $1 AND deleted IS NULL AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
@@ -128,7 +131,8 @@ func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w W
 		ORDER BY client.id `+p.Order+` LIMIT $3`, int64(domain), p.From, w.Limit)
 }
 
-// OnlyClient returns the client of a domain that has exactly one, or ErrNotFound.
+// OnlyClient returns the only client of a domain. It fails with ErrNotFound when the domain has
+// none or several.
 func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
 	if err == nil && len(first) != 1 {
@@ -140,8 +144,8 @@ func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (pa
 	return passerelle.ClientID(first[0]), nil
 }
 
-// CreateClient stores a client and gives it its id. Redirect URIs contain no white space, so all
-// of them are stored as one text.
+// CreateClient stores a client and sets its id. Redirect URIs contain no white space, so they
+// are stored as one text.
 func (tx *Tx) CreateClient(c *Client) error {
 	id, err := tx.unit.NewID("client")
 	if err != nil {
@@ -168,8 +172,8 @@ func (tx *Tx) UpdateClient(c Client) error {
 	return nil
 }
 
-// NoteClientUse records that the secret of a client was used at an instant, unless a use after
-// the instant since is recorded already.
+// NoteClientUse records that the secret of a client was used at the instant at. It writes
+// nothing when a use later than since is already recorded.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))
@@ -180,7 +184,7 @@ func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Pla
 }
 
 // SetClientKeys stores the key pair of a client in place of an earlier one. The private key is
-// encrypted, the public key is PEM.
+// stored encrypted, and the public key as PEM.
 func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
 	sealed, err := tx.Seal(clientKeyPlace(domain, id), private)
 	if err != nil {
@@ -191,7 +195,8 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	return nil
 }
 
-// ClientKey returns the private key of a client, or ErrNotFound when it has none.
+// ClientKey returns the private key of a client. It fails with ErrNotFound when the client has
+// none.
 func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -215,8 +220,8 @@ type Logo struct {
 	Content   []byte
 }
 
-// SetLogo stores the logo of a client, replaces an earlier one, and sets its id. An unknown
-// client is ErrNotFound.
+// SetLogo stores the logo of a client in place of an earlier one, and sets the id of the logo.
+// Write fails with ErrNotFound when the client is unknown.
 func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
 	newID, err := tx.unit.NewID("client_logo")
 	if err != nil {
@@ -235,7 +240,7 @@ func (tx *Tx) DeleteLogo(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// Logo is the picture of a client, or ErrNotFound.
+// Logo returns the picture of a client. It fails with ErrNotFound when there is none.
 func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Logo, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (Logo, error) {
 		var l Logo
@@ -244,7 +249,7 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 	}, `SELECT id, media_type, content FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// DeleteClient marks a client deleted, revokes its tokens and removes its logo.
+// DeleteClient marks a client as deleted, revokes its tokens and removes its logo.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), int64(id))

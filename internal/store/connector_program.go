@@ -36,7 +36,8 @@ func programPlace(id int64) keys.Place {
 	return keys.Place{Table: "connector_program", Column: "secret", Row: id}
 }
 
-// ConnectorSecret returns the secret that a program shares with the service, or ErrNotFound.
+// ConnectorSecret returns the secret that a program shares with the service. It fails with
+// ErrNotFound when the program is unknown.
 func (r *Reader) ConnectorSecret(ctx context.Context, id int64) (string, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -53,8 +54,8 @@ func (r *Reader) ConnectorSecret(ctx context.Context, id int64) (string, error) 
 	return string(plain), nil
 }
 
-// AddConnectorProgram stores a program with its secret and gives it its id. A UUID in use is
-// ErrDuplicate.
+// AddConnectorProgram stores a program with its secret and sets the id of the program. Write
+// fails with ErrDuplicate when the UUID is in use.
 func (tx *Tx) AddConnectorProgram(p *ConnectorProgram, secret string) error {
 	id, err := tx.unit.NewID("connector_program")
 	if err != nil {

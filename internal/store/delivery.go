@@ -24,8 +24,8 @@ type Delivery struct {
 	// User is the user of the event, zero for none.
 	User    passerelle.UserID
 	Version int64
-	// Subject and SubjectID identify the object of the event. Account is the account, zero for
-	// none or several.
+	// Subject and SubjectID identify the object of the event. Account is the account of the
+	// event, zero when it concerns none or several.
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
@@ -33,14 +33,15 @@ type Delivery struct {
 	// id_webhook_data. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
-	// Body is the event's body without id_webhook_data, if it is short, because a page holds the
-	// bodies of all its deliveries. [Reader.Body] reads every body, including a body of Parted
-	// bytes that is stored in parts.
+	// Body is the event's body without id_webhook_data. It is set only for a short body, because
+	// a page of deliveries holds all their bodies in memory. [Reader.Body] reads any body,
+	// including one of Parted bytes that is stored in parts.
 	Body   []byte
 	Parted int64
 	// Erased means that the body was erased, so the delivery cannot be sent.
 	Erased bool
-	// Trace is that of the event, see [tracing.Parent]; empty for none.
+	// Trace is the trace of the event, as [tracing.Parent] returns it. It is empty when there is
+	// none.
 	Trace string
 }
 
@@ -57,8 +58,9 @@ func scanDelivery(row database.Row) (Delivery, error) {
 }
 
 // A delivery may be sent when it is not held back, its webhook is enabled and not deleted, and
-// it is at the head of its subject: no earlier delivery of the same webhook and subject is
-// undelivered. A held back delivery blocks later deliveries of its subject.
+// it is at the head of its subject. It is at the head when no earlier delivery of the same
+// webhook and subject is undelivered. A held back delivery blocks later deliveries of its
+// subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
@@ -71,18 +73,19 @@ const (
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 )
 
-// tried is 1 for a delivery that was tried and 0 for others. An index has this expression. The
-// database uses that index only when the number is part of the statement's text.
+// tried is 1 for a delivery that was tried and 0 for others. An index contains this expression.
+// Databases use the index only when the number with which the expression is compared is part of
+// the statement and not an argument.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists at most limit deliveries of a webhook that get their first try at once,
-// after the given delivery, oldest first.
+// oldest first. It starts behind the delivery after.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
-// NewestDelivery returns the last untried delivery of a webhook, and zero for none.
+// NewestDelivery returns the last untried delivery of a webhook, or zero when there is none.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
 	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
@@ -93,7 +96,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 }
 
 // Undelivered lists at most limit deliveries of a webhook that may be sent and were not accepted
-// yet, after the given delivery.
+// yet. It starts behind the delivery after.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -108,11 +111,11 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists the deliveries that became the head of their subject when the given deliveries
-// ended. It finds them by events and ids, because a search of all waiting deliveries slows down
-// as their number grows. It also avoids the indexes of waiting deliveries: while the statistics
-// are older than the backlog and show such an index as almost empty, PostgreSQL reads the index
-// completely.
+// Following lists the deliveries that became the head of their subject when the deliveries in
+// over ended. It finds them by events and ids. A search through all waiting deliveries would
+// slow down as the backlog grows. The queries also avoid the indexes of waiting deliveries.
+// PostgreSQL reads such an index completely when its statistics are older than the backlog and
+// show the index as almost empty.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -129,16 +132,16 @@ func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([
 	return heads, err
 }
 
-// scanOwner reads the only column of a row, zero for nothing.
+// scanOwner reads the only column of a row. It returns zero for NULL.
 func scanOwner(row database.Row) (int64, error) {
 	var n *int64
 	err := row.Scan(&n)
 	return database.ID[int64](n), err
 }
 
-// DeliveryAttempt is the record of one request to a receiver, which began at an instant of the
-// domain's time. Status is zero without an answer. Failure is empty on success. Answer is the
-// beginning of the answer to a failed request, and Detail a sentence with more details.
+// DeliveryAttempt is the record of one request to a receiver. At is when the request began, in
+// the domain's time. Status is zero when no answer arrived. Failure is empty on success. Answer
+// is the beginning of the answer to a failed request, and Detail a sentence with more details.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	At             time.Time
@@ -148,8 +151,8 @@ type DeliveryAttempt struct {
 	Answer, Detail string
 	Signed         Signed
 	// Reached means that the request reached the receiver. Requests that did not reach the
-	// receiver are left out of its average speed. Reached is added to the health counters, and
-	// not stored.
+	// receiver are left out of its average speed. Reached is counted in the health counters and
+	// not stored with the attempt.
 	Reached bool
 }
 
@@ -162,9 +165,9 @@ type Signed struct {
 // TimedOut is the failure of a request that was not answered in time.
 const TimedOut = "timeout"
 
-// Batch is a sender's work for a webhook that is recorded together.
+// Batch contains the results of a sender's work for one webhook, which are recorded together.
 type Batch struct {
-	// Holder renews its lease of the webhook for the time Lease from now.
+	// Holder is the sender, whose lease of the webhook is extended to the time Lease from now.
 	Holder string
 	Lease  time.Duration
 	// Attempts are in the order in which they ended.
@@ -175,10 +178,10 @@ type Batch struct {
 	Void []passerelle.DeliveryID
 	// Stopped means that failures have ended the run.
 	Stopped bool
-	// NextFlush is the time at which the flusher is due if a request failed and no other time is
-	// planned. FlushAfter is the delivery up to which the flusher has worked; zero keeps the
-	// stored value. The stored value is also kept when another run was requested since this run,
-	// which was due at Due.
+	// NextFlush is when the flusher is due if a request failed and no other time is planned.
+	// FlushAfter is the last delivery that the flusher has handled. It is stored unless it is
+	// zero, or another run was requested since this run began. Due is the time at which this run
+	// was due.
 	NextFlush  time.Time
 	FlushAfter passerelle.DeliveryID
 	Due        *time.Time
@@ -186,8 +189,8 @@ type Batch struct {
 	Now time.Time
 }
 
-// RecordBatch stores results, marks accepted deliveries as delivered and renews the lease, or
-// stores nothing: Write fails with ErrConflict when the lease has lapsed, because another sender
+// RecordBatch stores results, marks accepted deliveries as delivered and renews the lease. Write
+// stores nothing and fails with ErrConflict when the lease has lapsed, because another sender
 // may have sent the same deliveries. It erases the bodies of users' events that no webhook still
 // has to receive.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
@@ -225,9 +228,9 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 		int64(w.Domain), int64(w.ID), b.Holder, database.OptionalMicros(b.Due))
 }
 
-// recordAttempts stores requests and counts them with their deliveries. A batch has at most one
-// request for each delivery. Its requests have consecutive ids, and the update uses these ids to
-// find the time at which each delivery was accepted.
+// recordAttempts stores requests and counts them in the rows of their deliveries. A batch has at
+// most one request for each delivery. Its requests have consecutive ids, and the update uses
+// these ids to find the time at which each delivery was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
@@ -241,8 +244,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
-	// The limit and the plus sign make PostgreSQL begin with the requests, whatever its
-	// estimates about deliveries are.
+	// The limit and the plus sign make PostgreSQL begin with the requests, however many
+	// deliveries it expects.
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
@@ -276,8 +279,8 @@ func (a DeliveryAttempt) all(row []any) []any {
 	return append(a.always(row), database.OptionalText(a.Failure), database.OptionalText(a.Answer), database.OptionalText(a.Detail), database.OptionalText(a.Signed.Next))
 }
 
-// byPowersOfTwo cuts a list into pieces whose lengths are powers of two, the longest first, so
-// that the databases see few different statements.
+// byPowersOfTwo cuts a list into pieces whose lengths are powers of two, the longest first. With
+// few different lengths there are few different statements, which the databases can cache.
 func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for len(list) > 0 {
@@ -290,8 +293,8 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	}
 }
 
-// rowList writes placeholders for rows of values. The first same values are equal in every row,
-// and numbered before the other values.
+// rowList writes placeholders for rows of values. Every row begins with the same placeholders
+// $1, $2 and so on, for values that all rows share. same is the number of these placeholders.
 func rowList(rows, same, columns int) string {
 	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
 	next := same + 1
@@ -318,9 +321,8 @@ func rowList(rows, same, columns int) string {
 
 // drop gives up deliveries that are neither delivered nor given up yet.
 //
-// Here and in eraseBodies, conditions are written differently from those of the indexes.
-// Otherwise PostgreSQL might choose an index of waiting deliveries or of users, and read it
-// completely.
+// Here and in eraseBodies, conditions are written in another way than in the indexes. Otherwise
+// PostgreSQL might choose an index of waiting deliveries or of users, and read it completely.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
 	if len(ids) == 0 {
 		return
@@ -332,9 +334,9 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 }
 
 // eraseBodies erases the bodies of users' events that no webhook still has to receive. A deleted
-// webhook still counts as a receiver until PurgeUndeliverable drops its deliveries, because it
-// may be restored. Two senders that end the last two deliveries of an event wait for each other,
-// so that one of them finds no delivery left.
+// webhook counts as a receiver until PurgeUndeliverable drops its deliveries, because it may be
+// restored. The unit locks the events first. If two senders end the last two deliveries of an
+// event at the same time, the second waits, and then sees that no delivery is left.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return
@@ -349,8 +351,7 @@ func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.T
 		SELECT id FROM event WHERE +domain_id = $1 AND id IN (`+list+`) AND erased IS NOT NULL)`, args...)
 }
 
-// RecentTimeouts counts the requests that timed out among the last ones to a
-// webhook.
+// RecentTimeouts counts the timeouts among the last requests to a webhook.
 func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT COUNT(*) FROM (SELECT failure FROM delivery_attempt
 		WHERE domain_id = $1 AND webhook_id = $2 ORDER BY at DESC, id DESC LIMIT $3) AS latest WHERE failure = $4`,

@@ -11,7 +11,7 @@ import (
 
 // DocumentTypeSetting is a domain's settings for a type of documents. A nil field is not set.
 type DocumentTypeSetting struct {
-	// Number is the type's, from 1.
+	// Number is the number of the type. Types are numbered from 1.
 	Number     int64
 	Name       *string
 	Attachable *bool
@@ -26,8 +26,8 @@ func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) 
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
 }
 
-// DocumentTypeChange changes a domain's settings for a type of documents. An absent field stays
-// as it is; nil removes the setting.
+// DocumentTypeChange changes a domain's settings for a type of documents. A field changes only
+// when its Set field is true. Nil then removes the setting.
 type DocumentTypeChange struct {
 	DocumentTypeSetting
 	SetName, SetAttachable bool
@@ -49,7 +49,8 @@ func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChang
 		int64(domain), c.Number, c.Name, c.Attachable, c.SetName, c.SetAttachable)
 }
 
-// recordOfType records the change of one setting of a type, if its value changes.
+// recordOfType records a change of one setting of a type. It records nothing when the value
+// stays the same.
 func (tx *Tx) recordOfType(domain passerelle.DomainID, number int64, name, column string, value *string, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT),

@@ -31,7 +31,7 @@ func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
 	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }
 
-// Domain loads a domain by id, or ErrNotFound.
+// Domain loads a domain by id. It fails with ErrNotFound when there is none.
 func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle.Domain, error) {
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
 }
@@ -41,8 +41,8 @@ func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Doma
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
 }
 
-// CreateDomain stores a domain under the host of its base URL and gives it its id. A name or
-// host in use is ErrDuplicate.
+// CreateDomain stores a domain with the host of its base URL, and sets its id. Write fails with
+// ErrDuplicate when the name or the host is in use.
 func (tx *Tx) CreateDomain(d *passerelle.Domain, host string) error {
 	id, err := tx.unit.NewID("domain")
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"passerelle/internal/database"
 )
 
-// Erasure is a deleted user whose data is not completely erased.
+// Erasure is a deleted user whose data is not completely erased yet.
 type Erasure struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
 	Since  time.Time
 }
 
-// erasureGrace is how long the data of a deleted user is checked although nothing is left,
+// erasureGrace is how long after the deletion of a user the erasure still searches for data,
 // because a concurrent write may commit a little later.
 const erasureGrace = time.Minute
 
@@ -31,18 +31,18 @@ const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.even
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
-// ForgottenFile marks a row of stored_file that no other row refers to. The file is removed at
+// ForgottenFile marks a row of stored_file to which no other row refers. The file is removed at
 // once, or after the lease of a running fetch, so that nothing is written after the removal.
 // Package bankstore also uses it.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
-// remains lists the tables and columns with data of a user, in the order of erasing: rows
-// selects their keys, and erase erases the rows in {rows}. $3 of erase is the domain's present
-// instant.
+// remains lists the tables and columns with data of a user, in the order in which they are
+// erased. rows selects the keys of the rows, and erase erases the rows in {rows}. In erase, $3
+// is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
-		// Answers stored for repetitions contain what the user was shown. The tokens come first:
-		// a user has fewer tokens than a domain has answers.
+		// Answers stored for repeated requests contain what the user was shown. The query begins
+		// with the tokens, because a user has fewer tokens than a domain has answers.
 		rows: `SELECT i.id FROM token t CROSS JOIN idempotency i WHERE t.domain_id = $1 AND t.user_id = $2
 			AND i.domain_id = +t.domain_id AND i.token_id = t.id`,
 		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
@@ -58,7 +58,7 @@ var remains = []struct{ rows, erase string }{
 		erase: `UPDATE delivery SET dropped = $3, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
-		// A receiver's answer may repeat the request.
+		// A receiver's answer may repeat the request, and so contain data of the user.
 		rows: `SELECT a.id FROM event e JOIN delivery d ON d.event_id = e.id JOIN delivery_attempt a ON a.delivery_id = d.id
 			WHERE e.domain_id = $1 AND e.user_id = $2 AND (a.answer IS NOT NULL OR a.detail IS NOT NULL)`,
 		erase: `UPDATE delivery_attempt SET answer = NULL, detail = NULL WHERE id IN ({rows})`,
@@ -76,8 +76,8 @@ var remains = []struct{ rows, erase string }{
 		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
-		// The content of files is stored elsewhere. The removal of files removes it together
-		// with the rows. The erasure waits for that removal.
+		// The contents of files are stored elsewhere. A loop removes them together with their
+		// rows, and the erasure waits for it.
 		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
 		erase: `UPDATE stored_file SET ` + ForgottenFile + ` WHERE id IN ({rows})`,
 	},

@@ -6,8 +6,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// The errors that callers can distinguish. Every other error is a fault of the program or of the
-// database.
+// These are the errors that callers can distinguish. Every other error is a fault of the program
+// or of the database.
 var (
 	// ErrNotFound reports that a query for one row found none.
 	ErrNotFound = database.ErrNotFound

@@ -9,12 +9,12 @@ import (
 	"passerelle/internal/database"
 )
 
-// Holding names data that a user may withdraw, as stored with the events whose bodies contain
-// it.
+// Holding is the name of data that a user may withdraw. It is stored with the events whose
+// bodies contain the data.
 type Holding string
 
-// HoldingOf names the data of a subject of a kind that was read in an epoch, or in any epoch
-// when epoch is nil.
+// HoldingOf returns the name of a subject's data, such as a connection's, that was read in an
+// epoch. If epoch is nil, the name covers every epoch.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))
@@ -22,7 +22,7 @@ func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
 }
 
-// holdings joins them into the text that bodiesWith searches. It returns nil for an empty list.
+// holdings joins names into the text that bodiesWith searches. It returns nil for an empty list.
 func holdings(all []Holding) *string {
 	if len(all) == 0 {
 		return nil
@@ -48,8 +48,8 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 }
 
 // VoidBodiesWith erases at most limit bodies of a user's events that contain a holding, and
-// calls voided for each. Their open deliveries are dropped, and record the reason. A held event
-// stays without its body.
+// calls voided for each. It drops the open deliveries of these events and records the reason. A
+// held event stays, without its body.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

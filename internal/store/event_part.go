@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// partSize is the number of bytes of a large body that are stored together, and the most that is
-// held in memory.
+// partSize is the number of bytes in a part of a large body. No more than one part is held in
+// memory.
 const partSize = 256 << 10
 
 // EventBody is a large body that is written before its event is stored. A body whose event is
@@ -30,8 +30,8 @@ type EventBody struct {
 }
 
 // WriteBody begins a large body. Each part is written in its own transaction, within the
-// context, and at most one part is in memory. After Close, pass it to [Tx.Emit] as the event's
-// Parts.
+// context, and at most one part is in memory. After Close, pass the body to [Tx.Emit] as the
+// event's Parts.
 func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *EventBody {
 	return &EventBody{ctx: ctx, db: db, domain: domain}
 }
@@ -66,7 +66,7 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part when there are at least enough.
+// flush stores the bytes in memory as the next part if there are at least as many as enough.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
@@ -98,7 +98,7 @@ func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Deliver
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
 
-// parts reads a body part by part.
+// parts is the reader of a body that is stored in parts.
 type parts struct {
 	ctx    context.Context
 	from   *Reader
@@ -111,7 +111,7 @@ type parts struct {
 	whole bool
 }
 
-// Read reads from the present or the next part.
+// Read reads from the current part, and loads the next one when it is used up.
 func (p *parts) Read(into []byte) (int, error) {
 	if err := p.load(); err != nil {
 		return 0, err
@@ -129,7 +129,7 @@ func (p *parts) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// load loads a body that is stored in one piece.
+// load loads the body if it is stored in one piece.
 func (p *parts) load() error {
 	var err error
 	if !p.whole {
@@ -169,8 +169,8 @@ const deletedKept = 24 * time.Hour
 
 // PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a
 // day ago, and erases the bodies of users' events that no other webhook will receive. It drops
-// at most batch deliveries in a unit, in at most batches units, and the next call continues. now
-// is the domain's time.
+// at most batch deliveries in a unit and uses at most batches units. The next call continues
+// from there. now is the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
@@ -206,7 +206,7 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	return deliveries, events, err
 }
 
-// purgeBatches purges until a batch is not full.
+// purgeBatches calls purge until it removes less than a full batch, and at most batches times.
 func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
 	for range batches {
 		if removed, err := purge(); err != nil || removed < batch {

@@ -8,15 +8,16 @@ import (
 	"passerelle/internal/database"
 )
 
-// triggeredFrom is higher than every version that real changes of a subject reach, so that test
-// events never use a version that a real event needs.
+// triggeredFrom is higher than any version that real changes of a subject can reach, so that a
+// test event never takes the version of a real event.
 const triggeredFrom = 1 << 40
 
 const triggered = "triggered"
 
 // TriggeredVersion returns the version for an event that was requested in a sandbox and reports
-// no change. For every subject of a domain, a later call returns a greater version, in whichever
-// process. The version is reserved in its own unit, and stays used when the caller's unit fails.
+// no change. Each call returns a greater version than all earlier calls for the domain, in any
+// process. The version is reserved in a unit of its own, so it counts as used even when the
+// caller's unit fails.
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	var version int64
 	err := db.Write(ctx, func(tx *Tx) error {

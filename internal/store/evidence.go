@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Witness stores, encrypted, what a payer saw when they acted, with the payment's newest
-// attempt. It ignores the attempt in e. Each attempt has one record: Write fails with
-// ErrDuplicate for a second.
+// Witness stores what a payer saw before acting, as evidence for the payment's newest attempt.
+// The content is encrypted. It ignores the attempt in e. Write fails with ErrDuplicate when the
+// attempt already has evidence.
 func (tx *Tx) Witness(e payment.Evidence) error {
 	id, err := tx.unit.NewID("payment_evidence")
 	if err != nil {

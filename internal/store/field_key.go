@@ -26,7 +26,8 @@ func fieldKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "field_key", Column: "private", Row: id}
 }
 
-// AddFieldKey stores a key pair, with its private key sealed. A number in use is ErrDuplicate.
+// AddFieldKey stores a key pair, with its private key sealed. Write fails with ErrDuplicate when
+// the number is in use.
 func (tx *Tx) AddFieldKey(k *StoredFieldKey) error {
 	id, err := tx.unit.NewID("field_key")
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID)
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }
 
-// FieldKey is the key pair of a name, or ErrNotFound.
+// FieldKey returns the key pair with a key id. It fails with ErrNotFound when there is none.
 func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
 }

@@ -24,10 +24,10 @@ func (h Health) Average() time.Duration {
 	return h.Duration / time.Duration(max(h.Reached, 1))
 }
 
-// healthHours is the number of hours that a Health covers, including the present one.
+// healthHours is the number of hours that a Health covers, including the current one.
 const healthHours = 24
 
-// hourOf counts the hours of a domain's time.
+// hourOf returns the number of hours from 1970 to an instant of a domain's time.
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
 // Health sums up the requests to a domain's webhooks in the 24 hours up to the domain's instant.

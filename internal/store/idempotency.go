@@ -12,16 +12,16 @@ import (
 	"passerelle/internal/keys"
 )
 
-// How long answers are stored for repetitions, and how long another request waits before it may
-// take over the key of an interrupted request. The executing request renews its lease. Both
-// times are measured by the database's clock.
+// These times limit how long answers are stored for repeated requests, and how long another
+// request waits before it may take over the key of an interrupted request. The executing request
+// renews its lease. Both times are measured by the database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
 	keyRenewal      = keyLease / 4
 )
 
-// RepeatKey is an Idempotency-Key of one token, with the hash of its request.
+// RepeatKey is the Idempotency-Key that a token sent, with the hash of the request.
 type RepeatKey struct {
 	Domain  passerelle.DomainID
 	Token   int64
@@ -37,8 +37,8 @@ type Execution struct {
 	Run    int64
 }
 
-// Claim is the result of claiming a key. Exactly one of Execution.ID, Answer, Other and Wait is
-// set.
+// Claim is the outcome of an attempt to claim a key. Exactly one of Execution.ID, Answer, Other
+// and Wait is set.
 type Claim struct {
 	// Execution is set when the caller must execute the request now. Subject is then the id of
 	// the object that an earlier, interrupted execution created, or zero. The caller must not
@@ -47,15 +47,15 @@ type Claim struct {
 	Subject   int64
 	// Answer is the stored answer of the first execution.
 	Answer []byte
-	// Other is true when an earlier request with the key was different.
+	// Other is true when the key belongs to a different request.
 	Other bool
-	// Wait is how long the running execution may still take at most.
+	// Wait is the longest time that the running execution may still take.
 	Wait time.Duration
 }
 
-// ClaimKey claims the execution of a request, durably. The caller gets a key that is new, has
-// expired, or whose execution was interrupted and whose lease has lapsed. Only one of several
-// simultaneous callers gets it.
+// ClaimKey claims the right to execute a request, and commits the claim. A caller gets a key
+// that is new or has expired, and a key of an interrupted execution whose lease has lapsed. Of
+// several simultaneous callers only one gets the key.
 func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	var row keyRow
 	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })
@@ -75,7 +75,7 @@ type keyRow struct {
 	answer    []byte
 }
 
-// claimKey claims the row when it is free, and reads it in any case.
+// claimKey claims the row if it is free, and reads it either way.
 func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 	id, err := tx.unit.NewID("idempotency")
 	if err != nil {
@@ -123,8 +123,8 @@ func (e Execution) place() keys.Place {
 	return keys.Place{Domain: int64(e.Domain), Table: "idempotency", Column: "answer", Row: e.ID}
 }
 
-// HoldKey renews the right to execute a request until stop is called. When it cannot renew the
-// key, the lease lapses and another request may take the key over.
+// HoldKey renews the right to execute a request until stop is called. If the renewal fails, the
+// lease lapses and another request may take the key over.
 func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
 	ctx = context.WithoutCancel(ctx)
@@ -143,7 +143,7 @@ func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	return func() { timer.Stop(); close(ended) }
 }
 
-// renewKey may take a quarter of the lease, so that there is time for another try when one
+// renewKey gives up after a quarter of the lease, so that there is time for another try when one
 // hangs.
 func (db *DB) renewKey(ctx context.Context, e Execution) error {
 	ctx, cancel := context.WithTimeout(ctx, keyRenewal)
@@ -190,8 +190,8 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution with the answer that repetitions get. It stores nothing when the
-// key was taken over by another execution.
+// KeepAnswer ends an execution with the answer that repetitions get. It stores nothing when
+// another execution has taken the key over.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -206,7 +206,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 }
 
 // ReleaseKey ends an execution without an answer, so that the same key may be used again at
-// once. The created object stays recorded.
+// once. The id of an object that was created stays recorded.
 func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return

@@ -12,19 +12,20 @@ import (
 )
 
 // Invariant is a condition that must hold for every database at every moment, under any load and
-// after any fault. The schema prevents most violations. The check also covers a restored copy, a
-// faulty disk, and changes by hand, which the schema cannot prevent.
+// after any fault. The schema prevents most violations. The check also finds those that the
+// schema cannot prevent: from an incomplete copy, a faulty disk, or changes by hand.
 type Invariant struct {
 	// Name is a short name, and Rule states the condition.
 	Name, Rule string
 	// broken selects the violations of the rule in domain $1, one text per row.
 	broken string
-	// recent is set when only rows at or after $2 can be checked, because older rows may have
-	// been removed.
+	// recent is set when the rule applies only to rows at or after the instant $2, because older
+	// rows may have been removed.
 	recent bool
 }
 
-// maxBroken limits the number of reported breaches of a rule: one is enough to stop.
+// maxBroken limits the number of reported breaches of a rule, because one breach is already a
+// reason to act.
 const maxBroken = 20
 
 // Requests must not execute these queries: each reads whole tables.
@@ -120,17 +121,17 @@ var invariants = []Invariant{
 // Invariants lists what CheckInvariants checks, in order.
 func Invariants() []Invariant { return slices.Clone(invariants) }
 
-// Breach is a broken invariant of a domain with its first violations, by kind and number,
-// without personal data.
+// Breach is a broken invariant of a domain with its first violations. They name rows by kind and
+// number, without personal data.
 type Breach struct {
 	Invariant Invariant
 	Domain    passerelle.DomainID
 	What      []string
 }
 
-// CheckInvariants checks all data of a domain, in time proportional to its size. Events from
-// before the instant since may have been removed. Each rule is checked in its own snapshot, so
-// that other work can go on. This is correct because each rule holds at every moment.
+// CheckInvariants checks all data of a domain, in time proportional to its size. It allows for
+// the removal of events from before since. Each rule is checked in its own snapshot, so that
+// other work can go on. This is correct because each rule holds at every moment.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {
@@ -156,11 +157,11 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 
 const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.next + $2 <= (SELECT COALESCE(MAX(id), 0) FROM `
 
-// idsAfter is added to the numbers of a sequence.
+// idsAfter is the difference between the ids in a table and the numbers of its sequence.
 var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
-// SequencesBehind lists the sequences whose next id is already in use, as after a faulty
-// restore.
+// SequencesBehind lists the sequences whose next id is already in use, as can happen after a
+// faulty restore.
 func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
 	all, err := database.Collect(ctx, r.rows, database.ScanString, `SELECT name FROM sequence ORDER BY name`)
 	if err != nil {

@@ -18,9 +18,10 @@ var ErrOtherKeys = errors.New("the key file does not belong to this database: it
 // keyCheckPlace is the place of the value that proves the keys.
 var keyCheckPlace = keys.Place{Table: "key_check", Column: "sealed", Row: 1}
 
-// BindKeys binds a fresh database to the present keys. It fails with ErrOtherKeys when the
-// database is bound to other keys. The value that it stores stays encrypted under its master
-// key. A key file that has lost this master key has also lost the secrets encrypted under it.
+// BindKeys binds a new database to the present keys, with a value that it stores encrypted. It
+// fails with ErrOtherKeys when the database is bound to other keys. A key file that cannot
+// decrypt this value lacks its master key, and has also lost the secrets that are encrypted
+// under that master key.
 func (db *DB) BindKeys(ctx context.Context) error {
 	sealed, err := db.keys.Seal(keyCheckPlace, provenBy(db.keys))
 	if err != nil {
@@ -36,9 +37,9 @@ func (db *DB) BindKeys(ctx context.Context) error {
 	return db.CheckKeys(ctx)
 }
 
-// Seal encrypts a value of the unit. The unit fails when the database was bound to other keys
-// since they were read, because the value could not be decrypted once its key is retired. A
-// process with an older key file then gets Unavailable.
+// Seal encrypts a value that the unit stores. The unit fails when the database has been bound to
+// other keys since this process read its keys. Otherwise the value could no longer be decrypted
+// once its key is retired. A process with an older key file then gets Unavailable.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err
@@ -50,9 +51,9 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys lets the unit execute only while the database is bound to the keys that this process
-// has. Otherwise the unit runs once more with the present keys, or fails when this process lacks
-// them. A second call in a unit adds nothing.
+// proveKeys adds a check to the unit that the database is bound to the keys of this process. If
+// it is not, the unit runs once more with the keys that are now in use, or fails when this
+// process lacks them. A second call in a unit does nothing.
 func (tx *Tx) proveKeys() error {
 	var err error
 	if tx.seals {
@@ -68,11 +69,11 @@ func (tx *Tx) proveKeys() error {
 	return err
 }
 
-// stillProven selects the value that proves the keys when it has not changed since it was last
-// read.
+// stillProven selects a row only if the value that proves the keys has not changed since it was
+// last read.
 const stillProven = `SELECT only_row FROM key_check WHERE sealed = $1`
 
-// prove reads the value that proves the keys; an unbound database has none.
+// prove reads and checks the value that proves the keys. An unbound database has no such value.
 func (db *DB) prove(ctx context.Context) error {
 	sealed, err := database.One(ctx, db.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -88,7 +89,8 @@ func (db *DB) prove(ctx context.Context) error {
 	return db.proven(sealed)
 }
 
-// proveAgain returns the present value that proves the keys, if they are available.
+// proveAgain reads the value that proves the keys again, and returns it if this process has the
+// keys.
 func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	if err := db.prove(ctx); err != nil {
 		return nil, err
@@ -96,7 +98,8 @@ func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	return *db.proof.Load(), nil
 }
 
-// proven decrypts the value that proves the keys, unless it equals the one decrypted last.
+// proven checks, by decrypting the value that proves the keys, that this process has the keys.
+// It skips the value that it decrypted last.
 func (db *DB) proven(sealed []byte) error {
 	if last := db.proof.Load(); last != nil && bytes.Equal(*last, sealed) {
 		return nil
@@ -130,5 +133,6 @@ func (r *Reader) CheckKeys(ctx context.Context) error {
 	return nil
 }
 
-// provenBy depends on the fixed key of the ring. Its encryption also involves the master key.
+// provenBy returns the value that proves the keys. It depends on the fixed key of the ring, and
+// its encryption also uses the master key, so that decrypting it proves both.
 func provenBy(ring *keys.Ring) []byte { return ring.MAC("key check", nil) }

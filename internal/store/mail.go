@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails is the number of mails of a domain that are stored, the newest ones. Unsent mails are
-// stored longer, up to MaxUnsentMails: without a mail server the table would otherwise grow
+// MaxMails is how many mails of a domain are stored: the newest ones. Unsent mails are stored
+// longer, up to MaxUnsentMails, because without a mail server the table would otherwise grow
 // without limit.
 const (
 	MaxMails       = 1000
@@ -22,14 +22,15 @@ type Mail struct {
 	ID      int64
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
-	// Kind names the subject of the mail.
+	// Kind is what the mail is about.
 	Kind string
 	// Recipient is one address.
 	Recipient     string
 	Subject, Text string
 	// Created is in the domain's time.
 	Created time.Time
-	// Attempts counts started attempts, and Failure is the reason of the last failure.
+	// Attempts counts the attempts that were started, and Failure is the reason for the last
+	// failure.
 	Attempts int64
 	Failure  string
 	// Sent is the real time at which a mail server accepted it.
@@ -50,8 +51,8 @@ func scanMail(row database.Row) (Mail, error) {
 	return m, err
 }
 
-// Mails reads a window of a domain's mails, the newest first. The window's position is an id.
-// Its order is not used.
+// Mails reads a window of a domain's mails, the newest first. The position of the window is an
+// id. Mails ignores the window's Order.
 func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window) ([]Mail, error) {
 	sign, direction := "<", "DESC"
 	if w.Backward {
@@ -69,8 +70,8 @@ func (r *Reader) CountMails(ctx context.Context, domain passerelle.DomainID) (in
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM mail WHERE domain_id = $1`, int64(domain))
 }
 
-// CreateMail stores an unsent mail, sets its id, and removes the oldest beyond MaxMails and
-// MaxUnsentMails.
+// CreateMail stores an unsent mail and sets its id. It removes the oldest mails beyond MaxMails
+// and MaxUnsentMails.
 func (tx *Tx) CreateMail(m *Mail) error {
 	id, err := tx.unit.NewID("mail")
 	if err != nil {
@@ -89,9 +90,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail claims the mail of any domain that has been due for the longest time at an instant
-// of real time, for the length of a lease, and counts the attempt. When no mail is due, into
-// stays nil.
+// ClaimMail leases the mail that has been due for the longest time, of any domain, and counts
+// the attempt. now is real time. into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -112,8 +112,8 @@ func (tx *Tx) MailSent(m Mail, now time.Time) {
 		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// MailFailed releases a claimed mail, which is tried again at an instant of real time. Write
-// fails with ErrConflict when another process has claimed it since.
+// MailFailed releases a claimed mail, so that it is tried again at next, an instant of real
+// time. Write fails with ErrConflict when another process has claimed it since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)
@@ -126,20 +126,21 @@ func (tx *Tx) SetAlarm(w Webhook) {
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
-// MaxWaiting limits the count of waiting deliveries of a webhook.
+// MaxWaiting is the number up to which waiting deliveries of a webhook are counted.
 const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.
 type Outage struct {
-	// Since is the time of the first failed request after the last accepted one; nil for none.
+	// Since is the time of the first failed request after the last accepted one, or nil when
+	// none failed.
 	Since *time.Time
-	// Failure is the reason of the latest failed request.
+	// Failure is the reason for the latest failure.
 	Failure string
-	// Waiting counts the deliveries that were not accepted yet, without held back ones.
-	// MaxWaiting + 1 means more than MaxWaiting.
+	// Waiting counts the deliveries that were not accepted yet and are not held back. MaxWaiting
+	// + 1 stands for any number above MaxWaiting.
 	Waiting int64
-	// Oldest is the time of the oldest event that was not accepted yet, held back ones included;
-	// nil for none.
+	// Oldest is the time of the oldest event that was not accepted yet, even if its delivery is
+	// held back. It is nil when there is none.
 	Oldest *time.Time
 }
 

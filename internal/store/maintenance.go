@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Maintenance returns the time at which the API was closed, nil when it is open.
+// Maintenance returns the time at which the API was closed, or nil while it is open.
 func (r *Reader) Maintenance(ctx context.Context) (*time.Time, error) {
 	since, err := database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var since int64
@@ -29,5 +29,5 @@ func (tx *Tx) CloseForMaintenance(now time.Time) {
 	tx.unit.Exec(`INSERT INTO maintenance (only_row, since) VALUES (1, $1) ON CONFLICT (only_row) DO NOTHING`, database.Micros(now))
 }
 
-// EndMaintenance opens the interface again.
+// EndMaintenance opens the API again.
 func (tx *Tx) EndMaintenance() { tx.unit.Exec(`DELETE FROM maintenance`) }

@@ -14,23 +14,23 @@ import (
 // limit means "that many or more".
 const MaxOverviewRows = 10_000
 
-// Volume is the number of payments registered in a period that have a given state, error code,
-// connector and currency. Code and Connector are empty for payments without them.
+// Volume is the number of payments that were registered in a period and have the same state,
+// error code, connector and currency. Code and Connector are empty for payments without them.
 type Volume struct {
-	// Period is the number of periods between 1970, UTC, and the beginning of this one.
+	// Period is the number of periods between 1970 (UTC) and the beginning of this one.
 	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
 	Connector, ConnectorUUID string
 	Currency                 passerelle.Currency
-	// Amount is in minor units, and Open the time from registration to the last change of
-	// state; both are sums over Count payments.
+	// Amount is in minor units, and Open is the time from registration to the last change of
+	// state. Both are sums over Count payments.
 	Count, Amount int64
 	Open          time.Duration
 }
 
-// Volumes counts the newest MaxOverviewRows payments registered since an instant, by periods of
-// the given length, the earliest first.
+// Volumes counts the payments registered since an instant in periods of a length, the earliest
+// period first. It counts only the newest MaxOverviewRows payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
 		v, open := Volume{}, int64(0)
@@ -53,7 +53,8 @@ type OpenPayment struct {
 	Registered time.Time
 }
 
-// OldestIn returns the payment of a domain in a state that was registered first; false for none.
+// OldestIn returns, of a domain's payments in a state, the one that was registered first. The
+// result is false when there is none.
 func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
 	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
 		o := OpenPayment{State: state}

@@ -17,13 +17,13 @@ const paymentColumns = `id, domain_id, client_id, version, seq, state, state_det
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
 	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id, payer_number, beneficiary_numbers`
 
-// storedPayment is a row of a payment, with the values that its lines share.
+// storedPayment is a payment's row, with the values that all its lines share.
 type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
-	// The encrypted account numbers, nil when the numbers are stored unencrypted. numbers
-	// contains the decrypted numbers of the lines.
+	// payerNumber and beneficiaryNumbers are the encrypted account numbers, nil when the numbers
+	// are stored unencrypted. numbers contains the decrypted numbers of the lines.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }
@@ -63,8 +63,9 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	return &p, err
 }
 
-// Payment loads a payment of a domain with its lines, all of one version. It fails with
-// ErrNotFound when there is none. The sensitive part of identities is returned only on request.
+// Payment loads a payment of a domain with its lines, all of the same version. It fails with
+// ErrNotFound when there is none. It returns the sensitive part of identities only if sensitive
+// is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)
@@ -79,11 +80,11 @@ func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id pas
 // it and for its lines.
 const mostReads = 100
 
-// errTorn reports lines whose version differs from their payment's.
+// errTorn reports that the version of lines differs from the version of their payment.
 var errTorn = errors.New("the payment changed while it was read")
 
-// wholePayment reads a payment with its first line. Most payments have only one. Every payment
-// has a first line from its creation on.
+// wholePayment reads a payment with its first line, which every payment has. Most payments have
+// only one line.
 var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
 	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
 	` + qualified("line", lineColumns) + `
@@ -155,8 +156,8 @@ const (
 	beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, state, error_code, error_description, exec_date, occurred`
 )
 
-// lineRow is a row of a line. When lines are read separately from their payment, it has the
-// payment's id and version.
+// lineRow is the row of a line. It includes the payment's id and version when lines are read
+// separately from their payment.
 type lineRow struct {
 	payment.Instruction
 	owner                                    passerelle.PaymentID
@@ -240,8 +241,9 @@ func idsOf(page []*storedPayment) []passerelle.PaymentID {
 	return ids
 }
 
-// idList writes placeholders for ids after $1, the domain. Its length is a power of two, the last id repeated, so that the databases see
-// few different statements.
+// idList writes placeholders for ids, and returns the arguments: $1 is the domain, and the ids
+// follow. The last id is repeated until their number is a power of two, so that the databases
+// see few different statements.
 func idList[T ~int64](domain passerelle.DomainID, ids []T) (string, []any) {
 	size := 1
 	for size < len(ids) {

@@ -8,12 +8,11 @@ import (
 	"passerelle/payment"
 )
 
-// DuePayments claims at most limit payments of a domain that are due for a check at the domain's
-// instant, for the length of a lease. It excludes payments with an unanswered attempt, because
-// the recovery of attempts handles them. The query looks up these attempts one by one. With NOT
-// EXISTS, PostgreSQL would compare each payment with all attempts when an unreachable bank has
-// left many attempts since its statistics were collected. A payment has at most one unanswered
-// attempt, by the index attempt_live.
+// DuePayments leases at most limit payments of a domain that are due for a check at the domain's
+// instant. It excludes payments with an unanswered attempt, because the recovery of attempts
+// handles them. A scalar subquery looks up the unanswered attempt of each payment; the index
+// attempt_live allows only one. With NOT EXISTS, PostgreSQL would compare each payment with all
+// attempts if an unreachable bank has left many of them since the statistics were collected.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
@@ -24,9 +23,8 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 		RETURNING id`, int64(domain), database.Micros(now), lease.Microseconds())
 }
 
-// ExpiringPayments claims at most limit payments of a domain that have waited for a definitive
-// status since before the instant before, for the length of a lease. It excludes payments with
-// an unanswered attempt.
+// ExpiringPayments leases at most limit payments of a domain that have waited too long for a
+// definitive status: at least since before. It excludes payments with an open attempt.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
@@ -42,7 +40,7 @@ func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, n
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, database.Micros(now), int64(domain), int64(id))
 }
 
-// PostponeCheck sets the time of the next question to the bank after an answer that changed
+// PostponeCheck sets the time at which the bank is asked next, after an answer that changed
 // nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE +domain_id = $2 AND id = $3 AND version = $4`,

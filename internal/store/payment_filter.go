@@ -11,8 +11,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// PaymentFilter selects payments of one domain. The zero value of every other field does not
-// filter. Texts are compared as stored. Account numbers may contain spaces and small letters.
+// PaymentFilter selects payments of one domain. A field with its zero value does not filter.
+// Texts are compared as stored, except that account numbers may contain spaces and small
+// letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
 	// Only is the single payment that the caller's token may access.
@@ -20,13 +21,13 @@ type PaymentFilter struct {
 	State         string
 	ErrorCode     string
 	BankPaymentID string
-	// Source is the channel of a payment, zero for any. It belongs to one of Connectors, and is
-	// searched through their index.
+	// Source is the channel of a payment, zero for any. It must be a source of one of
+	// Connectors, because the search uses the index of connectors.
 	Source   int64
 	Website  string
 	DateType string
-	// Payer and Beneficiary are account numbers, and Reference an end-to-end identifier. One
-	// matching line of a bulk payment suffices.
+	// Payer and Beneficiary are account numbers, and Reference is an end-to-end identifier. A
+	// bulk payment is selected when one of its lines matches.
 	Payer       string
 	Beneficiary string
 	Reference   string
@@ -34,13 +35,13 @@ type PaymentFilter struct {
 	// number.
 	PayerEnd       string
 	BeneficiaryEnd string
-	// LabelStart is the beginning of a line's label, in any case. Such a list can only have the
-	// order "label".
+	// LabelStart is the beginning of a line's label, in upper or lower case. A list with this
+	// filter can only have the order "label".
 	LabelStart string
 	// Client is the application that registered the payment.
 	Client passerelle.ClientID
-	// Least and Most limit the amount in minor units, both inclusive; zero means no limit. The
-	// list in the order of amounts is read from an index.
+	// Least and Most limit the amount in minor units. Both are inclusive, and zero means no
+	// limit. An index supports the list in the order of amounts.
 	Least, Most int64
 
 	// labels is the range of labels that the window reads, empty for all.
@@ -55,11 +56,11 @@ type PaymentFilter struct {
 	From, Until time.Time
 }
 
-// selection is a filter in SQL, whose first argument is the domain.
+// selection is a filter in SQL. Its first argument is the domain.
 type selection struct {
 	database.Selection
-	// lines is the selection of lines from which the query begins, one line of each payment. It
-	// is empty when the query begins with payments.
+	// lines selects the lines from which the query begins, one for each payment. It is empty
+	// when the query begins with payments.
 	lines string
 	// lookedUp means that the query finds payments by their ids only.
 	lookedUp bool
@@ -71,14 +72,15 @@ type selection struct {
 // itself is the condition for one payment.
 const itself = "id = $%d"
 
-// byID makes the database read each payment by its id. A planner without statistics expects
-// about as few rows in the whole domain, and might read the domain instead.
+// byID makes the database read each payment by its id. A planner without statistics expects only
+// a few rows in the whole domain, and might read the domain instead.
 func (s selection) byID() selection {
 	s.Where, s.lookedUp = append([]string{database.Opaque("domain_id = $1")}, s.Where[1:]...), true
 	return s
 }
 
-// and adds a condition to the selection. The clause has a %d for the number of each value.
+// and adds a condition to the selection. The clause contains a %d in place of the parameter
+// number of each value.
 func (s selection) and(clause string, values ...any) selection {
 	if s.lookedUp && clause != itself && !strings.Contains(clause, "line_") {
 		clause = database.Opaque(clause)
@@ -88,14 +90,14 @@ func (s selection) and(clause string, values ...any) selection {
 }
 
 // selection returns the conditions of the filter. It leaves out the connectors when there are
-// several, because each connector can be read as its own list.
+// several, because the payments of each connector can be read as a list of their own.
 func (f PaymentFilter) selection() selection {
 	s := f.source()
 	if f.Only != 0 {
 		s = s.and(itself, int64(f.Only)).byID()
 	}
 	if end := number(f.PayerEnd); end != "" {
-		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // with the expression of the index
+		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // written like the expression of the index
 	}
 	for _, is := range []struct {
 		clause string
@@ -125,8 +127,9 @@ func (f PaymentFilter) selection() selection {
 // endOf is the expression that the indexes of the last four characters use.
 func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
 
-// lineFilter is a condition on a line. Its clause has a %d for the number of each value. once is
-// true for exactly one matching line of each payment.
+// lineFilter is a condition on a line. Its clause contains a %d in place of the parameter number
+// of each value. once is a second condition, which holds for exactly one of the matching lines
+// of a payment.
 type lineFilter struct {
 	clause, once string
 	values       []any
@@ -156,11 +159,12 @@ func (f PaymentFilter) lineFilters() []lineFilter {
 // labelRange bounds folded labels: from is inclusive, until exclusive.
 type labelRange struct{ from, until string }
 
-// untilLabel is the end (exclusive) of the range of labels with this beginning.
+// untilLabel returns the end (exclusive) of the range of labels that begin with start.
 func untilLabel(start string) string { return start + string(utf8.MaxRune) }
 
-// towards limits the labels of a window that begins at a position to the side that is read: of
-// two limits on one side, databases may use the wider.
+// towards limits the labels of a window to the side of its position that is read. The new limit
+// replaces the limit of the filter on that side, because a database that has both may use the
+// wider one.
 func (f PaymentFilter) towards(w Window) PaymentFilter {
 	key, from := "", w.From != nil
 	if from {
@@ -177,8 +181,8 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	return f
 }
 
-// source begins with the lines when the filter selects by a value of the lines. The index of
-// lines then returns payments in the order of the list.
+// source returns the table that the query begins with. If the filter selects by a value of the
+// lines, it is the table of lines, whose index returns payments in the order of the list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},
@@ -200,7 +204,7 @@ func (f PaymentFilter) source() selection {
 	return s
 }
 
-// number is an account number in its stored form.
+// number returns an account number in its stored form.
 func number(s string) string { return strings.ToUpper(strings.ReplaceAll(s, " ", "")) }
 
 func (f PaymentFilter) connectors(s selection) selection {
@@ -215,7 +219,7 @@ func (f PaymentFilter) connectors(s selection) selection {
 	return s
 }
 
-// among limits a selection to several connectors in one condition.
+// among adds the condition on several connectors to a selection.
 func (f PaymentFilter) among(s selection) selection {
 	if len(f.Connectors) < 2 {
 		return s
@@ -227,8 +231,8 @@ func (f PaymentFilter) among(s selection) selection {
 	return s.and("connector_uuid IN ("+strings.Repeat(", $%d", len(values))[2:]+")", values...)
 }
 
-// dates limits a date. No payment is validated before it is registered, so a list in the order
-// of registration can end at the first payment that was registered too late.
+// dates adds the conditions on a date. No payment is validated before it is registered, so a
+// list in the order of registration can end at the first payment that was registered too late.
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {

@@ -15,8 +15,8 @@ import (
 const noLine = -1
 
 // plainIdentity is the part of an identity that everyone with access to the payment can see, and
-// sealedIdentity is the rest. The outer BirthDate replaces the one in Sensitive, because a date
-// is stored as text.
+// sealedIdentity is the rest. BirthDate of sealedIdentity hides the field of Sensitive, because
+// a date is stored as text.
 type plainIdentity struct {
 	Kind           passerelle.IdentityKind
 	ExternalRef    string

@@ -13,16 +13,17 @@ import (
 // paymentOrder is a sort key of the list.
 type paymentOrder struct {
 	column string
-	// optional keys may be null. Rows with a null key are last in both directions.
+	// optional is set for keys that may be null. Rows with a null key are last in both
+	// directions.
 	optional bool
-	// shared keys have the same value in very many payments.
+	// shared is set for keys that have the same value in very many payments.
 	shared bool
 }
 
 // paymentOrders maps the names of the interface specification to sort keys. Each order has an
-// index that begins with the domain and ends with the id. With a filter, only the order of
-// registration has a matching index. In any other order the database either sorts the selected
-// payments, or reads all payments in that order and skips those that the filter excludes. The
+// index that begins with the domain and ends with the id. Only the order of registration has
+// indexes that match a filter too. In any other order the database either sorts the selected
+// payments, or reads all payments in that order and skips those that the filter excludes. Its
 // planner chooses.
 var paymentOrders = map[string]paymentOrder{
 	"id":                  {column: "id"},
@@ -40,15 +41,15 @@ var paymentOrders = map[string]paymentOrder{
 // cannot use it.
 const labelOrder = "label"
 
-// Listed is a payment of a page with its position in the list.
+// Listed is a payment in a page of a list, with its position in the list.
 type Listed struct {
 	*payment.Payment
 	Place []any
 }
 
-// Payments reads a window of a domain's payments with their lines and identities: with three
-// queries for any number of rows, and one more for each payment that changes between them. It
-// fails for an order that is not in the interface specification.
+// Payments reads a window of a domain's payments with their lines and identities. It needs three
+// queries for any number of rows, and one more for each payment that changes between these
+// queries. It fails for an order that is not in the interface specification.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {
@@ -65,7 +66,8 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
 }
 
-// PaymentsByID reads payments of a domain, the newest first. It omits ids without a payment.
+// PaymentsByID reads the payments with these ids, the newest first. It ignores ids of no
+// payment.
 func (r *Reader) PaymentsByID(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID, sensitive bool) ([]Listed, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -103,7 +105,7 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	return listed, err
 }
 
-// withMore scans additional columns after those of the row.
+// withMore scans additional columns after those that the caller knows.
 type withMore struct {
 	row  database.Row
 	more []any
@@ -112,8 +114,7 @@ type withMore struct {
 func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
 // CountPayments returns how many payments a filter selects. Without a filter it reads the number
-// from counters. With a filter it counts at most atMost matches, so that the cost of a count is
-// limited.
+// from counters. With a filter it stops counting at atMost, which limits the cost.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
 		return r.rows.Total(ctx, int64(f.Domain), "payment")
@@ -129,7 +130,7 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }
 
-// counted returns a selection that reads lines only, when they suffice for the count.
+// counted returns the selection for a count. It reads only lines if they suffice.
 func (f PaymentFilter) counted() selection {
 	s := f.among(f.selection())
 	if s.lines != "" && len(s.Where) == 1 {

@@ -6,9 +6,9 @@ import (
 )
 
 // A page is read from one range of an index where possible. Otherwise it is merged from the
-// beginnings of several ranges: rows with and without a key, rows that share the last page's key
-// and rows beyond it, and each connector's rows. A database that runs them as one query reads
-// and sorts all rows.
+// beginnings of several ranges. These separate rows with a key from rows without one, rows with
+// the key at which the last page ended from later rows, and the rows of each connector. If a
+// single query covered these ranges, the database would read and sort all rows.
 
 // stretch is a range of the list that an index can return in order: by key and id, or by id
 // alone when all keys in it are equal.
@@ -18,7 +18,8 @@ type stretch struct {
 	same   bool
 }
 
-// place turns an order into stretches, for one direction of reading.
+// place is where a page begins in an order. It divides the rest of the list into stretches, for
+// one direction of reading.
 type place struct {
 	paymentOrder
 	id       string
@@ -36,8 +37,8 @@ func (p place) sign() string {
 	return ">"
 }
 
-// stretches returns the parts of the list to be read, in order. There is at least one, which may
-// be empty.
+// stretches returns the parts of the list to be read, in order. There is always at least one,
+// but it may be empty.
 func (p place) stretches() []stretch {
 	if p.column == p.id {
 		return p.byID()
@@ -59,8 +60,8 @@ func (p place) byID() []stretch {
 	return []stretch{{clause: p.id + " " + p.sign() + " $%d", values: p.from[1:], same: true}}
 }
 
-// keyed returns the stretches of rows with a key. A position without a key is after all of them,
-// even when the filter selects only rows with a key.
+// keyed returns the stretches of rows with a key. A position without a key comes after all of
+// these rows, even when the filter selects only rows with a key.
 func (p place) keyed() []stretch {
 	amongBare := p.from != nil && p.from[0] == nil
 	switch {
@@ -105,7 +106,7 @@ func (p place) order(s stretch) string {
 	return p.column + direction + ", " + p.id + direction
 }
 
-// page writes the query for a window.
+// page returns the query for a window, with its arguments.
 func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string, []any) {
 	if o.column == labelOrder {
 		f = f.towards(w)
@@ -151,7 +152,7 @@ func (s selection) within(x stretch) selection {
 	return s.and(x.clause, x.values...)
 }
 
-// straight returns the query for one stretch.
+// straight returns the query for a page in a single stretch.
 func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 	s = s.within(x)
 	return fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s ORDER BY %s LIMIT %s OFFSET %s`,

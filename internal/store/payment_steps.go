@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// maxSteps limits the attempts, and the deliveries, of one payment that are read. A payment
-// usually has a few attempts, and a few deliveries for every webhook.
+// maxSteps limits how many attempts and how many deliveries of one payment are read. A payment
+// usually has a few attempts, and a few deliveries for each webhook.
 const maxSteps = 1000
 
 // Attempts lists the bank calls about a payment, oldest first, without the fields of the order.
@@ -37,7 +37,7 @@ type SubjectDelivery struct {
 	ID      passerelle.DeliveryID
 	Webhook passerelle.WebhookID
 	URL     string
-	// Version is the version of the event's subject.
+	// Version is the version of the subject that the event reports.
 	Version            int64
 	Created            time.Time
 	Attempts           int64

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// CreatePayment stores a new payment, gives the payment and its lines their ids and counts the
+// CreatePayment stores a new payment, sets the ids of the payment and its lines, and counts the
 // payment.
 func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error {
 	id, err := tx.unit.NewID("payment")
@@ -56,17 +56,17 @@ func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error
 	return nil
 }
 
-// nameOf is an expression for the name of the connector in a parameter, or for its UUID when no
-// name is stored.
+// nameOf returns an SQL expression for the name of the connector whose UUID is in a parameter.
+// The expression is the UUID itself when no name is stored.
 func nameOf(parameter string) string {
 	uuid := "CAST(" + parameter + " AS TEXT)"
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
 }
 
 // NameConnector stores the name of a connector, by which lists are ordered. A unit must call it
-// before it stores a payment with that connector. A name that is already stored is only read:
-// PostgreSQL locks the row that an insertion conflicts with, even when nothing is updated, and
-// all orders to one bank would then commit one after the other.
+// before it stores a payment with that connector. It only reads a name that is already stored.
+// On PostgreSQL, an INSERT would lock the row with which it conflicts, even if it updates
+// nothing. All orders to one bank would then commit one after the other.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
@@ -96,11 +96,11 @@ func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 	return nil
 }
 
-// end is the last four characters of an account number.
+// end returns the last four characters of an account number.
 func end(number string) string { return number[max(0, len(number)-4):] }
 
-// foldedLabel is a label in the form used for searches, with the number of bytes that it shares
-// with the previous one in the order of a payment's labels.
+// foldedLabel is a label in the form that searches use. shared is the number of bytes that it
+// has in common with the previous label, in the sorted list of a payment's labels.
 type foldedLabel struct {
 	text   string
 	shared int
@@ -134,8 +134,8 @@ func first(seen map[string]bool, value string) bool {
 	return !again
 }
 
-// insertTransition appends to the history. A step that already exists means that another process
-// has changed the payment.
+// insertTransition appends to the history. If the step already exists, another process has
+// changed the payment.
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	if t.Seq > 0 {
@@ -149,8 +149,8 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 
 // UpdatePayment stores a changed payment over the loaded version, with its transitions and its
 // notes. It removes the notes from the payment. Write fails with ErrConflict when another
-// process has changed the payment since it was loaded. check is the time of the next question to
-// the bank, in the domain's time; nil means never.
+// process has changed the payment since it was loaded. check is when the bank is asked next, in
+// the domain's time. Nil means never.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
@@ -188,9 +188,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
-// PayerReturned records that the payer of a payment was redirected to the client, over the
-// version at which the payment was loaded. Write fails with ErrConflict when another process has
-// changed the payment since, or its payer has returned before.
+// PayerReturned records that the payer of a payment was redirected to the client, if the payment
+// still has the version that was loaded. Write fails with ErrConflict when another process has
+// changed the payment since, or the payer has returned before.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
 		database.Micros(now), int64(p.Domain), int64(p.ID), p.Version)
@@ -209,8 +209,8 @@ func encodeFields(fields []payment.Field) (*string, error) {
 	return &text, nil
 }
 
-// updateInstructions stores the states of the lines, in one statement when all are equal, which
-// is the common case.
+// updateInstructions stores the states of the lines. One statement is enough when all states are
+// equal, which is the common case.
 func (tx *Tx) updateInstructions(p *payment.Payment) {
 	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {

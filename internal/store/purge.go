@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// PurgeExpired removes tokens and console sessions that expired before the instant, and stored
-// answers to requests that have expired, in units of at most batch rows of each kind, so that
-// none blocks the database for long. After that many units it returns, and the next call
+// PurgeExpired removes tokens and console sessions that expired before tokensBefore, and expired
+// answers to requests. A unit removes at most batch rows of each kind, so that none blocks the
+// database for long. PurgeExpired returns after at most batches units, and the next call
 // continues.
 func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, batches int) error {
 	for range batches {
@@ -49,7 +49,7 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 	return true, nil
 }
 
-// PurgeSessions removes at most limit sessions that expired before the instant.
+// PurgeSessions removes at most limit sessions that expired before an instant.
 func (tx *Tx) PurgeSessions(before time.Time, limit int) {
 	tx.unit.Exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, database.Micros(before))
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // MaxReceived is how many requests the built-in receiver stores for a domain, and
-// MaxReceivedBytes how many bytes of headers and bodies together. The limits exist because
-// anybody can send requests to it.
+// MaxReceivedBytes is the total size of their headers and bodies. The limits exist because
+// anybody can send requests to the receiver.
 const (
 	MaxReceived      = 1000
 	MaxReceivedBytes = 16 << 20
@@ -24,15 +24,14 @@ type Received struct {
 	// Name is the last segment of the request's path.
 	Name string
 	At   time.Time
-	// Headers are JSON, and Body is unchanged.
+	// Headers are the headers as JSON, and Body is the body as it arrived.
 	Headers string
 	Body    []byte
 	// SignatureCheck is the result of checking the signature.
 	SignatureCheck string
 }
 
-// ReceivedRequests lists the newest requests of a domain's receiver, oldest
-// first, at most MaxReceived and MaxReceivedBytes.
+// ReceivedRequests lists the stored requests of a domain's receiver, oldest first.
 func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainID) ([]Received, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Received, error) {
 		var (
@@ -45,7 +44,8 @@ func (r *Reader) ReceivedRequests(ctx context.Context, domain passerelle.DomainI
 	}, `SELECT id, domain_id, name, at, headers, body, verdict FROM received WHERE domain_id = $1 ORDER BY id LIMIT $2`, int64(domain), MaxReceived)
 }
 
-// ReceivedOpening is a request with the beginning of its body, which has Size bytes.
+// ReceivedOpening is a request with the beginning of its body. Size is the length of the whole
+// body.
 type ReceivedOpening struct {
 	Received
 	Size int64
@@ -54,16 +54,16 @@ type ReceivedOpening struct {
 // Place is the position of a request in lists, which are ordered by id.
 func (r Received) Place() []any { return []any{r.ID, r.ID} }
 
-// ReceivedFilter selects requests of a domain's receiver: those with a name, and those whose
-// signature is valid, or is not. The zero value of a field does not filter.
+// ReceivedFilter selects requests of a domain's receiver by name and by whether their signature
+// is valid. A field with its zero value does not filter.
 type ReceivedFilter struct {
 	Domain passerelle.DomainID
 	Name   string
 	Valid  *bool
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first, each with the first
-// body bytes of its body at most.
+// NewestReceived lists requests of a domain's receiver, the newest first. Each has only the
+// beginning of its body, and body limits the number of bytes.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {

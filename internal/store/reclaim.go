@@ -2,10 +2,10 @@ package store
 
 import "context"
 
-// Reclaim prepares a database for a server. Only one server at a time can use a SQLite database.
-// A second server gets ErrServed. Once the first server has locked the database, it ends every
-// lease, because the process that held it is dead, and waiting for the end of the lease would
-// only delay recovery. On PostgreSQL Reclaim does nothing, because the holder may be another
+// Reclaim prepares a database for a server. Only one server at a time can use a SQLite database:
+// a second one gets ErrServed. After it has locked the database, Reclaim ends all leases. The
+// process that held them has ended, so waiting for the leases to lapse would only delay
+// recovery. On PostgreSQL Reclaim does nothing, because the holder of a lease may be another
 // running replica.
 func (db *DB) Reclaim(ctx context.Context) error {
 	if single, err := db.Database.LockOut(ctx); err != nil || !single {

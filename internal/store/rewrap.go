@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/keys"
 )
 
-// sealedColumn is a column of sealed values. key is the column of the row's number. column is
-// the name that its values are sealed with, when it differs.
+// sealedColumn is a column of sealed values. key is the column with the number of the row.
+// column is the name with which the values are sealed, if it differs from name.
 type sealedColumn struct {
 	table, name, key string
 	column           string
@@ -54,7 +54,7 @@ func (c sealedColumn) place(domain, row int64) keys.Place {
 	return p
 }
 
-// page is the text of the query for the values after a row.
+// page returns the query for the values after a row.
 func (c sealedColumn) page() string {
 	domain := "domain_id"
 	if c.everywhere {
@@ -72,8 +72,9 @@ type sealedValue struct {
 // Rewrap encrypts the data key of every value with the current master key, in units of at most
 // batch values, while other processes work. The data keys and ciphertexts do not change. It
 // returns how many values it read and how many of them had an older key. Every process on this
-// database must have the current key already, or it cannot decrypt rewrapped values. A value
-// that does not decrypt is an error, and earlier ones stay rewrapped.
+// database must have the current key already, because it could not decrypt rewrapped values
+// without it. Rewrap fails at a value that does not decrypt, and the values before it stay
+// rewrapped.
 func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (int64, int64, error) {
 	var (
 		seen      int64
@@ -115,7 +116,8 @@ func (r *Reader) CountSealed(ctx context.Context) (int64, error) {
 	return all, nil
 }
 
-// rewrapPage skips values that were encrypted again since they were read.
+// rewrapPage rewraps the values of a page. It skips values that were encrypted again since they
+// were read.
 func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (int64, error) {
 	var changed int64
 	err := db.Write(ctx, func(tx *Tx) error {

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// SandboxLedger keeps the orders of the simulated banks, so that they survive
-// a restart as a real bank's would.
+// SandboxLedger stores the orders of the simulated banks, so that they survive a restart like
+// the orders at a real bank.
 type SandboxLedger struct{ DB *DB }
 
 type sandboxOrder struct {
@@ -17,8 +17,9 @@ type sandboxOrder struct {
 	version int64
 }
 
-// Submit records the arrival of an order: it stores a new one, and counts a repeated one. It
-// returns the stored order, its version, and the number of times that the order arrived.
+// Submit records the arrival of an order: it stores a new order, and counts the arrivals of a
+// repeated one. It returns the stored order, its version, and the number of times that the order
+// arrived.
 func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
 	var (
 		stored      []byte
@@ -35,7 +36,7 @@ func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, k
 	return stored, version, submissions, err
 }
 
-// Load reads an order; found is false when the key is unknown.
+// Load reads an order and its version. The third result is false when the key is unknown.
 func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key string) ([]byte, int64, bool, error) {
 	var err error
 	order, err := database.One(ctx, l.DB.rows, func(row database.Row) (sandboxOrder, error) {
@@ -49,7 +50,7 @@ func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 	return order.body, order.version, err == nil, err
 }
 
-// Save stores an order over the version that was read; saved is false when the version has
+// Save stores an order over the version that was read. It returns false when the version has
 // changed.
 func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
 	err := l.DB.Write(ctx, func(tx *Tx) error {

@@ -15,7 +15,8 @@ type ServedDomain struct {
 	Closed   bool
 }
 
-// servedDomains reads a row for each setting of a domain, and one row when it has none.
+// servedDomains reads a row for each setting of a domain, or one row when the domain has no
+// settings.
 const servedDomains = `SELECT ` + servedDomainColumns + ` FROM domain d LEFT JOIN setting s ON s.domain_id = d.id WHERE `
 
 const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
@@ -27,7 +28,7 @@ func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDom
 	return r.servedDomain(ctx, `d.host = $1`, host)
 }
 
-// FirstServedDomain loads the oldest domain, or ErrNotFound.
+// FirstServedDomain loads the oldest domain. It fails with ErrNotFound when there is none.
 func (r *Reader) FirstServedDomain(ctx context.Context) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.id = (SELECT MIN(id) FROM domain)`)
 }

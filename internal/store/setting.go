@@ -62,14 +62,15 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 	return records, err
 }
 
-// HoldSettings allows only one unit at a time to change the settings of a domain, so that the
-// old value in each record equals the new value in the record before.
+// HoldSettings locks the settings of a domain until the unit ends. Without the lock, the
+// previous value in a record of a change could differ from the new value in the record before
+// it.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
 	tx.unit.Exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
 }
 
 // SetSetting stores a configuration value, and records the change with its actor and the
-// previous value. Storing the same value again is no change.
+// previous value. It records nothing when the value stays the same.
 func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, new_value, type, changed_by, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), previous.value, CAST($3 AS TEXT), CASE WHEN previous.value IS NULL THEN 'add' ELSE 'update' END,
@@ -83,8 +84,8 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 		int64(domain), key, value, by, database.Micros(now))
 }
 
-// DeleteSetting resets a key to its default, and records the actor. A key that already has its
-// default does not change.
+// DeleteSetting resets a key to its default, and records the change with its actor. It does
+// nothing when the key already has its default.
 func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
 		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
@@ -93,7 +94,7 @@ func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time
 }
 
 // SettingChange is one change of a configuration value. Previous is nil when the key had its
-// default before, and New when it has its default afterwards.
+// default before the change, and New is nil when it has its default afterwards.
 type SettingChange struct {
 	ID            int64
 	Key           string
@@ -103,8 +104,7 @@ type SettingChange struct {
 	At            time.Time
 }
 
-// SettingChanges selects changes of one domain. The zero value of every other field does not
-// filter.
+// SettingChanges selects changes of one domain. A field with its zero value does not filter.
 type SettingChanges struct {
 	Domain passerelle.DomainID
 	// Key is the exact key, empty for all.
@@ -133,14 +133,14 @@ func (f SettingChanges) selection() database.Selection {
 	return s
 }
 
-// SettingChanges reads a window of the record, the newest first. Positions are
-// the instant and the id.
+// SettingChanges reads a window of the recorded changes, the newest first. A position consists
+// of the instant and the id.
 func (r *Reader) SettingChanges(ctx context.Context, f SettingChanges, w Window) ([]SettingChange, error) {
 	sql, args := f.selection().Newest(`id, key, previous_value, new_value, type, changed_by, at`, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanSettingChange, sql, args...)
 }
 
-// CountSettingChanges is the exact number of changes that a filter selects.
+// CountSettingChanges returns the exact number of changes that a filter selects.
 func (r *Reader) CountSettingChanges(ctx context.Context, f SettingChanges) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
@@ -155,10 +155,10 @@ func scanSettingChange(row database.Row) (SettingChange, error) {
 	return c, err
 }
 
-// Place is the position of a change in the list.
+// Place returns the position of a change in the list.
 func (c SettingChange) Place() []any { return []any{database.Micros(c.At), c.ID} }
 
-// containing returns a LIKE pattern for texts in small letters that contain the given text.
+// containing returns a LIKE pattern for lower-case texts that contain a text.
 func containing(text string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
 }

@@ -16,7 +16,7 @@ type SignKey struct {
 	Domain passerelle.DomainID
 	// Number counts the keys of a domain from 1. The key with the highest number signs.
 	Number int64
-	// Public is PEM, Private PKCS #8.
+	// Public is in PEM, and Private in PKCS #8.
 	Public  string
 	Private []byte
 	Created time.Time
@@ -28,8 +28,8 @@ func signKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "sign_key", Column: "private", Row: id}
 }
 
-// AddSignKey stores a key pair, with its private key sealed, and deprecates earlier keys. A
-// number in use is ErrDuplicate.
+// AddSignKey stores a key pair, with its private key sealed, and deprecates earlier keys. Write
+// fails with ErrDuplicate when the number is in use.
 func (tx *Tx) AddSignKey(k *SignKey) error {
 	id, err := tx.unit.NewID("sign_key")
 	if err != nil {
@@ -46,7 +46,7 @@ func (tx *Tx) AddSignKey(k *SignKey) error {
 	return nil
 }
 
-// NewestSignKey is the key pair that signs, or ErrNotFound.
+// NewestSignKey returns the key pair that signs. It fails with ErrNotFound when there is none.
 func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) (SignKey, error) {
 	type row struct {
 		SignKey
@@ -85,7 +85,8 @@ func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit
 	return database.Collect(ctx, r.rows, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
 }
 
-// SignKey returns a key of a domain without its private key, or ErrNotFound.
+// SignKey returns a key of a domain without its private key. It fails with ErrNotFound when
+// there is none.
 func (r *Reader) SignKey(ctx context.Context, domain passerelle.DomainID, id int64) (SignKey, error) {
 	return database.One(ctx, r.rows, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
 }

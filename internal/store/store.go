@@ -15,7 +15,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Options are the settings of a store in addition to the address of its database.
+// Options are the settings of a store besides the address of its database.
 type Options struct {
 	// Keys encrypt sensitive columns. A store without keys works as long as no sensitive column
 	// is read or written.
@@ -34,21 +34,22 @@ type DB struct {
 	Database   *database.Handle // for its health, its schema and its statistics
 	log        *slog.Logger
 	keyRenewal time.Duration          // zero except in tests
-	proof      atomic.Pointer[[]byte] // the last read value that proves that the keys are those of the database
+	proof      atomic.Pointer[[]byte] // the value, as last read, that proves that the keys belong to the database
 }
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
-	// rows is nil in the zero Reader, whose queries use another reader.
+	// rows is nil in the zero Reader, whose queries run through another reader.
 	rows *database.Querier
 	keys *keys.Ring
 	// sealing is set once the database has confirmed that account numbers are sealed.
 	sealing *atomic.Bool
 }
 
-// Tx collects the statements of a unit; see [DB.Write].
+// Tx collects the statements of a unit. [DB.Write] creates it.
 type Tx struct {
-	// ctx is the caller's: the keys are read while statements are collected.
+	// ctx is the context of the caller. Collecting statements may read the value that proves the
+	// keys.
 	ctx   context.Context
 	unit  *database.Unit
 	db    *DB
@@ -56,7 +57,8 @@ type Tx struct {
 	seals bool
 }
 
-// Open opens the database at an address, see [database.Open]. It does not change the schema.
+// Open opens the database at an address, which [database.Open] describes. It does not change the
+// schema.
 func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -70,8 +72,8 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	return &DB{Reader: Reader{rows: &handle.Querier, keys: options.Keys, sealing: &atomic.Bool{}}, Database: handle, log: options.Log}, nil
 }
 
-// Write executes the statements that fn collects as one unit, all or nothing, see
-// [database.Handle.Write].
+// Write executes all statements that fn collects as one unit, or none of them.
+// [database.Handle.Write] describes the errors.
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	return db.Database.Write(ctx, func(unit *database.Unit) error {
 		return fn(&Tx{ctx: ctx, unit: unit, db: db, keys: db.keys})
@@ -90,18 +92,20 @@ type RowSource interface {
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
-// Keys seal columns of packages with SQL for tables of their own; nil when the store has no
-// keys.
+// Keys returns the keys with which packages with tables of their own seal columns. It is nil
+// when the store has no keys.
 func (r *Reader) Keys() *keys.Ring { return r.keys }
 
 // Keys returns the keys of the store.
 func (tx *Tx) Keys() *keys.Ring { return tx.keys }
 
-// AfterCommit makes the store call fn in the caller's goroutine once the unit is durable. When
-// the unit fails, fn is not called. Functions are called in the order of registration.
+// AfterCommit registers a function that Write calls in the caller's goroutine once the unit is
+// durable. It is not called when the unit fails. Functions are called in the order of
+// registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
 
-// Together executes several queries at once, see [database.Querier.Together].
+// Together executes several queries in one round trip where possible, like
+// [database.Querier.Together].
 func (r *Reader) Together(ctx context.Context, questions ...func(r *Reader) error) error {
 	rows := r.rows
 	if rows == nil {

@@ -19,11 +19,11 @@ type Terms struct {
 	// Content is the text by language, such as "en".
 	Content map[string]string
 	Created time.Time
-	// Deleted is the time at which the next version replaced it.
+	// Deleted is the time at which the next version replaced this one.
 	Deleted *time.Time
 }
 
-// PublishTerms puts a new version into force, in place of the present one. Write fails with
+// PublishTerms puts a new version into force in place of the present one. Write fails with
 // ErrDuplicate when the domain already had this version.
 func (tx *Tx) PublishTerms(t *Terms) error {
 	id, err := tx.unit.NewID("terms")
@@ -45,7 +45,7 @@ func (r *Reader) CurrentTerms(ctx context.Context, domain passerelle.DomainID) (
 	return r.terms(ctx, `domain_id = $1 AND deleted IS NULL`, int64(domain))
 }
 
-// TermsOfVersion are the terms of that version, or ErrNotFound.
+// TermsOfVersion returns a version of the terms. It fails with ErrNotFound when there is none.
 func (r *Reader) TermsOfVersion(ctx context.Context, domain passerelle.DomainID, version string) (Terms, error) {
 	return r.terms(ctx, `domain_id = $1 AND version = $2`, int64(domain), version)
 }

@@ -11,13 +11,14 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineRow is one event of a payment, either a transition or a note. The other field is nil.
+// TimelineRow is one event of a payment. Either its transition or its note is set, and the other
+// is nil.
 type TimelineRow struct {
 	Transition *payment.Transition
 	Note       *payment.Note
 }
 
-// Timeline lists the events of payments of a domain, oldest first, with one query for
+// Timeline lists the events of payments of a domain, oldest first. It needs one query for
 // transitions and one for notes, for any number of payments. The notes of a change precede its
 // transitions.
 func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) (map[passerelle.PaymentID][]TimelineRow, error) {
@@ -85,7 +86,7 @@ func scanPlacedTransition(row database.Row) (placedRow, error) {
 	return line, err
 }
 
-// withFirst scans one more column before those of the row.
+// withFirst scans one more column before those that the caller knows.
 type withFirst struct {
 	row   database.Row
 	first any
@@ -113,8 +114,8 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 }
 
 // AddNotes stores the notes of a payment without other changes, and removes them from the
-// payment. It does not store a note that repeats the last one: a bank that repeats itself must
-// not fill the table.
+// payment. It does not store a note that repeats the last one, because a bank that repeats
+// itself must not fill the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // locks the row
 	for _, note := range p.TakeNotes() {
@@ -128,7 +129,8 @@ func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
 	tx.unit.ExecOne(ErrConflict, insertNote, noteArgs(p, seq, note)...)
 }
 
-// insertNote numbers a note, in a transaction that has locked the payment's row.
+// insertNote stores a note with the next number. The transaction must have locked the payment's
+// row.
 const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, bank_status, text, day, at)
 	SELECT CAST($1 AS BIGINT), COALESCE((SELECT MAX(number) FROM payment_note WHERE payment_id = $1), 0) + 1,
 		CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),

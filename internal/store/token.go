@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Token is a stored credential: its rights, and the hash by which it is looked up.
+// Token is a stored credential, with its rights and the hash by which it is found.
 type Token struct {
 	ID      int64
 	Domain  passerelle.DomainID
@@ -21,7 +21,7 @@ type Token struct {
 	// Single marks a code that is valid for one exchange.
 	Single  bool
 	Created time.Time
-	// Expires is nil for a token that is valid until revoked.
+	// Expires is nil for a token that stays valid until it is revoked.
 	Expires *time.Time
 	Revoked *time.Time
 	// Used is the approximate time of its last use, for tokens that do not expire.
@@ -45,23 +45,23 @@ func scanToken(row database.Row) (Token, error) {
 	return t, err
 }
 
-// TokenByHash loads the token with a hash within a domain, including revoked and expired tokens,
-// or returns ErrNotFound. The tokens of a deleted user are not found, even before they are
-// erased.
+// TokenByHash loads the token of a domain with a hash, even if it is revoked or expired. It
+// fails with ErrNotFound when there is none. The tokens of a deleted user are not found, even
+// before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// TokenShown loads the token with a hash in any domain, like TokenByHash. The caller must
-// compare the token's domain with the domain that received the token.
+// TokenShown does the same as TokenByHash, in all domains. The caller must compare the token's
+// domain with the domain that received the token.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 
-// TokenFilter selects tokens of a domain. Without All, it selects tokens of the operator's own
-// programs, of kind config and users.
+// TokenFilter selects tokens of a domain. Unless All is set, it selects only tokens of the
+// operator's own programs, which have the kinds config and users.
 type TokenFilter struct {
 	Domain passerelle.DomainID
 	// Only is the id of a single token, zero for all.
@@ -98,14 +98,14 @@ func (tx *Tx) CreateToken(t *Token) error {
 	return nil
 }
 
-// NoteTokenUse records that a token was used at an instant, unless a use after the instant since
-// is recorded already.
+// NoteTokenUse records that a token was used at the instant at. It writes nothing when a use
+// later than since is already recorded.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
 	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), id, database.Micros(since))
 }
 
-// RevokeToken revokes a token. Write fails with ErrNotFound for a token that is already revoked.
+// RevokeToken revokes a token. Write fails with ErrNotFound when the token is already revoked.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), id)
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
@@ -119,13 +119,13 @@ func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.Cli
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens limits the remaining lifetime of the tokens of a payment.
+// EndPaymentTokens shortens the remaining lifetime of a payment's tokens to in.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))
 }
 
-// PurgeTokens removes at most limit tokens that expired before the instant.
+// PurgeTokens removes at most limit tokens that expired before an instant.
 func (tx *Tx) PurgeTokens(before time.Time, limit int) {
 	tx.unit.Exec(`DELETE FROM token WHERE id IN (SELECT id FROM token WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, database.Micros(before))
 }

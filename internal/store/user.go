@@ -21,13 +21,13 @@ func scanUser(row database.Row) (passerelle.User, error) {
 	return u, err
 }
 
-// User loads a user, including temporary users, or returns ErrNotFound.
+// User loads a permanent or temporary user. It fails with ErrNotFound when there is none.
 func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passerelle.UserID) (passerelle.User, error) {
 	return database.One(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// UserWindow selects part of the list of users: the users after From, or those before it when
-// Backward is set, nearest first.
+// UserWindow selects part of the list of users: the users after From, or, if Backward is set,
+// the users before it. The users nearest to From come first.
 type UserWindow struct {
 	Limit    int
 	Offset   int64
@@ -52,8 +52,8 @@ func (r *Reader) CountUsers(ctx context.Context, domain passerelle.DomainID) (in
 
 const countedUsers = "user"
 
-// ExpiredUsers lists temporary users of a domain who expired before an instant
-// of real time, at most limit.
+// ExpiredUsers lists at most limit temporary users of a domain who expired before an instant of
+// real time.
 func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, before time.Time, limit int) ([]passerelle.User, error) {
 	return database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3`,
 		int64(domain), database.Micros(before), limit)
@@ -80,22 +80,22 @@ func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, rea
 		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
 }
 
-// BumpUser stores the version of an event about a user, if the user still has the version that
-// was read. Write fails with ErrConflict when the user has changed since.
+// BumpUser stores u.Version, which the caller has raised by one for an event about the user.
+// Write fails with ErrConflict when the user has changed since it was read.
 func (tx *Tx) BumpUser(u passerelle.User) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
 }
 
-// HoldUser prevents the deletion of a user until the unit is written. Write fails with
-// ErrConflict when the user was deleted already.
+// HoldUser prevents the deletion of a user until the unit ends. Write fails with ErrConflict
+// when the user is already deleted.
 func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// RemoveUser removes a user, drops its held events, and leaves the erasure of the other data to
-// Erase. Write fails with ErrConflict when the user has changed since it was read, by an event
-// or by becoming permanent. Package bankstore, whose DeleteUser calls this, withdraws the user's
-// connections in the same unit.
+// RemoveUser removes a user, drops the user's held events, and leaves the erasure of other data
+// to Erase. Write fails with ErrConflict when the user has changed since it was read, because of
+// an event or because it became permanent. DeleteUser of package bankstore calls RemoveUser, and
+// withdraws the user's connections in the same unit.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
@@ -104,7 +104,7 @@ func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), database.Micros(realNow))
 }
 
-// KnownUsers returns the given ids that belong to users of the domain.
+// KnownUsers returns the ids in the list that belong to users of the domain.
 func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids []passerelle.UserID) (map[passerelle.UserID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -28,13 +28,13 @@ func (tx *Tx) SetUserSetting(domain passerelle.DomainID, user passerelle.UserID,
 		ON CONFLICT (user_id, key) DO UPDATE SET value = excluded.value`, int64(user), key, value, int64(domain))
 }
 
-// LimitUserSettings undoes the unit with an error when a user has more settings than allowed.
-// The unit holds the user, so that no other unit adds settings at the same time.
+// LimitUserSettings makes the unit fail with the error beyond when a user has more than most
+// settings. The unit must hold the user, so that no other unit adds settings at the same time.
 func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE end_user SET version = version WHERE id = $1 AND (SELECT count(*) FROM user_setting WHERE user_id = $1) <= $2`, int64(user), most)
 }
 
-// DeleteUserSetting deletes a setting. It succeeds when there is none.
+// DeleteUserSetting deletes a setting. It also succeeds when there is none.
 func (tx *Tx) DeleteUserSetting(domain passerelle.DomainID, user passerelle.UserID, key string) {
 	tx.unit.Exec(`DELETE FROM user_setting WHERE user_id = $1 AND +domain_id = $2 AND key = $3`, int64(user), int64(domain), key)
 }

@@ -25,9 +25,10 @@ func (tx *Tx) KeepUserToken(t Token, text string) error {
 	return nil
 }
 
-// WebhookToken returns, decrypted, the newest permanent token issued to a client for a user that
-// is not revoked, or ErrNotFound. The token of a deleted user is still found as long as a
-// webhook about the deletion must be delivered. A token that cannot be decrypted is ErrSealed.
+// WebhookToken returns the text of a permanent token of a user: the newest one that was issued
+// to a client and is not revoked. The token of a deleted user is found until the webhooks about
+// the deletion are delivered. WebhookToken fails with ErrNotFound when there is none, and with
+// ErrSealed when the token cannot be decrypted.
 func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID) (string, error) {
 	type row struct {
 		token  int64

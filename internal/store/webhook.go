@@ -13,7 +13,7 @@ import (
 type Webhook struct {
 	ID     passerelle.WebhookID
 	Domain passerelle.DomainID
-	// Client is the application that the webhook belongs to, zero for none.
+	// Client is the application to which the webhook belongs, zero for none.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
@@ -21,24 +21,24 @@ type Webhook struct {
 	URL   string
 	Auth  int64 // id of the authentication provider, zero for none
 	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
-	// another provider, and its events are stored until then.
+	// another provider. Its events are stored until then.
 	AuthDeleted bool
 	Created     time.Time
 	Updated     *time.Time
 	Deleted     *time.Time
-	// Disabled is the time at which the webhook was paused. Nothing is sent and it gets no new
-	// events, but undelivered events stay.
+	// Disabled is the time at which the webhook was paused. While it is set, nothing is sent and
+	// the webhook gets no new events. Undelivered events stay.
 	Disabled *time.Time
 	// NextFlush is the time at which the flusher is due, in the domain's time. It is nil when
-	// the flusher has no work. FlushAfter is the last delivery it tried.
+	// the flusher has no work. FlushAfter is the last delivery that the flusher tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
-	// FirstTriesAfter is the last delivery that only the flusher sends, even if it was never
-	// tried: deliveries after it get their first try at once. It is not used while NextFlush is
+	// FirstTriesAfter is a delivery: the flusher sends all deliveries up to it, even those never
+	// tried, and later deliveries get their first try at once. It is not used while NextFlush is
 	// nil.
 	FirstTriesAfter passerelle.DeliveryID
-	// Stopped is set when failures ended the last run. Only the flusher sends then, until a
-	// receiver accepts a request or no delivery is left.
+	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
+	// It is cleared when a receiver accepts a request or no delivery is left.
 	Stopped bool
 	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess
 	// and LastFailure are the times of the latest accepted and failed request, in the domain's
@@ -49,12 +49,13 @@ type Webhook struct {
 	// alarm mail until the recovery mail is written.
 	Alerted *time.Time
 	Alarmed bool
-	// AddToData maps each member that is added to payloads to a key. The value of the member is
-	// the text stored for the event's user under that key. It may be nil.
+	// AddToData maps the name of each member that is added to payloads to a key. The value of
+	// the member is the text that the event's user has stored under that key. AddToData may be
+	// nil.
 	AddToData map[string]string
 }
 
-// firstTriesAfter is the delivery after which deliveries get their first try at once.
+// firstTriesAfter returns the delivery after which deliveries get their first try at once.
 func (w Webhook) firstTriesAfter() int64 {
 	if w.NextFlush == nil {
 		return 0
@@ -62,7 +63,7 @@ func (w Webhook) firstTriesAfter() int64 {
 	return int64(w.FirstTriesAfter)
 }
 
-// AtOnce reports whether a delivery is sent at once, and not left to the flusher.
+// AtOnce reports whether a delivery is sent at once instead of by the flusher.
 func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.firstTriesAfter() }
 
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
@@ -89,26 +90,26 @@ func scanWebhook(row database.Row) (Webhook, error) {
 	return w, err
 }
 
-// Webhook loads a webhook, deleted or not, or ErrNotFound.
+// Webhook loads a webhook, even if it is deleted. It fails with ErrNotFound when there is none.
 func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Webhook, error) {
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// A webhook that another worker is sending to is last in lists of work, because a lease of it
-// would most likely be refused.
+// freeFirst puts webhooks to which another worker is sending at the end of lists of work,
+// because their lease would most likely be refused.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
-// A delivery waits while an earlier one of the same webhook and subject is held back. This
-// condition, like other conditions on single rows, is a scalar subquery that reads the first
-// row. PostgreSQL would turn EXISTS into a join, which reads the whole backlog while there are
-// no statistics.
+// waits is the condition that an earlier delivery of the same webhook and subject is held back.
+// Like other conditions on single rows, it is a scalar subquery that reads the first row.
+// PostgreSQL would turn EXISTS into a join, which reads the whole backlog while there are no
+// statistics.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
-// WebhooksWithFirstTries lists the webhooks of a domain that have deliveries to try for the
-// first time, at most limit, with healthy ones first. It leaves out stopped and disabled
-// webhooks, and those whose provider was deleted.
+// WebhooksWithFirstTries lists at most limit webhooks of a domain that have deliveries to try
+// for the first time, healthy ones first. It leaves out stopped and disabled webhooks, and those
+// whose provider was deleted.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
@@ -118,16 +119,16 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
-// WebhooksToFlush lists the webhooks of a domain whose failed deliveries are due at the domain's
-// instant, those overdue for the longest time first, at most limit.
+// WebhooksToFlush lists at most limit webhooks of a domain whose flusher is due at the domain's
+// instant. Those that are overdue for the longest time come first.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// LeaseWebhook makes holder the only sender to a webhook for the time of the lease. Write fails
-// with ErrConflict while another holder has a lease.
+// LeaseWebhook makes holder the only sender to a webhook for the duration of the lease. Write
+// fails with ErrConflict while another holder has a lease.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))
@@ -140,15 +141,16 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
-// Unwanted checks, when the unit is written, whether a webhook is deleted or disabled, or its
-// provider deleted.
+// Unwanted checks, when the unit is written, whether the webhook is deleted or disabled or its
+// provider is deleted. It stores the result in unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
 		int64(w.Domain), int64(w.ID))
 }
 
-// ReleaseWebhook ends a lease. A lapsed lease does not change.
+// ReleaseWebhook ends the lease of holder. It does nothing when the lease has lapsed and another
+// holder has the webhook.
 func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
@@ -162,9 +164,9 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, database.Micros(next), int64(w.Domain), int64(w.ID), database.Micros(due))
 }
 
-// LeaveToFlusher leaves the deliveries of a webhook up to last to the flusher, tried or not,
-// while the flusher has work. It does nothing when held back deliveries were freed since the
-// webhook was loaded.
+// LeaveToFlusher leaves all deliveries of a webhook up to last to the flusher while it has work,
+// even those that were not tried yet. It does nothing when held back deliveries were released
+// since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
@@ -179,9 +181,9 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 	return due == 1, err
 }
 
-// FreeHeldBack releases at most limit held back deliveries that are due at the domain's instant:
-// they get their first try at once. It always changes FirstTriesAfter, so that a concurrent
-// LeaveToFlusher does nothing.
+// FreeHeldBack releases at most limit held back deliveries that are due at the domain's instant,
+// so that they get their first try at once. It always changes FirstTriesAfter, so that a
+// concurrent LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1

@@ -27,7 +27,7 @@ func (WebhookState) Values() []string {
 	return []string{string(WebhookPending), string(WebhookDelivered), string(WebhookDropped)}
 }
 
-// stateNumber is the expression in the index of states.
+// stateNumber is the expression that the index of states contains.
 const stateNumber = `(CASE WHEN d.delivered IS NOT NULL THEN 2 WHEN d.dropped IS NOT NULL THEN 1 ELSE 0 END)`
 
 var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, WebhookDelivered: 2}
@@ -36,7 +36,8 @@ var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, We
 type WebhookData struct {
 	ID    passerelle.DeliveryID
 	Event webhook.Event
-	// Resource is the id of the event's object. User is the user it belongs to, zero for none.
+	// Resource is the id of the event's object. User is the user to whom the object belongs,
+	// zero for none.
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
@@ -45,7 +46,8 @@ type WebhookData struct {
 	Body []byte
 	// Created is when the event happened.
 	Created time.Time
-	// NotBefore is the end of the time for which it is held back, nil when it is not held back.
+	// NotBefore is when the delivery is no longer held back. It is nil when the delivery is not
+	// held back.
 	NotBefore          *time.Time
 	Attempts           int64
 	Delivered, Dropped *time.Time
@@ -69,11 +71,11 @@ func (d WebhookData) State() WebhookState {
 // Test reports whether the event is only a test, without an object.
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
-// Place is the position of a delivery in lists.
+// Place returns the position of a delivery in lists.
 func (d WebhookData) Place() []any { return []any{database.Micros(d.Created), int64(d.ID)} }
 
-// WebhookDataFilter selects deliveries of one webhook. The zero value of every other field does
-// not filter.
+// WebhookDataFilter selects deliveries of one webhook. A field with its zero value does not
+// filter.
 type WebhookDataFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
@@ -89,8 +91,8 @@ func (f WebhookDataFilter) selection() database.Selection {
 	return s.During("d.created", f.From, f.Until)
 }
 
-// inState is the condition on the state. The number is part of the text, because a database uses
-// an index of an expression only then.
+// inState returns the condition on the state. The number of the state is part of the text and
+// not an argument, because otherwise databases do not use the index of the expression.
 func (f WebhookDataFilter) inState() string {
 	if f.State == "" {
 		return stateNumber + " IN (0, 1, 2)"
@@ -98,9 +100,9 @@ func (f WebhookDataFilter) inState() string {
 	return fmt.Sprintf("%s = %d", stateNumber, stateNumbers[f.State])
 }
 
-// window writes the query for a window of rows, the newest first. Without a state the page is
-// merged from as many rows of each state. The index has each state in order, but not all states
-// together.
+// window returns the query for a window of rows, the newest first. If the filter has no state,
+// the page is merged from the newest rows of each state. The index is in order only within each
+// state.
 func (f WebhookDataFilter) window(w Window) (string, []any) {
 	var args []any
 	if f.State != "" {
@@ -138,12 +140,12 @@ func (r *Reader) WebhookData(ctx context.Context, f WebhookDataFilter, w Window)
 		ORDER BY place.created %s, place.id %s`, dataColumns, page, direction, direction), args...)
 }
 
-// CountWebhookData is the exact number of deliveries that a filter selects.
+// CountWebhookData returns the exact number of deliveries that a filter selects.
 func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
 
-// OneWebhookData loads a delivery of a webhook, or ErrNotFound.
+// OneWebhookData loads a delivery of a webhook. It fails with ErrNotFound when there is none.
 func (r *Reader) OneWebhookData(ctx context.Context, domain passerelle.DomainID, w passerelle.WebhookID, id passerelle.DeliveryID) (WebhookData, error) {
 	return database.One(ctx, r.rows, scanWebhookData, `SELECT `+dataColumns+` FROM delivery place JOIN event e ON e.id = place.event_id
 		WHERE place.domain_id = $1 AND place.webhook_id = $2 AND place.id = $3`, int64(domain), int64(w), int64(id))
@@ -176,11 +178,10 @@ type WebhookLog struct {
 	Pending bool
 }
 
-// Place is the position of a request in lists.
+// Place returns the position of a request in lists.
 func (l WebhookLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
-// WebhookLogFilter selects requests to one webhook. The zero value of every other field does not
-// filter.
+// WebhookLogFilter selects requests to one webhook. A field with its zero value does not filter.
 type WebhookLogFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
@@ -189,7 +190,8 @@ type WebhookLogFilter struct {
 	From, Until time.Time
 }
 
-// logColumns returns the columns of a request and of its delivery, whose alias is given.
+// logColumns returns the columns of a request and of its delivery. The argument is the alias of
+// the delivery in the query.
 func logColumns(delivery string) string {
 	return fmt.Sprintf(`a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
 		CASE WHEN %[1]s.delivered IS NULL AND %[1]s.dropped IS NULL THEN TRUE ELSE FALSE END`, delivery)
@@ -209,7 +211,7 @@ func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) 
 	return r.logs(ctx, f.selection(), w)
 }
 
-// logs are ordered by time and not by id, because each process reserves its own ids.
+// logs orders requests by time and not by id, because each process reserves its own ids.
 func (r *Reader) logs(ctx context.Context, s database.Selection, w Window) ([]WebhookLog, error) {
 	page, args := s.Newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
 	direction := "DESC"
@@ -221,13 +223,13 @@ func (r *Reader) logs(ctx context.Context, s database.Selection, w Window) ([]We
 		logColumns("d"), page, direction, direction), args...)
 }
 
-// CountWebhookLogs is the exact number of requests that a filter selects.
+// CountWebhookLogs returns the exact number of requests that a filter selects.
 func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
 
-// LastAttempts reads the last requests of at most 1000 deliveries, at most ten of each, the
-// oldest first.
+// LastAttempts reads the last requests of at most 1000 deliveries: at most ten for each
+// delivery, the oldest first.
 func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
 	found := make(map[passerelle.DeliveryID][]WebhookLog, len(deliveries))
 	if len(deliveries) == 0 {
@@ -270,13 +272,14 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 }
 
 // CountUndelivered counts the undelivered deliveries of a webhook whose events happened since an
-// instant, up to a limit.
+// instant. It counts no further than bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
-// Pending counts the undelivered deliveries of each of some webhooks, up to a limit.
+// Pending counts the undelivered deliveries of webhooks. For each webhook it counts no further
+// than bound.
 func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
 	found := make(map[passerelle.WebhookID]int64, len(webhooks))
 	if len(webhooks) == 0 {
@@ -294,14 +297,15 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	return found, err
 }
 
-// WebhookOfDelivery returns the webhook to which a delivery belongs, or ErrNotFound.
+// WebhookOfDelivery returns the webhook to which a delivery belongs. It fails with ErrNotFound
+// when there is no such delivery.
 func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID) (passerelle.WebhookID, error) {
 	webhook, err := database.One(ctx, r.rows, database.ScanInt, `SELECT webhook_id FROM delivery WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 	return passerelle.WebhookID(webhook), err
 }
 
-// OneDelivery loads a delivery of a webhook in any state, with the data that sending it needs,
-// or returns ErrNotFound.
+// OneDelivery loads a delivery of a webhook in any state, with all data that is needed to send
+// it. It fails with ErrNotFound when there is none.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
@@ -309,9 +313,9 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
-// delivery of its subject, or the delivery itself while it is held back. The result is zero when
-// the delivery waits for none or was accepted.
+// BeforeDelivery returns the delivery that an undelivered delivery waits for: an earlier
+// delivery of the same subject, or the delivery itself while it is held back. The result is zero
+// when it waits for none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
@@ -332,8 +336,8 @@ func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// The subject of test payloads, and the reason why they are not tried again. Test payloads are
-// given up before they are sent.
+// These are the subject of test payloads, and the reason that is stored for giving them up. They
+// are given up before they are sent, so that no sender tries them again.
 const (
 	testSubject = "test"
 	testReason  = "a test is sent once"
@@ -354,8 +358,8 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	return nil
 }
 
-// RecoverWebhook makes the flusher of a webhook due now and clears the webhook's stop. The
-// flusher continues at the first pending delivery since an instant. Without such a delivery
+// RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue.
+// The flusher continues at the first pending delivery since an instant. When there is none,
 // nothing changes.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()

@@ -9,8 +9,8 @@ import (
 	"passerelle/webhook"
 )
 
-// WebhookFilter selects webhooks of one domain: webhooks that are neither deleted nor disabled,
-// or all.
+// WebhookFilter selects webhooks of one domain: all, or only those that are neither deleted nor
+// disabled.
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool
@@ -43,16 +43,16 @@ func (r *Reader) Webhooks(ctx context.Context, f WebhookFilter, w Window) ([]Web
 		` ORDER BY id`+direction+` LIMIT `+s.Bind(w.Limit)+` OFFSET `+s.Bind(w.Offset), s.Args...)
 }
 
-// CountWebhooks is the exact number of webhooks that a filter selects.
+// CountWebhooks returns the exact number of webhooks that a filter selects.
 func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
 
-// MaxWebhooks limits the webhooks of a domain that are not deleted. Every event is compared with
-// all of them.
+// MaxWebhooks limits the number of webhooks of a domain that are not deleted, because every
+// event is compared with all of them.
 const MaxWebhooks = 1000
 
-// CreateWebhook stores a registration and gives it its id. Write fails with ErrConflict when the
+// CreateWebhook stores a registration and sets its id. Write fails with ErrConflict when the
 // domain already has MaxWebhooks.
 func (tx *Tx) CreateWebhook(w *Webhook) error {
 	id, err := tx.unit.NewID("webhook")
@@ -69,8 +69,8 @@ func (tx *Tx) CreateWebhook(w *Webhook) error {
 	return nil
 }
 
-// WebhookChange is a change of a registration. A nil field does not change, and a zero field is
-// cleared.
+// WebhookChange is a change of a registration. A nil field leaves the value as it is, and a
+// pointer to a zero value clears it.
 type WebhookChange struct {
 	Event             *webhook.Event
 	URL               *string
@@ -80,10 +80,10 @@ type WebhookChange struct {
 	Disabled, Deleted *bool
 }
 
-// ChangeWebhook changes a registration. Write fails with ErrNotFound for a deleted registration,
-// unless the change restores it. Write fails with ErrConflict when the change restores a
-// registration and the domain has MaxWebhooks others. The flusher is due at once for deliveries
-// that were not sent while the webhook was deleted or disabled.
+// ChangeWebhook changes a registration. Write fails with ErrNotFound when the registration is
+// deleted, unless the change restores it. It fails with ErrConflict when the change restores it
+// and the domain has MaxWebhooks others. The flusher is due at once for deliveries that were not
+// sent while the webhook was deleted or disabled.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL

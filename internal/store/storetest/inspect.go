@@ -14,8 +14,8 @@ import (
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 )
 
-// Inspection reads a database beside the service that uses it, so that a test can compare the
-// written rows with answers. It cannot write to SQLite and does not write to PostgreSQL.
+// Inspection reads a database while a service uses it, so that a test can compare the stored
+// rows with the service's answers. It cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
 	t      testing.TB
 	pool   *sql.DB
@@ -23,7 +23,7 @@ type Inspection struct {
 	counts string
 }
 
-// Event is a row of the events, in the stored form.
+// Event is a row of the table of events, as stored.
 type Event struct {
 	Domain    int64
 	Name      string
@@ -33,15 +33,15 @@ type Event struct {
 	Body      string
 }
 
-// Is reports whether two rows are the same event, whose body may have been
+// Is reports whether two rows are the same event. It ignores the body, which may have been
 // erased in between.
 func (e Event) Is(other Event) bool {
 	e.Body, other.Body = "", ""
 	return e == other
 }
 
-// Inspect opens an inspection of a database with a complete schema: of all tables except
-// unit_mark, whose rows only mark transactions. It ends with the test.
+// Inspect opens an inspection of a database with a complete schema until the test ends. It
+// leaves out the table unit_mark, whose rows only mark transactions.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
 	driver, address, tables := "pgx", Direct(t, url), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
@@ -150,7 +150,7 @@ func (i *Inspection) Deliveries() []Delivery {
 	return deliveries
 }
 
-// Count runs a query for one number.
+// Count runs a query and returns the number that is its result.
 func (i *Inspection) Count(query string) int64 {
 	i.t.Helper()
 	var n int64
@@ -158,7 +158,7 @@ func (i *Inspection) Count(query string) int64 {
 	return n
 }
 
-// Lines returns the rows of queries as text, sorted, by the names of the queries.
+// Lines returns the sorted rows of each query as text, by the name of the query.
 func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 	i.t.Helper()
 	all := map[string][]string{}

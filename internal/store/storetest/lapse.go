@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Lapse ends the leases of a dead program on webhooks and connections. They would end after a
-// minute, which is too long for a test that repeats this a thousand times.
+// Lapse ends the leases that a killed program had on webhooks and connections. They would lapse
+// after a minute, which is too long for a test that repeats this a thousand times.
 func Lapse(t testing.TB, url string) {
 	t.Helper()
 	driver, address := "pgx", Direct(t, url)

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// Statement is a statement that the program sent to a kind of database.
+// Statement is an SQL statement of the program, with the kind of database to which it was sent.
 type Statement struct{ Database, SQL string }
 
-// StatementFolder names the variable with the folder in which the tests of all packages store
-// the statements of the program, a file for each process.
+// StatementFolder is the name of an environment variable. Its value is the folder in which the
+// tests of all packages store the statements of the program, in a file for each process.
 const StatementFolder = "PASSERELLE_TEST_STATEMENTS"
 
 var collected struct {
@@ -24,8 +24,9 @@ var collected struct {
 	file  *os.File
 }
 
-// Collect stores a statement of the program, and ignores those that a test executes itself.
-// database.Watch calls it on the stack of the code that executes the statement.
+// Collect stores a statement of the program, and ignores a statement that a test executes
+// itself. database.Watch calls it in the goroutine that executes the statement, so that the
+// stack shows who does.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()
@@ -57,7 +58,7 @@ func byHand() bool {
 }
 
 // leaveStatement appends a statement to the file of this process. It panics on a failure,
-// because the statement would not be checked.
+// because the statement would otherwise stay unchecked.
 func leaveStatement(s Statement) {
 	folder := os.Getenv(StatementFolder)
 	if folder == "" {

@@ -1,9 +1,9 @@
-// Package storetest gives tests a database of each kind: an empty one or, if package migrated is
-// imported, one with the schema that the migrations make.
+// Package storetest gives tests a database of each kind. It is empty, or has the complete schema
+// if the test imports package migrated.
 //
-// It owns where these databases are and their removal. It does not open stores or create a
-// schema, so that the tests of package store can use it. Without
-// PostgreSQL, the test fails in CI and is left out elsewhere.
+// It owns the place and the removal of these databases. It does not open stores or create a
+// schema, so that the tests of package store can use it. Without PostgreSQL, the test fails in
+// CI and is left out elsewhere.
 package storetest
 
 import (
@@ -26,7 +26,7 @@ func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// SQLite returns the address of a database in a file, which does not exist yet if databases
+// SQLite returns the address of a database in a file. The file does not exist yet if databases
 // start empty.
 func SQLite(t testing.TB) string {
 	t.Helper()
@@ -58,7 +58,7 @@ func Postgres(t testing.TB) string {
 
 func newName() string { return "test_" + strings.ToLower(rand.Text()) }
 
-// inSchema returns the address of a schema of the server.
+// inSchema returns the address of a schema on a server.
 func inSchema(t testing.TB, server, name string) string {
 	t.Helper()
 	address, err := url.Parse(server)
@@ -74,8 +74,8 @@ func inSchema(t testing.TB, server, name string) string {
 	return address.String()
 }
 
-// Direct returns an address of a database without a pooler in between: for a connection that the
-// test itself opens, with settings that a pooler does not pass on.
+// Direct returns an address that reaches a database without the pooler. Tests need it for
+// connections of their own with settings that a pooler does not pass on.
 func Direct(t testing.TB, address string) string {
 	t.Helper()
 	if os.Getenv("PASSERELLE_TEST_POOLER") == "" || strings.HasPrefix(address, "sqlite:") {
@@ -90,8 +90,8 @@ func Direct(t testing.TB, address string) string {
 	return direct.String()
 }
 
-// createSchema makes a schema. A pooler does not pass on search_path, so the schema gets a role
-// of the same name whose setting it is.
+// createSchema makes a schema. A pooler does not pass on search_path, so createSchema also makes
+// a role of the same name that has the search_path as its setting.
 func createSchema(t testing.TB, server, name string) {
 	t.Helper()
 	execute(t, server, "CREATE SCHEMA "+name)

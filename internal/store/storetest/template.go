@@ -10,12 +10,11 @@ import (
 	"testing"
 )
 
-// prepare migrates the database at an address; nil means that databases start empty.
+// prepare migrates the database at an address. If it is nil, databases start empty.
 var prepare func(ctx context.Context, url string) error
 
-// Prepare makes all databases from now on start with a schema. The schema is made seldom: to copy
-// a file, or to empty the tables after a test, is far faster than to run all migrations for each
-// test.
+// Prepare makes all databases start with a schema from now on. The migrations do not run for
+// each test, because it is far faster to copy a file, or to empty the tables after a test.
 func Prepare(migrate func(ctx context.Context, url string) error) { prepare = migrate }
 
 var sqliteTemplate struct {
@@ -23,7 +22,7 @@ var sqliteTemplate struct {
 	content []byte
 }
 
-// sqliteCopy is the content of a file with the schema.
+// sqliteCopy returns the content of a database file with the schema.
 func sqliteCopy(t testing.TB) []byte {
 	t.Helper()
 	sqliteTemplate.Lock()
@@ -43,8 +42,8 @@ func sqliteCopy(t testing.TB) []byte {
 	return content
 }
 
-// schemas are the free PostgreSQL schemas of this program, in their original state. The last
-// ones stay on the server after the program.
+// schemas are the free PostgreSQL schemas of this program, in their original state. Those that
+// are still free at the end stay on the server.
 var schemas struct {
 	sync.Mutex
 	free []string
@@ -52,8 +51,8 @@ var schemas struct {
 	spoilt []string
 }
 
-// remember stores, beside a schema, the rows of its migrations and the positions of its
-// sequences.
+// remember stores the rows that migrations wrote and the positions of the sequences in a second
+// schema, seed_{schema}.
 const remember = `CREATE SCHEMA seed_{schema};
 CREATE TABLE seed_{schema}.stood AS SELECT format('%I.%I', schemaname, sequencename) AS name, start_value, last_value FROM pg_sequences WHERE schemaname = '{schema}';
 DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
@@ -63,8 +62,8 @@ DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
 	END LOOP;
 END $$`
 
-// recall restores a schema. It disables triggers, because most of them prevent the removal of
-// rows. It fails on tables that are in use.
+// recall restores a schema to what remember stored. It disables triggers, because most of them
+// prevent the removal of rows. It fails on tables that are in use.
 const recall = `SET lock_timeout = '5s';
 SET session_replication_role = replica;
 DO $$ DECLARE t TEXT; BEGIN
@@ -77,7 +76,7 @@ DO $$ DECLARE t TEXT; BEGIN
 	PERFORM setval(name::regclass, coalesce(last_value, start_value), last_value IS NOT NULL) FROM seed_{schema}.stood;
 END $$`
 
-// postgresPrepared returns a schema with its tables, until the test has ended.
+// postgresPrepared returns the address of a schema with its tables, for use until the test ends.
 func postgresPrepared(t testing.TB, server string) string {
 	t.Helper()
 	name := takeSchema()
@@ -114,7 +113,7 @@ func spoil(address string) {
 	schemas.spoilt = append(schemas.spoilt, address)
 }
 
-// takeSchema returns a free schema; empty for none.
+// takeSchema returns the name of a free schema, or an empty text when there is none.
 func takeSchema() string {
 	schemas.Lock()
 	defer schemas.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Break changes rows against the schema. It disables triggers, references and checks during the
-// change. On SQLite the triggers are dropped permanently.
+// Break executes statements that violate the schema. It disables triggers, references and checks
+// during the change. On SQLite the triggers are dropped permanently.
 func Break(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
@@ -50,7 +50,8 @@ func breakSQLite(t testing.TB, path string, statements []string) {
 	}
 }
 
-// DropChecks drops the checks of this schema of PostgreSQL, which cannot be disabled.
+// DropChecks drops the checks of the present PostgreSQL schema, because PostgreSQL cannot
+// disable checks.
 const DropChecks = `DO $$ DECLARE c record; BEGIN
 	FOR c IN SELECT conrelid::regclass AS relation, conname FROM pg_constraint WHERE contype = 'c' AND connamespace = current_schema()::regnamespace LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.relation, c.conname);

@@ -1,9 +1,9 @@
-// Package migrated makes package storetest give tests databases with the schema of this program,
-// and collects the statements of the program. To import it is enough.
+// Package migrated makes the databases of package storetest start with the schema of this
+// program, and collects the statements of the program. A test only has to import it.
 //
-// It owns nothing but this connection, because the tests of package store use
-// storetest from within. It does not decide where databases are. A migration that
-// fails fails the first test that asks for a database.
+// It owns only this connection. It is separate from storetest because the tests inside package
+// store import storetest, which therefore cannot import store. It does not decide where
+// databases are. If a migration fails, so does the first test that asks for a database.
 package migrated
 
 import (
