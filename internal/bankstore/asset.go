@@ -30,16 +30,16 @@ const (
 type NewAsset struct {
 	Kind AssetKind
 	// Key is the institution's key of the asset, unique among assets of its kind. Investment is
-	// the key of the position that the asset belongs to, or empty.
+	// the key of the position to which the asset belongs, or empty.
 	Key, Investment string
-	// Date is the day of the details, or zero.
+	// Date is the day for which the details are valid, or zero.
 	Date    passerelle.Date
 	Details any
 	// Value is the value of a unit on that day, or nil.
 	Value *passerelle.UnitValue
 }
 
-// StoredKey is unique within the account.
+// StoredKey returns a key that is unique within the account, among assets of all kinds.
 func (a NewAsset) StoredKey() string { return string(a.Kind) + ":" + a.Key }
 
 func (a NewAsset) parent() *string {
@@ -65,8 +65,8 @@ func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
-// UpdateAsset stores an asset's new details, and keeps the details of the last earlier day. A
-// deleted asset exists again.
+// UpdateAsset stores an asset's new details. If the stored details are of an earlier day, they
+// become the previous ones. UpdateAsset restores a deleted asset.
 func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
 	details, err := EncodeDetails(n.Details)
 	if err != nil {
@@ -98,19 +98,20 @@ func (tx Tx) value(domain passerelle.DomainID, a StoredAccount, investment passe
 	return nil
 }
 
-// LoseAsset marks an asset that the institution no longer lists as deleted.
+// LoseAsset marks an asset as deleted, because the institution no longer lists it.
 func (tx Tx) LoseAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE asset SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
-// KeepAccount undoes a unit with ErrConflict when the account's data was withdrawn since the
+// KeepAccount makes Write fail with ErrConflict when the account's data was withdrawn since the
 // account was read.
 func (tx Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// SetAccountWorth stores the total value of an account's investments, nil when it has none.
+// SetAccountWorth stores the total value of an account's investments. Nil means that it has no
+// investments.
 func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
 	var text *string
 	if w != nil {
@@ -124,19 +125,19 @@ func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pas
 	return nil
 }
 
-// AssetFilter selects assets of one kind of a user. The user is required: the zero value selects
-// nothing.
+// AssetFilter selects a user's assets of one kind. User is required: without it, nothing is
+// selected.
 type AssetFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
 	Account    passerelle.AccountID    // zero for all
-	// Investment selects the assets that belong to a position; zero for all.
+	// Investment selects the assets that belong to a position. Zero means all.
 	Investment passerelle.AssetID
 	IDs        []passerelle.AssetID // nil for all
 	Kind       AssetKind
-	// Reading selects assets that this read changed, and positions with a pocket that the read
-	// changed; zero for all.
+	// Reading selects assets that a read changed, and positions with a pocket that the read
+	// changed. Zero means all.
 	Reading int64
 	// All includes assets of disabled and deleted accounts, and assets that the institution no
 	// longer lists.
@@ -173,7 +174,7 @@ func (f AssetFilter) where() *database.Clauses {
 	return &c
 }
 
-// ReadAssets lists assets of one kind by id. D is the type of their details.
+// ReadAssets lists assets of one kind, ordered by id. D is the type of their details.
 func ReadAssets[D any](ctx context.Context, r Reader, f AssetFilter, w store.Window) ([]passerelle.Asset[D], error) {
 	c, p := f.where(), w.ByID()
 	c.And("s.id "+p.Sign+" %s", p.From)
@@ -213,7 +214,7 @@ func (r Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
 }
 
 // InvestmentValues lists the values of an investment's units, newest first. A position in the
-// list is the day and the id.
+// list consists of the day and the id.
 func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	order, sign := "DESC", "<"
 	if w.Backward {
@@ -229,9 +230,9 @@ func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID
 	return database.Collect(ctx, r.rows, scanInvestmentValue, sql, c.Args...)
 }
 
-// InvestmentValuesOf lists the values of one unit of each investment of a user, by investment,
-// oldest first. It includes investments of disabled and deleted accounts. A position in the list
-// is the investment, the day and the id.
+// InvestmentValuesOf lists the unit values of all investments of a user, ordered by investment
+// and then by day. It includes investments of disabled and deleted accounts. A position in the
+// list consists of the investment, the day and the id.
 func (r Reader) InvestmentValuesOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	from := w.From
 	if len(from) == 0 {
@@ -269,7 +270,8 @@ func scanInvestmentValue(row database.Row) (passerelle.InvestmentValue, error) {
 	return v, err
 }
 
-// CountInvestmentValues returns the number of days with a value of an investment.
+// CountInvestmentValues returns the number of days for which a value of the investment is
+// stored.
 func (r Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
 }

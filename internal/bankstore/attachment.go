@@ -21,7 +21,7 @@ func scanAttachment(row database.Row) (passerelle.Attachment, error) {
 	return a, err
 }
 
-// keepAttachments stores new attachments of a transaction. Their files are fetched later.
+// keepAttachments stores the new attachments of a transaction. Their files are fetched later.
 func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of passerelle.TransactionID, all []passerelle.AttachmentDetails, at time.Time, reading int64) error {
 	for _, d := range all {
 		id, err := tx.unit.NewID("attachment")
@@ -44,8 +44,8 @@ func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pas
 	return nil
 }
 
-// Attachments lists the attachments of transactions of a user, by transaction and id. The caller
-// must have checked that the user may see the transactions. It needs one query.
+// Attachments lists the attachments of a user's transactions with one query, ordered by
+// transaction and id. The caller must have checked that the user may see the transactions.
 func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
 	var c database.Clauses
 	c.And("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
@@ -55,7 +55,7 @@ func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, use
 }
 
 // FoundAttachments lists the attachments that were found in an account since its last complete
-// read, by transaction and id, after a position.
+// read, ordered by transaction and id. It starts behind the attachment after.
 func (r Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
 	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE x.account_id = $1 AND x.epoch = $2 AND x.changed = $3 AND (x.transaction_id, x.id) > ($4, $5) ORDER BY x.transaction_id, x.id LIMIT $6`,

@@ -12,16 +12,18 @@ import (
 	"passerelle/internal/database"
 )
 
-// A sum is calculated in two parts, neither of which can overflow.
+// The database calculates a sum in two parts: the quotients and the remainders of the values
+// when they are divided by halves. Neither part can overflow.
 const halves = 1_000_000_000
 
-// partialSums are the sums of incoming and outgoing values.
+// partialSums are the two parts of the sums of incoming and of outgoing values.
 const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value > 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT),
 	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
 
 // Movements returns the sums of booked transactions of accounts in one currency, for each day
-// from first to last that has transactions. The days are booking days, which an index contains.
-// All transactions after the last day are summed up as one more movement on the next day.
+// from first to last that has transactions. The days are booking days, because an index contains
+// them. All transactions after the last day are added up to one more movement, on the day after
+// it.
 func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c database.Clauses
 	later := c.Bind(last.AddDays(1).String())
@@ -60,7 +62,7 @@ func scanMovement(row database.Row) (passerelle.Movement, error) {
 	return m, readingDate
 }
 
-// whole joins the parts of a sum; nil when the sum has too many digits.
+// whole joins the parts of a sum. It returns nil when the sum has too many digits.
 func whole(high, low int64, scale int) *decimal.Decimal {
 	sum := new(big.Int).Mul(big.NewInt(high), big.NewInt(halves))
 	if sum.Add(sum, big.NewInt(low)); !sum.IsInt64() {

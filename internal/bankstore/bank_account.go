@@ -13,20 +13,21 @@ import (
 // StoredAccount is a bank account with its counters and state in the store.
 type StoredAccount struct {
 	passerelle.BankAccount
-	// Digest is a digest of the details, to detect changes.
+	// Digest is a digest of the details, by which a sync detects changes.
 	Digest int64
-	// Transactions counts existing transactions, and DeletedTransactions those that the
-	// institution no longer lists.
+	// Transactions counts the transactions that the institution lists, and DeletedTransactions
+	// those that it no longer lists.
 	Transactions, DeletedTransactions int64
-	// Changed is the sync that last changed the row.
+	// Changed is the number of the sync that last changed the row.
 	Changed int64
-	// Readings is how often all transactions of the account were read completely. A changed
-	// transaction has the number of the next reading. After an interrupted sync, the next
-	// complete sync therefore also reports the changes of the interrupted one.
+	// Readings is how often all transactions of the account were read completely. A transaction
+	// that changes gets the number of the next reading. The first complete sync after an
+	// interrupted one therefore also reports the changes of the interrupted sync.
 	Readings int64
 }
 
-// NextReading is the number that changed rows get until the account is read completely again.
+// NextReading returns the number that changed rows get until the account is read completely
+// again.
 func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
@@ -65,13 +66,12 @@ func scanAccount(row database.Row) (StoredAccount, error) {
 	return a, err
 }
 
-// AccountFilter selects accounts of a user. The user is required: the zero value selects
-// nothing.
+// AccountFilter selects accounts of a user. User is required: without it, nothing is selected.
 type AccountFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Connections selects several connections; nil for all.
+	// Connections selects several connections. Nil means all.
 	Connections []passerelle.ConnectionID
 	IDs         []passerelle.AccountID // nil for all
 	// All includes disabled and deleted accounts.
@@ -97,7 +97,7 @@ func (f AccountFilter) selection() database.Selection {
 	return s
 }
 
-// BankAccounts lists accounts by id.
+// BankAccounts lists accounts, ordered by id.
 func (r Reader) BankAccounts(ctx context.Context, f AccountFilter, w store.Window) ([]StoredAccount, error) {
 	p := w.ByID()
 	s := f.selection().And("a.id "+p.Sign+" $%d", p.From)
@@ -116,8 +116,8 @@ func (r Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, conn
 		int64(domain), int64(connection))
 }
 
-// NewAccountID reserves the id of a new account, because the event in the same unit contains
-// it.
+// NewAccountID reserves the id of a new account. The event about the account contains the id, so
+// it must be known before the unit that stores both.
 func NewAccountID(ctx context.Context, db *store.DB) (passerelle.AccountID, error) {
 	var id passerelle.AccountID
 	err := db.Write(ctx, func(tx *store.Tx) error {
@@ -128,7 +128,8 @@ func NewAccountID(ctx context.Context, db *store.DB) (passerelle.AccountID, erro
 	return id, err
 }
 
-// CreateAccount stores an account that was found, disabled, with its reserved id.
+// CreateAccount stores a newly found account under its reserved id. The account is disabled
+// until the user shares it.
 func (tx Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	details, err := EncodeDetails(a.AccountDetails)
 	if err != nil {
@@ -175,16 +176,16 @@ func optionalUsage(u *passerelle.Usage) *string {
 	return database.OptionalText(*u)
 }
 
-// EnableAccount records that the user shares an account. Write fails with ErrConflict when it is
-// already enabled.
+// EnableAccount records that the user shares an account. Write fails with ErrConflict when the
+// account is already enabled.
 func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, id passerelle.AccountID) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableAccount stops sharing an account: its rows are hidden at once and erased in small
-// steps, beginning with the bodies of undelivered events. Write fails with ErrConflict when it
-// is already disabled.
+// DisableAccount records that the user stops sharing an account. The rows of the account are
+// hidden at once and erased in small steps, beginning with the bodies of undelivered events.
+// Write fails with ErrConflict when the account is already disabled.
 func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))

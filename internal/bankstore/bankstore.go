@@ -2,12 +2,12 @@
 // accounts, balances, transactions, investments, subscriptions, documents, files, and consents.
 // It uses the same database and schema as package store.
 //
-// It owns the SQL for these tables. It does not own the schema, the migrations, users, payments,
-// webhooks and events, which are in package store, or any rule: use cases decide.
+// It owns the SQL for these tables. Package store has the schema, the migrations, users,
+// payments, webhooks and events. Use cases own all rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
-// store: a change of this data, its event and the event's deliveries commit together or not at
-// all.
+// store. A change of this data, its event and the event's deliveries therefore commit together
+// or not at all.
 //
 //	err := db.Write(ctx, func(tx *store.Tx) error {
 //		bankstore.In(tx).EditAccount(domain, account, nil)
@@ -30,7 +30,7 @@ type Reader struct {
 	rows   *database.Querier
 }
 
-// From returns a reader of bank data for an open store or a reader of one.
+// From returns a Reader that reads through an open store or a reader of a store.
 func From(s store.RowSource) Reader { return Reader{source: s, rows: s.Rows()} }
 
 // Tx collects statements about bank data in a unit of the store.

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// OwnCategories lists the categories that a user created, by number. ids selects some of them;
-// nil means all.
+// OwnCategories lists the categories that a user created, by number. ids selects some of them.
+// Nil means all.
 func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.CategoryID) ([]passerelle.Category, error) {
 	s := database.Selection{From: "category"}.And("domain_id = $%d", int64(domain)).And("user_id = $%d", int64(user))
 	if ids != nil {
@@ -28,8 +28,8 @@ func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, u
 }
 
 // CreateCategory stores a category of a user and sets its number. The caller must hold the user
-// in the same unit. When the user would have more than most categories, the unit is undone with
-// the error beyond.
+// in the same unit. Write fails with the error beyond when the user would have more than most
+// categories.
 func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
 	id, err := tx.unit.NewID("category")
 	if err != nil {
@@ -42,13 +42,13 @@ func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, 
 	return nil
 }
 
-// UpdateCategory stores a user's changes of an own category.
+// UpdateCategory stores a user's changes of a category that the user created.
 func (tx Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
 		database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color), int64(domain), int64(c.User), int64(c.ID))
 }
 
-// DeleteCategory removes a category of a user. Transactions keep its code.
+// DeleteCategory removes a category of a user. Transactions in the category keep its number.
 func (tx Tx) DeleteCategory(domain passerelle.DomainID, user passerelle.UserID, id passerelle.CategoryID) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
 }

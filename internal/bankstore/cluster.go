@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ClusterFilter selects clusters of a user, who is required.
+// ClusterFilter selects clusters of a user. User is required: without it, nothing is selected.
 type ClusterFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -40,7 +40,7 @@ func (f ClusterFilter) where() *database.Clauses {
 
 const clusterColumns = `s.id, s.account_id, s.key, s.wording, s.mean, s.increment, s.next_date, s.category, s.enabled, s.deleted IS NOT NULL`
 
-// StoredCluster is a cluster, including clusters that the user removed.
+// StoredCluster is a cluster in its stored form. The user may have removed it.
 type StoredCluster struct {
 	passerelle.Cluster
 	Deleted bool
@@ -64,7 +64,7 @@ func scanCluster(row database.Row) (StoredCluster, error) {
 	return c, err
 }
 
-// Clusters lists clusters by id.
+// Clusters lists clusters, ordered by id.
 func (r Reader) Clusters(ctx context.Context, f ClusterFilter, w store.Window) ([]StoredCluster, error) {
 	c, p := f.where(), w.ByID()
 	c.And("s.id "+p.Sign+" %s", p.From)
@@ -77,14 +77,14 @@ func (r Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, erro
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.Args...)
 }
 
-// ClustersOf lists the clusters found in an account for its sync, including removed ones.
+// ClustersOf lists the clusters of an account for its sync, including removed clusters.
 func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]StoredCluster, error) {
 	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM transaction_cluster s WHERE s.account_id = $1 AND s.epoch = $2 AND s.key IS NOT NULL ORDER BY s.id LIMIT $3`,
 		int64(a.ID), a.Epoch, limit)
 }
 
-// CreateCluster stores a cluster of an account and gives it its id. When the account would have
-// more than most clusters, the unit is undone with an error.
+// CreateCluster stores a cluster of an account and sets its id. Write fails with the error
+// beyond when the account would have more than most clusters.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
@@ -106,8 +106,8 @@ func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c
 		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
-// DeleteCluster marks a cluster that the user removed, so that it is not found again, and
-// removes its transactions from it.
+// DeleteCluster records that the user removed a cluster, so that a sync does not create it
+// again. The transactions no longer belong to it.
 func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, database.Micros(at), int64(domain), int64(user), int64(id))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
@@ -115,7 +115,7 @@ func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, i
 
 // Cluster assigns transactions of an account to a cluster.
 func (tx Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
-	// The signs prevent SQLite from reading the complete account.
+	// The plus signs prevent SQLite from reading the whole account.
 	s := database.Among(database.Selection{}.And("+account_id = $%d", int64(a.ID)).And("+epoch = $%d", a.Epoch), "id", transactions)
 	cluster := s.Bind(int64(c))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.Conditions(), s.Args...)

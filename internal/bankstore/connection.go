@@ -20,30 +20,31 @@ type Connection struct {
 	ID        passerelle.ConnectionID
 	Domain    passerelle.DomainID
 	User      passerelle.UserID
-	Connector string // its UUID
+	Connector string // the UUID of the connector
 	Created   time.Time
 	State     passerelle.ConnectionState
-	// Message is the institution's text, Fields the fields that it asks for, as JSON, and URL
-	// the page for the user. They depend on the state.
+	// Message is the institution's text. Fields are the fields for which it asks, as JSON. URL
+	// is its page for the user. Which of them are set depends on the state.
 	Message string
 	Fields  string
 	URL     string
-	// Active connections are read in the background.
+	// Active is set for connections that are read in the background.
 	Active bool
 	// Established is the time of the first complete read.
 	Established, LastUpdate, LastPush *time.Time
-	// Expire is the time at which the connection is removed unless it is established before.
+	// Expire is when the connection is removed if it is not established before.
 	Expire       *time.Time
 	NextTry      *time.Time
 	ConsentUntil *time.Time
-	// Failures counts failures in a row.
+	// Failures counts consecutive failures.
 	Failures int64
-	// Unattended reads were made since UnattendedFrom.
+	// Unattended is the number of reads without the user since UnattendedFrom.
 	UnattendedFrom time.Time
 	Unattended     int64
 	// Soon is true when the user has shared data that is not read yet.
 	Soon bool
-	// Version is the version of its last event, and Sync the number of its last read.
+	// Version is the version of the last event about the connection, and Sync the number of its
+	// last read.
 	Version, Sync int64
 	// Locked is true while the connection is being read.
 	Locked bool
@@ -69,13 +70,13 @@ func scanConnection(row database.Row) (Connection, error) {
 	return c, err
 }
 
-// Connection loads a connection of a user, or ErrNotFound.
+// Connection loads a connection of a user. It fails with ErrNotFound when there is none.
 func (r Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
 	return database.One(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
 }
 
-// Connections lists a user's connections, oldest first, after an id.
+// Connections lists a window of a user's connections, oldest first. A position is an id.
 func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]Connection, error) {
 	p := w.ByID()
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
@@ -83,16 +84,17 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 		int64(domain), int64(user), p.From, w.Limit, w.Offset)
 }
 
-// standing is the condition that a connection is not deleted. The condition looks up the
-// connection by its id: PostgreSQL may turn EXISTS into a hash of all connections, and an index
-// of connections that are not deleted cannot be searched by id.
+// standing returns the condition that a connection is not deleted. The condition looks up the
+// connection by its id. With EXISTS, PostgreSQL might build a hash of all connections. The +
+// prevents the use of an index of connections that are not deleted, because it cannot be
+// searched by id.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
 
-// SomeConnections returns up to n connections of all users, for one connector or for all when
-// uuid is empty. They are ordered by id, beginning at a random id and continuing with the first.
-// state selects a state: a healthy connection when it is empty, and any when it is nil.
+// SomeConnections returns up to n connections of all users, ordered by id. It begins at a random
+// id and continues with the first. uuid selects a connector. Empty selects all connectors. state
+// selects a state: nil selects any, and an empty state selects healthy connections.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
 	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain))
 	well := "state IS NULL"
@@ -222,25 +224,25 @@ func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.Connectio
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
-// BrokenOff reads whether the last read of a connection was interrupted, for example because its
-// process died. It must come before LeaseConnection in a unit.
+// BrokenOff reads whether the last read of a connection was interrupted, for example because the
+// process crashed. In a unit it must come before LeaseConnection, which replaces the holder.
 func (tx Tx) BrokenOff(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(&into.BrokenOff) },
 		`SELECT holder <> '' FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// Leased is a connection in the state it had when its lease was taken.
+// Leased is a connection as it was when its lease was taken.
 type Leased struct {
 	Connection
-	// BrokenOff is set by BrokenOff.
+	// BrokenOff is set by [Tx.BrokenOff].
 	BrokenOff bool
 	// Sources are the sources of the connection, oldest first.
 	Sources []ConnectionSource
 	sealed  sealedSecrets
 }
 
-// Leased reads, in the same round trip, the connection that the unit leases, with sources and
-// secrets.
+// Leased reads the connection that the unit leases, with its sources and secrets, in the same
+// round trip.
 func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.OnRetry(func() { *into = Leased{} })
 	tx.unit.Returning(func(row database.Row) error {
@@ -262,7 +264,7 @@ func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into
 	}, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(id))
 }
 
-// Secrets are the result of ConnectionSecrets for the connection.
+// Secrets returns the same as ConnectionSecrets, from data that was read with the lease.
 func (r Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
@@ -274,8 +276,8 @@ func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.Connection
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
-// ReleaseConnection ends a lease. It does nothing when the lease has lapsed. With brokenOff, the
-// connection keeps its holder, which marks the read as interrupted.
+// ReleaseConnection ends a lease. It does nothing when another holder has the connection. If
+// brokenOff is true, the connection keeps its holder, which marks the read as interrupted.
 func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, brokenOff bool) {
 	left := ""
 	if brokenOff {
@@ -297,8 +299,8 @@ func (tx Tx) SaveConnection(c Connection, former int64) {
 		int64(c.Domain), int64(c.ID), former)
 }
 
-// SetUpdateError copies the state of a connection to its enabled accounts and subscriptions as
-// their error. A connection without a state clears their errors.
+// SetUpdateError stores the state of a connection as the error of its enabled accounts and
+// subscriptions. It clears their errors when the connection has no state.
 func (tx Tx) SetUpdateError(c Connection) {
 	for _, table := range []string{"bank_account", "subscription"} {
 		tx.unit.Exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
@@ -306,7 +308,7 @@ func (tx Tx) SetUpdateError(c Connection) {
 	}
 }
 
-// SetConnectionValues replaces the user's values.
+// SetConnectionValues replaces the values that the user entered for a connection.
 func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	sealed, err := tx.sealValues(c, values)
 	if err != nil {
@@ -326,15 +328,16 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
 	return nil
 }
 
-// keptForTermination are the assignments by which a deletion at $1 keeps the data for ending the
-// consent at the institution. Where terminate is NULL, it stays NULL, and the memory is removed.
-// When terminate is zero, it becomes the instant of the deletion, and the memory stays.
+// keptForTermination contains assignments for the deletion of connections at the instant $1.
+// They keep the data with which the consent is ended at the institution. If terminate is NULL,
+// there is no consent to end, and the memory is removed. If terminate is zero, it becomes the
+// instant of the deletion, and the memory stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
-// DeleteConnection hides a connection and everything that belongs to it, and removes its
-// secrets, except those for ending the consent at the institution. EraseWithdrawn erases the
-// rest. Its consents are recorded as withdrawn. Write fails with ErrNotFound when the user has
-// no such connection.
+// DeleteConnection hides a connection and everything that belongs to it. It removes the secrets,
+// except those for ending the consent at the institution, and records the consents as withdrawn.
+// EraseWithdrawn erases the rest. Write fails with ErrNotFound when the user has no such
+// connection.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -347,25 +350,26 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the connections of a domain that are due at its instant now and that no
-// process is reading, those overdue for the longest time first.
+// ConnectionsDue lists the connections of a domain that are due at the domain's instant now and
+// that no process is reading. Those that are overdue for the longest time come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsExpired lists the connections of a domain that were not established before they
-// expired, at its instant now.
+// ConnectionsExpired lists the connections of a domain that have expired at the domain's instant
+// now, because they were not established in time.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsLapsing lists the connections of a domain whose consent has ended at its instant
-// now, that no process is reading, and whose state does not ask for a new consent yet. Those
-// overdue for the longest time are first. The list begins after a connection.
+// ConnectionsLapsing lists the connections of a domain whose consent has ended at the domain's
+// instant now. It omits those whose state already asks for a new consent, and those that a
+// process is reading. Those whose consent ended first come first. The list begins behind the
+// connection after.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -378,15 +382,15 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), since, id, limit)
 }
 
-// HoldUserAs makes Write fail with ErrConflict when the user has become permanent or temporary
-// since it was read. Events of a temporary user are held, and would never be sent if the user
-// had become permanent in between.
+// HoldUserAs makes Write fail with ErrConflict when the user was deleted or has become permanent
+// since it was read. A unit that still takes the user for temporary would store held events,
+// which nothing would release.
 func (tx Tx) HoldUserAs(u passerelle.User) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
 }
 
-// VersionConnection advances the version of a connection past its events. Write fails with
+// VersionConnection stores the version of the last event about a connection. Write fails with
 // ErrConflict when the connection no longer has the version former.
 func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
@@ -423,19 +427,19 @@ func (tx Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
 type ConnectionLogFilter struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
-	// Connection is zero for all.
+	// Connection selects the syncs of a connection. Zero means all.
 	Connection passerelle.ConnectionID
-	// Source is zero for all.
+	// Source selects the syncs of a source. Zero means all.
 	Source passerelle.SourceID
-	// From is inclusive and Until exclusive; zero means no limit.
+	// From is inclusive and Until exclusive. Zero means no limit.
 	From, Until time.Time
 }
 
 func (f ConnectionLogFilter) selection() database.Selection {
 	s := database.Selection{From: "connection_log"}
-	if f.Connection != 0 { // a connection has few; the + prevents SQLite from reading all of the user's
+	if f.Connection != 0 { // a connection has few syncs; the + prevents SQLite from reading all syncs of the user
 		s = s.And("connection_id = $%d", int64(f.Connection)).And("+domain_id = $%d", int64(f.Domain)).And("+user_id = $%d", int64(f.User))
-	} else { // those of a deleted connection are excluded until they are erased
+	} else { // syncs of a deleted connection are excluded until they are erased
 		s = s.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
 		s.Where = append(s.Where, standing("connection_id"))
 	}
@@ -445,8 +449,8 @@ func (f ConnectionLogFilter) selection() database.Selection {
 	return s.During("at", f.From, f.Until)
 }
 
-// ConnectionLogs reads a window of the syncs of a connection, the newest first. A position is
-// the instant and the id.
+// ConnectionLogs reads a window of syncs, the newest first. A position consists of the instant
+// and the id.
 func (r Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w store.Window) ([]ConnectionLog, error) {
 	sql, args := f.selection().Newest(connectionLogColumns, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanConnectionLog, sql, args...)
@@ -454,27 +458,27 @@ func (r Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w sto
 
 const connectionLogColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
 
-// ConnectionLogsOf lists the syncs of all connections of a user, connection by connection, the
-// oldest first. A position is the connection, the instant and the id.
+// ConnectionLogsOf lists the syncs of all connections of a user, ordered by connection and then
+// by time. A position consists of the connection, the instant and the id.
 func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]ConnectionLog, error) {
 	from := w.From
 	if len(from) == 0 {
 		from = []any{int64(0), int64(0), int64(0)}
 	}
-	// An instant limits the range of the index for each connection: it is the position's instant
-	// for the connection at which the page begins, and zero for the others.
+	// An instant limits the range of the index for each connection. For the connection at which
+	// the page begins, it is the instant of the position; for the others, it is zero.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
 		ORDER BY c.id, l.at, l.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
 }
 
-// CountConnectionLogs is the exact number of syncs that a filter selects.
+// CountConnectionLogs returns the exact number of syncs that a filter selects.
 func (r Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
 
-// Place is the position of a sync in the list.
+// Place returns the position of a sync in the list.
 func (l ConnectionLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
 func scanConnectionLog(row database.Row) (ConnectionLog, error) {
@@ -524,7 +528,7 @@ func (r Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, conne
 	return database.Collect(ctx, r.rows, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
 }
 
-// CreateSource stores a source of a connection and gives it its id.
+// CreateSource stores a source of a connection and sets its id.
 func (tx Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error {
 	id, err := tx.unit.NewID("connection_source")
 	if err != nil {
@@ -536,7 +540,7 @@ func (tx Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error
 	return nil
 }
 
-// SaveSource stores the state and the instants of a source.
+// SaveSource stores the state and the times of a source.
 func (tx Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
 		database.OptionalText(s.State), database.OptionalMicros(s.LastUpdate), database.OptionalMicros(s.Disabled), database.OptionalMicros(s.AccessExpire), database.OptionalMicros(s.Expire), database.OptionalMicros(s.NextTry),

@@ -8,11 +8,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// ConnectionReturn is the expected return of a user who was sent to an institution, for a
-// connection. It contains who returns, and the address to which they are redirected.
+// ConnectionReturn describes a user's expected return from the institution of a connection: who
+// returns, and to which address they are redirected.
 type ConnectionReturn struct {
 	User passerelle.UserID
-	// Nonce is valid for one return.
+	// Nonce identifies the return. It is valid only once.
 	Nonce []byte
 	// RedirectURI is empty when no client waits for the user.
 	RedirectURI, State string
@@ -39,8 +39,8 @@ func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID
 		int64(id), int64(domain), int64(back.User), back.Nonce, database.OptionalText(back.RedirectURI), database.OptionalText(back.State))
 }
 
-// SpendReturn marks the expected return with a nonce as used. Write fails with ErrNotFound when
-// it was already used, or replaced by another one.
+// SpendReturn uses up the expected return with a nonce. Write fails with ErrNotFound when it was
+// already used, or another return has replaced it.
 func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }

@@ -14,13 +14,14 @@ import (
 // TroubleFilter selects connections of a domain whose last read failed.
 type TroubleFilter struct {
 	Domain passerelle.DomainID
-	// State is their state, and Connector the UUID of their connector; empty for all.
+	// State is the state of the connections, and Connector the UUID of their connector. Empty
+	// means all.
 	State     passerelle.ConnectionState
 	Connector string
 }
 
-// ConnectionsInTrouble lists connections by id. The page is merged from the lists of each state,
-// which an index contains in order.
+// ConnectionsInTrouble lists connections, ordered by id. The page is merged from one list for
+// each state, because an index contains each of these lists in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := passerelle.ConnectionStates()
 	if f.State != "" {
@@ -43,14 +44,14 @@ func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w sto
 		strings.Join(lists, " UNION ALL "), p.Order, limit), s.Args...)
 }
 
-// Trouble is the number of connections in a state that prevents reading.
+// Trouble is the number of connections in one of the states that prevent reading.
 type Trouble struct {
 	State string
 	Count int64
 }
 
-// Troubles counts the connections of a domain that cannot be read, by state, among at most
-// MaxOverviewRows, the most frequent state first.
+// Troubles counts the connections of a domain that cannot be read, by state, the most frequent
+// state first. It reads at most store.MaxOverviewRows connections.
 func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
 		var one Trouble
@@ -60,8 +61,8 @@ func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Tro
 		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
 }
 
-// ConsentsEnding counts the connections whose consent ends between two instants, up to
-// store.MaxOverviewRows.
+// ConsentsEnding counts the connections whose consent ends between two instants. It counts no
+// further than store.MaxOverviewRows.
 func (r Reader) ConsentsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM connection
 		WHERE domain_id = $1 AND consent_until > $2 AND consent_until <= $3 AND consent_until IS NOT NULL AND deleted IS NULL

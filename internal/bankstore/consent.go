@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Consent is a consent of a user, with the version of the text and the place where the user
-// agreed.
+// Consent is a consent of a user, with the version of the text to which the user agreed and the
+// place where this happened.
 type Consent struct {
 	ID           int64
 	User         passerelle.UserID
@@ -53,7 +53,7 @@ func scanConsent(row database.Row) (Consent, error) {
 	return c, err
 }
 
-// ConsentFilter selects the consents of a user, including withdrawn ones. The user is required.
+// ConsentFilter selects the consents of a user, including withdrawn consents. User is required.
 type ConsentFilter struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
@@ -63,24 +63,24 @@ func (f ConsentFilter) selection() database.Selection {
 	return database.Selection{From: "consent"}.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
 }
 
-// Consents reads a window of a user's consents, the newest first. A position is the instant and
-// the id.
+// Consents reads a window of a user's consents, the newest first. A position consists of the
+// instant and the id.
 func (r Reader) Consents(ctx context.Context, f ConsentFilter, w store.Window) ([]Consent, error) {
 	sql, args := f.selection().Newest(`id, user_id, connection_id, account_id, subscription_id, text_version, origin, given, withdrawn`, "given", "id", w)
 	return database.Collect(ctx, r.rows, scanConsent, sql, args...)
 }
 
-// CountConsents is the exact number that a filter selects.
+// CountConsents returns the exact number of consents that a filter selects.
 func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, error) {
 	return f.selection().Count(ctx, r.rows)
 }
 
-// Place is the position of a consent in the list.
+// Place returns the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead makes a connection due at the instant now, unless it is due earlier. A connection
-// whose user is at the institution becomes due at the instant later. A connection that waits for
-// something else does not change.
+// HastenRead makes a connection due at the instant now, or at the instant later if its user is
+// at the institution. A connection that is due earlier, or waits for something else, does not
+// change.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// ConsentTimes returns when the user agreed to share each account of a connection that is shared
-// now.
+// ConsentTimes returns, for each account of a connection that is shared now, when the user
+// agreed to share it.
 func (r Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
 	type consent struct {
 		account passerelle.AccountID

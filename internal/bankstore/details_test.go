@@ -13,9 +13,9 @@ import (
 	"passerelle"
 )
 
-// TestDigestsStay: stored rows keep their digest when a later version adds a field, or the next
-// sync would write and report all of them. A field that fails this test needs the JSON option
-// omitzero.
+// TestDigestsStay checks that stored rows keep their digest when a later version adds a field.
+// Otherwise the next sync would write and report all rows. A field that fails this test needs
+// the JSON option omitzero.
 func TestDigestsStay(t *testing.T) {
 	for _, c := range []struct {
 		details any
@@ -40,8 +40,8 @@ func TestDigestsStay(t *testing.T) {
 	}
 }
 
-// TestDetails: empty values are not stored, all other values are, and the digest is that of the
-// full encoding, so that rows of earlier versions do not count as changed.
+// TestDetails checks that empty values are not stored and all other values are. The digest must
+// be that of the full encoding, so that rows of earlier versions do not count as changed.
 func TestDetails(t *testing.T) {
 	nothing := decimal.MustParse("0.00")
 	for name, d := range map[string]passerelle.TransactionDetails{

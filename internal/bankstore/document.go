@@ -20,7 +20,7 @@ type StoredDocument struct {
 	Day string
 }
 
-// Place is the position of the document in the list.
+// Place returns the position of the document in the list.
 func (d StoredDocument) Place() []any { return []any{d.Day, int64(d.ID)} }
 
 const documentColumns = `d.id, d.user_id, d.subscription_id, d.key, d.details, d.file_id, d.found, d.last_update, d.deleted, d.date, d.readonly, ` + ownColumns
@@ -46,7 +46,8 @@ func scanDocument(row database.Row) (StoredDocument, error) {
 	return d, err
 }
 
-// documentTotal returns a total in stored form.
+// documentTotal returns the total of a document in stored form: its digits as an integer, and
+// its scale.
 func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	if d.Total == nil {
 		return nil, nil, nil
@@ -55,13 +56,13 @@ func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	return value, d.Total.Scale(), err
 }
 
-// documentType is the document type of the API by which a document is listed.
+// documentType returns the document type of the API under which a document is listed.
 func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay is the day by which a document is listed: its own day, or the day on which it was
-// found.
+// documentDay returns the day by which a document is listed: its own day, or the day on which it
+// was found.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -69,14 +70,14 @@ func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	return d.Date.String()
 }
 
-// CreateDocument stores a document that was found and gives it its id. Its file
-// is fetched later.
+// CreateDocument stores a newly found document and sets its id. The file of the document is
+// fetched later.
 func (tx Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
 	return tx.createDocument(domain, s, d, reading, false)
 }
 
-// CreateManualDocument stores an empty document for a program, and returns it. No
-// synchronisation changes it.
+// CreateManualDocument stores an empty document that a client creates, and returns it. No sync
+// changes such a document.
 func (tx Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
 	d := passerelle.Document{Found: at, LastUpdate: at}
 	err := tx.createDocument(domain, s, &d, s.NextReading(), true)
@@ -112,9 +113,9 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 	return nil
 }
 
-// UpdateDocument stores a provider's new details of a document. The user's values stay, and so
-// does the day when the details have none. A deleted document exists again. Its file is fetched
-// again.
+// UpdateDocument stores a provider's new details of a document. It does not change the user's
+// values. If the details have no day, it does not change the day either. It restores a deleted
+// document, and makes the service fetch the file again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -138,8 +139,8 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 	return nil
 }
 
-// expectAgain makes the file of a document due again, unless the user uploaded it, and creates
-// one for a document without a file.
+// expectAgain makes the file of a document due again, unless the user uploaded it. For a
+// document without a file it creates one.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	file, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -147,9 +148,9 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	}
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
-	// A process that is fetching the file may have the old content. It loses its lease, so that
-	// it cannot store the old content. The lease still prevents other processes from fetching
-	// until it ends.
+	// A process that is fetching the file may have the old content. The statement changes the
+	// end of its lease, so that the process cannot store that content. Other processes still
+	// cannot fetch the file before the lease ends.
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
 	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
 		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
@@ -158,38 +159,39 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	return nil
 }
 
-// LoseDocument marks a document that the provider no longer lists.
+// LoseDocument marks a document as deleted, because the provider no longer lists it.
 func (tx Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE document SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND subscription_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 }
 
-// CountDocuments changes the counter of a subscription. Write fails with ErrConflict when the
-// subscription was emptied since it was read.
+// CountDocuments adds to the document counter of a subscription. Write fails with ErrConflict
+// when the subscription was emptied since it was read.
 func (tx Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DocumentFilter selects documents of a user, who is required.
+// DocumentFilter selects documents of a user. User is required: without it, nothing is selected.
 type DocumentFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Subscription selects one subscription in its present Epoch; zero for all.
+	// Subscription selects one subscription in its present Epoch. Zero means all.
 	Subscription passerelle.SubscriptionID
 	Epoch        int64
 	ID           passerelle.DocumentID // zero for all
 	Types        []string              // nil for all
-	// Transaction selects the documents of one transaction; zero for all.
+	// Transaction selects the documents of one transaction. Zero means all.
 	Transaction passerelle.TransactionID
 	// From and Until are the first and the last day, both inclusive.
 	From, Until passerelle.Date
-	// Since and Before limit the timestamp: the first instant of the document's day in Zone, or
-	// the time at which it was found when it has no day. Before is exclusive; zero means no
-	// limit.
+	// Since and Before limit the timestamp. This is the first instant of the document's day in
+	// Zone or, if the document has no day, the time at which it was found. Before is exclusive.
+	// Zero means no limit.
 	Since, Before time.Time
 	Zone          *time.Location
-	// Least and Most limit the total, inclusively. A document without a total matches no limit.
+	// Least and Most limit the total; both are inclusive. A document without a total does not
+	// match.
 	Least, Most *decimal.Decimal
 	// All includes documents of disabled and deleted subscriptions, and those that the provider
 	// no longer lists.
@@ -198,7 +200,7 @@ type DocumentFilter struct {
 
 var totalAt = exactly("d.total")
 
-// subscriptions selects the subscriptions whose documents are selected.
+// subscriptions returns the filter of the subscriptions whose documents are selected.
 func (f DocumentFilter) subscriptions() SubscriptionFilter {
 	of := SubscriptionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, All: f.All}
 	if f.Subscription != 0 {
@@ -207,8 +209,8 @@ func (f DocumentFilter) subscriptions() SubscriptionFilter {
 	return of
 }
 
-// plain reports whether the filter selects only by subscription, so that counters contain the
-// number of its documents.
+// plain reports whether the filter selects only by subscription, so that the counters of
+// subscriptions give the number of documents.
 func (f DocumentFilter) plain() bool {
 	return !f.All && f.ID == 0 && f.Transaction == 0 && f.Types == nil && f.Since.IsZero() && f.Before.IsZero() && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
@@ -220,7 +222,7 @@ func (f DocumentFilter) where(c *database.Clauses) {
 		c.And("d.deleted IS NULL")
 	}
 	switch {
-	case f.Transaction != 0: // has few, so that nobody is to go through all of the user's; + keeps SQLite from it
+	case f.Transaction != 0: // a transaction has few documents; the + prevents SQLite from reading all documents of the user
 		c.And("d.id IN (SELECT x.document_id FROM transaction_document x WHERE x.transaction_id = %s) AND +d.domain_id = %s AND +d.user_id = %s", int64(f.Transaction), int64(f.Domain), int64(f.User))
 	case f.Subscription != 0:
 		c.And("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
@@ -242,10 +244,10 @@ func (f DocumentFilter) where(c *database.Clauses) {
 	f.bounds(c)
 }
 
-// stamped compares the timestamp of a document with an instant: the time at which it was found
-// when it has no day, and its day otherwise. The pattern finds only the key Date in the details,
-// because quotes inside their texts are escaped. In the details of a document without a day, the
-// key is absent or has an empty text.
+// stamped compares the timestamp of a document with an instant. The timestamp is the document's
+// day or, without a day, the time at which it was found. The pattern matches only the key Date
+// in the details, because quotes inside texts are escaped. If the document has no day, the key
+// is absent or its text is empty.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {
@@ -269,14 +271,14 @@ func (f DocumentFilter) bounds(c *database.Clauses) {
 	}
 }
 
-// dayBefore is the last day that begins before an instant.
+// dayBefore returns the last day that begins before an instant.
 func (f DocumentFilter) dayBefore(at time.Time) string {
 	return passerelle.DateOf(at.Add(-time.Microsecond), f.Zone).String()
 }
 
 const documentSource = `document d CROSS JOIN subscription s WHERE s.id = d.subscription_id AND `
 
-// Documents lists the newest first. A position is the day and the id.
+// Documents lists documents, the newest first. A position consists of the day and the id.
 func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window) ([]StoredDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -291,8 +293,8 @@ func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window)
 		documentColumns, documentSource, c.String(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
-// CountDocuments returns the exact number of documents that a filter selects: from counters when
-// it selects only by subscription, and by counting otherwise.
+// CountDocuments returns the exact number of documents that a filter selects. It reads the
+// number from counters when the filter selects only by subscription.
 func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
 	var c database.Clauses
 	if f.plain() {
@@ -304,7 +306,7 @@ func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, er
 }
 
 // ChangedDocuments lists the documents of a subscription that changed since it was last read
-// completely, by id.
+// completely, ordered by id.
 func (r Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,

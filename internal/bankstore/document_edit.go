@@ -26,7 +26,7 @@ func (o *ownOfDocument) into() []any {
 	return []any{&o.category, &o.kind, &o.name, &o.date, &o.due, &o.total, &o.untaxed, &o.vat, &o.income}
 }
 
-// over applies the user's values to the details.
+// over replaces the provider's values in a document with those of the user.
 func (o *ownOfDocument) over(d *passerelle.Document) error {
 	d.Category = database.ID[int64](o.category)
 	for _, own := range []struct {
@@ -54,8 +54,8 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 	return nil
 }
 
-// A cleared day or amount is stored as an empty text, so that the provider's value is not used
-// again.
+// A day or an amount that the user cleared is stored as an empty text, so that the provider's
+// value does not appear again.
 
 func ownDay(into *passerelle.Date) func(string) error {
 	return func(s string) error {
@@ -77,7 +77,7 @@ func ownAmount(into **decimal.Decimal) func(string) error {
 	}
 }
 
-// Own is the user's setting of one value: unchanged, a value, or cleared.
+// Own is a user's change of one value: none, a new value, or cleared.
 type Own[T any] struct {
 	Set   bool
 	Value *T
@@ -99,9 +99,9 @@ type DocumentEdit struct {
 // None reports whether the edit changes nothing.
 func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 
-// EditDocument stores a user's changes. It fails with ErrNotFound when the user has no such
-// document, or when it is read-only and stays so, and with ErrConflict when the upload has
-// expired.
+// EditDocument stores a user's changes. Write fails with ErrConflict when the upload has
+// expired. It fails with ErrNotFound when the user has no such document, or when the document is
+// read-only and the edit does not change that.
 func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
 	if e.Total.Value != nil {
@@ -136,7 +136,8 @@ func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e D
 	return nil
 }
 
-// dayText is a day in its stored form: empty for no day, nil for a day that is not set.
+// dayText returns a day in stored form. It is empty when the day is cleared, and nil when it
+// does not change.
 func dayText(day Own[passerelle.Date]) *string {
 	return ownText(day, passerelle.Date.String)
 }

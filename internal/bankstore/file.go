@@ -12,14 +12,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredFile is a file whose bytes are stored in the blob store, under its id.
+// StoredFile is a file. Its bytes are in the blob store, under its id.
 type StoredFile struct {
 	ID   passerelle.FileID
 	User passerelle.UserID
-	// Connector is the connector that fetches it; empty for an uploaded file.
+	// Connector is the connector that fetches the file. It is empty for an uploaded file.
 	Connector string
 	MediaType string
-	// Size is zero until the content is stored. Stored is the time of that.
+	// Size is zero until the content is stored. Stored is when the content was stored.
 	Size    int64
 	Created time.Time
 	Stored  *time.Time
@@ -41,19 +41,20 @@ func scanFile(row database.Row) (StoredFile, error) {
 	return f, err
 }
 
-// held matches files of documents and transactions that are not withdrawn. Files of withdrawn
-// ones are erased later.
+// held matches the files of documents and transactions that are not withdrawn. Files of
+// withdrawn documents and transactions are erased later.
 const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
-// File loads a user's file. It fails with ErrNotFound when there is none. A file that no row
-// refers to counts as missing.
+// File loads a user's file. It fails with ErrNotFound when there is none. A file to which no row
+// refers counts as missing.
 func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists a user's files whose content is stored, by id, after a given file.
+// Files lists a user's files whose content is stored, ordered by id. It starts behind the file
+// after.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
@@ -67,8 +68,8 @@ func fileKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "stored_file", Column: "sealed_key", Row: id}
 }
 
-// sealFileKey makes the key of a file, which does not change while the file exists, even with
-// new content.
+// sealFileKey makes the key of a file. The key does not change while the file exists, even if
+// the content changes.
 func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	key := make([]byte, fileKeySize)
 	if _, err := rand.Read(key); err != nil {
@@ -81,9 +82,9 @@ func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	return sealed, nil
 }
 
-// FileKey returns the key under which the bytes of a file are sealed, nil for a file from before
-// keys were introduced. It fails with ErrNotFound for an unknown file, and with ErrSealed when
-// its key cannot be decrypted.
+// FileKey returns the key with which the bytes of a file are sealed. It is nil for a file that
+// was stored before keys were introduced. It fails with ErrNotFound when the file is unknown,
+// and with ErrSealed when the key cannot be decrypted.
 func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
 	var domain passerelle.DomainID
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
@@ -101,7 +102,8 @@ func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, erro
 	return key, nil
 }
 
-// expectFile stores that a file of a connection must be fetched soon, and gives it its id.
+// expectFile stores that a file must be fetched soon from the institution of a connection, and
+// returns its id.
 func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -117,8 +119,8 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 	return passerelle.FileID(id), nil
 }
 
-// BeginUpload stores that the bytes of a file are about to be uploaded. The file is removed
-// unless it is assigned to a document in time.
+// BeginUpload stores that the bytes of a file are about to be uploaded. The file is removed if
+// it is not assigned to a document in time.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -135,9 +137,9 @@ func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time
 	return nil
 }
 
-// replaceFile replaces the file of a document with an uploaded one, in the unit in which the
-// document gets its id. It fails with ErrConflict when the upload has expired, or when a process
-// that removes it has already changed its expiry.
+// replaceFile replaces the file of a document with an uploaded file, in the unit in which the
+// document gets the id of the file. Write fails with ErrConflict when the upload has expired, or
+// a process has begun to remove it and so changed the expiry.
 func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, database.OptionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
@@ -145,7 +147,7 @@ func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, doc
 	tx.unit.Exec(`UPDATE stored_file SET `+store.ForgottenFile+` WHERE id = `+had+` AND due IS NULL`, int64(domain), int64(user), int64(document))
 }
 
-// LeasedFile is a file that the holder of its lease fetches.
+// LeasedFile is a file that the holder of its lease is fetching.
 type LeasedFile struct {
 	ID       passerelle.FileID
 	Failures int64
@@ -174,17 +176,17 @@ func (tx Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time
 		RETURNING id, failures, lease_until`, connector, int64(domain), lease.Microseconds())
 }
 
-// ClaimFile leases a file that was never fetched, even before it is due. It leases none while
-// another process has it.
+// ClaimFile leases a file that was never fetched, even before it is due. It does nothing while
+// another process has the lease.
 func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease time.Duration, into *[]LeasedFile) {
 	tx.leaseFiles(into, `UPDATE stored_file SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND lease_until < {now} AND due IS NULL AND stored IS NULL RETURNING id, failures, lease_until`,
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
-// KeepFile ends a lease after the content was stored. It fails with ErrConflict when the lease
-// has lapsed, when the file has changed, or when no row refers to it any more. A file that no
-// row refers to is removed later.
+// KeepFile ends a lease after the content was stored. Write fails with ErrConflict when the
+// lease has lapsed, when the file has changed, or when no row refers to it any more. A file to
+// which no row refers is removed later.
 func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, database.Micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)
@@ -195,21 +197,21 @@ func (tx Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
-// PostponeFile ends a lease without content. The file is fetched after the time wait or, when
-// wait is zero, on request.
+// PostponeFile ends a lease after a failure. The file is fetched again after the duration wait
+// or, when wait is zero, only on request.
 func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
-// waiting plus the id of a connection is the next_fetch of a file that waits for a read of that
-// connection. The value is later than any instant, and one index lookup finds the files of a
-// connection.
+// waiting plus the id of a connection is the next_fetch of a file that waits until that
+// connection is read. The sum is later than any instant, so the file is not due, and one index
+// lookup finds all files that wait for a connection.
 const waiting = 1 << 62
 
-// AwaitSync ends a lease without content and without a failure: the file is fetched after the
-// next complete sync of the connection. When a sync has ended since the caller loaded the file's
-// origin, the file is due as before.
+// AwaitSync ends a lease without counting a failure, and makes the file wait for the next
+// complete sync of the connection. If a sync has ended since the caller loaded the file's
+// origin, the file does not wait.
 func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
@@ -218,13 +220,13 @@ func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
-// ResumeFiles makes the service fetch the files that waited for a connection to be read.
+// ResumeFiles makes the files due that waited until a connection was read.
 func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
 
-// FileOrigin is the origin of a file, with the keys of the institution: a document of a
-// subscription, or an attachment of a transaction.
+// FileOrigin is the origin of a file: a document of a subscription, or an attachment of a
+// transaction. It contains the institution's keys of these objects.
 type FileOrigin struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
@@ -243,7 +245,7 @@ func scanOrigin(row database.Row) (FileOrigin, error) {
 }
 
 // FileOrigin returns the origin of a file. It fails with ErrNotFound when the user no longer
-// shares it.
+// shares the file.
 func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id passerelle.FileID) (FileOrigin, error) {
 	return database.One(ctx, r.rows, scanOrigin, `SELECT c.user_id, c.id, c.sync, d.deleted IS NOT NULL OR s.deleted IS NOT NULL, s.key, d.key, '', '', '' FROM document d
 			JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch JOIN connection c ON c.id = s.connection_id
@@ -254,7 +256,7 @@ func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id p
 		int64(domain), int64(id))
 }
 
-// ClaimForgotten leases up to limit files that no row refers to, so that their content is
+// ClaimForgotten leases up to limit files to which no row refers, so that their content can be
 // removed.
 func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH over AS MATERIALIZED (
@@ -270,15 +272,16 @@ func (tx Tx) ForgetFiles(ids []int64) {
 	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.Args...)
 }
 
-// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes any rows,
-// because an order by id would search the whole table.
+// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes the rows in
+// any order, because an order by id would make the database search the whole table.
 func (tx Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		store.ForgottenFile, table, condition, database.UpTo(limit)), args...)
 }
 
-// noFile matches rows without a file. A file that no other row refers to does not count. Erasing
-// other rows would leave their file's content in the blob store.
+// noFile returns the condition that a row has no file, or a file that is already marked as
+// unused. Erasing a row with a file that is not marked would leave the content of the file in
+// the blob store.
 func noFile(table string) string {
 	return fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM stored_file f WHERE f.id = %s.file_id AND f.due IS NULL)`, table)
 }

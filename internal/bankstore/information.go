@@ -16,7 +16,7 @@ type Information struct {
 	Key, Value  string
 }
 
-// Informations lists the values stored for transactions, by transaction and id.
+// Informations lists the values stored for transactions, ordered by transaction and id.
 func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
 	s := database.Among(database.Selection{From: "transaction_information"}.And("domain_id = $%d", int64(domain)), "transaction_id", transactions)
 	return database.Collect(ctx, r.rows, func(row database.Row) (Information, error) {
@@ -43,15 +43,15 @@ func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// LimitInformations records the time of a change of a transaction's values, and fails the unit
-// when there are more than most.
+// LimitInformations records when the values of a transaction changed. Write fails with the error
+// beyond when the transaction has more than most values.
 func (tx Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, database.Micros(at), int64(domain), int64(transaction), most)
 }
 
-// DeleteInformations removes one value of a transaction of a user, or all values when id is
-// zero. Write fails with ErrNotFound when the value does not exist.
+// DeleteInformations removes one value of a user's transaction, or all values when id is zero.
+// Write fails with ErrNotFound when the value does not exist.
 func (tx Tx) DeleteInformations(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, id int64) {
 	const of = `DELETE FROM transaction_information WHERE transaction_id IN (SELECT t.id ` + presentTransaction + `)`
 	args := []any{int64(domain), int64(user), int64(transaction)}

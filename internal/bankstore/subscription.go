@@ -17,11 +17,12 @@ type StoredSubscription struct {
 	Digest    int64
 	Documents int64
 	Changed   int64
-	// Readings counts the complete reads of its documents, as for accounts.
+	// Readings counts the complete reads of the subscription's documents, like
+	// StoredAccount.Readings.
 	Readings int64
 }
 
-// NextReading is the number that changed rows get until the subscription is read completely
+// NextReading returns the number that changed rows get until the subscription is read completely
 // again.
 func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
 
@@ -47,12 +48,13 @@ func scanSubscription(row database.Row) (StoredSubscription, error) {
 	return s, nil
 }
 
-// SubscriptionFilter selects subscriptions of a user, who is required.
+// SubscriptionFilter selects subscriptions of a user. User is required: without it, nothing is
+// selected.
 type SubscriptionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Connections selects several connections; nil for all.
+	// Connections selects several connections. Nil means all.
 	Connections []passerelle.ConnectionID
 	IDs         []passerelle.SubscriptionID // nil for all
 	All         bool
@@ -75,7 +77,7 @@ func (f SubscriptionFilter) where(c *database.Clauses) {
 	}
 }
 
-// Subscriptions lists subscriptions by id.
+// Subscriptions lists subscriptions, ordered by id.
 func (r Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w store.Window) ([]StoredSubscription, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -85,7 +87,7 @@ func (r Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w store
 		subscriptionColumns, c.String(), p.Order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
-// ConnectionsByID finds a user's connections by their ids.
+// ConnectionsByID returns a user's connections with these ids.
 func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
 	var c database.Clauses
 	c.And("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
@@ -123,7 +125,7 @@ func NewSubscriptionID(ctx context.Context, db *store.DB) (passerelle.Subscripti
 	return id, err
 }
 
-// CreateSubscription stores a subscription that was found, with its reserved id.
+// CreateSubscription stores a newly found subscription under its reserved id.
 func (tx Tx) CreateSubscription(domain passerelle.DomainID, s *StoredSubscription) error {
 	details, err := EncodeDetails(s.SubscriptionDetails)
 	if err != nil {
@@ -154,14 +156,15 @@ func (tx Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.Subscri
 }
 
 // EnableSubscription records that the user shares a subscription. Write fails with ErrConflict
-// when it is already enabled.
+// when the subscription is already enabled.
 func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.UserID, id passerelle.SubscriptionID) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = NULL WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND disabled IS NOT NULL`,
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableSubscription stops sharing a subscription: its documents are hidden at once and erased
-// in small steps, with their files. Write fails with ErrConflict when it is already disabled.
+// DisableSubscription records that the user stops sharing a subscription. The documents are
+// hidden at once and erased in small steps, with their files. Write fails with ErrConflict when
+// the subscription is already disabled.
 func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
 		database.Micros(now), int64(domain), int64(user), int64(s.ID))

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// SyncedRows selects the rows that syncs of one account or subscription stored since
-// it was last shared. Each row has the institution's key.
+// SyncedRows selects the rows that syncs have stored for an account or a subscription since the
+// user last began to share it. Each row has the institution's key.
 type SyncedRows struct {
 	table, owner string
 	id, epoch    int64
@@ -47,7 +47,7 @@ func (s SyncedRows) where() database.Clauses {
 	return c
 }
 
-// Known is the data of a stored row with an institution's key that a sync needs.
+// Known is what a sync needs to know about a stored row.
 type Known struct {
 	ID      int64
 	Key     string
@@ -61,7 +61,7 @@ func scanKnown(row database.Row) (Known, error) {
 	return k, err
 }
 
-// KnownByKey returns the rows that have one of the keys, with one query.
+// KnownByKey returns, with one query, the rows that have one of the keys.
 func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string
@@ -76,20 +76,21 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// NoRows reports whether there is no row, including deleted rows.
+// NoRows reports whether there are no rows at all, not even deleted rows.
 func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.Args...)
 	return len(first) == 0, err
 }
 
-// manualKey is the key of a row that a client created. No key of an institution contains a
-// control character.
+// manualKey returns the key of a row that a client created. It begins with a control character,
+// which no key of an institution contains.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
-// EachKey calls do for each row of the institution that is not deleted and not older than from,
-// in any order. A zero from selects all. It makes one query for all rows: with one query per
-// page, PostgreSQL with outdated statistics would read all rows for every page.
+// EachKey calls do, in any order, for each row that comes from the institution, is not deleted
+// and is not older than from. If from is zero, it selects rows of any age. It makes one query
+// for all rows, because PostgreSQL with outdated statistics would read all rows again for every
+// page.
 func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
 	c.All = append(c.All, "deleted IS NULL")
@@ -112,7 +113,8 @@ func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date,
 	})
 }
 
-// OneKey returns the key of one row that EachKey selects, or an empty text.
+// OneKey returns the key of any row that EachKey would select, or an empty text when there is
+// none.
 func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	c := s.where()
 	if s.manual {
@@ -126,8 +128,8 @@ func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	return strings.Join(first, ""), err
 }
 
-// Details are an institution's details of an object in stored form, with a digest to detect
-// changes.
+// Details are an institution's details of an object in stored form, with a digest by which a
+// sync detects changes.
 type Details struct {
 	text   string
 	Digest int64
@@ -159,12 +161,13 @@ func EncodeDetails(details any) (Details, error) {
 	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits are good enough
 }
 
-// decodeDetails decodes an institution's details. It uses the second version of encoding/json,
-// which is three times as fast, because decoding is most of the work of lists.
+// decodeDetails decodes an institution's details. Decoding is most of the work of lists, so it
+// uses the second version of encoding/json, which is three times as fast.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
-// compact removes the null and empty members of an object, which are half of the data that
-// institutions send and would be read for every list. The result decodes to the same value.
+// compact removes the null and empty members of an object. They are half of the data that
+// institutions send, and every list would have to read them. The result decodes to the same
+// value.
 func compact(object []byte) (string, error) {
 	from := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := from.ReadToken(); err != nil {

@@ -15,7 +15,7 @@ type Termination struct {
 	Domain     passerelle.DomainID
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
-	Connector  string // its UUID
+	Connector  string // the UUID of the connector
 	// Memory is the memory of the last read.
 	Memory []byte
 	// Tries counts failed attempts.
@@ -24,15 +24,15 @@ type Termination struct {
 	due int64
 }
 
-// TerminableMemory replaces the memory of a sync, and marks the connection: after its deletion,
-// its consent must be ended at the institution.
+// TerminableMemory replaces the memory of the last sync, and marks the connection so that after
+// its deletion the consent is ended at the institution.
 func (tx Tx) TerminableMemory(c Connection, memory []byte) error {
 	tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
 	return tx.SetConnectionMemory(c, memory)
 }
 
-// TerminationsDue lists the consents of a domain that must be ended at its instant now, those
-// overdue for the longest time first.
+// TerminationsDue lists the consents of a domain that are due to be ended at the domain's
+// instant now. Those that are overdue for the longest time come first.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -59,8 +59,8 @@ func (tx Tx) TryTermination(t Termination, next time.Time) {
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
-// EndTermination records that the consent was ended, and leaves the remaining data of the
-// connection to EraseWithdrawn.
+// EndTermination records that the consent was ended at the institution. EraseWithdrawn then
+// erases the remaining data of the connection.
 func (tx Tx) EndTermination(t Termination, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
 	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: database.Micros(now)})

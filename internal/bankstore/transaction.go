@@ -15,7 +15,8 @@ import (
 
 const (
 	transactionColumns = undocumentedColumns + attachedCount
-	// undocumentedColumns must be followed by the number of documents.
+	// undocumentedColumns are the columns before the number of documents, which must follow
+	// them.
 	undocumentedColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
 	t.details, t.scraped, t.last_update, t.deleted, `
 )
@@ -55,17 +56,17 @@ func coefficient(d decimal.Decimal) (int64, error) {
 	return value, nil
 }
 
-// NewTransaction is a transaction to be stored. Its details are encoded unless their encoded
-// form is given.
+// NewTransaction is a transaction to be stored. Its details are encoded when it is stored,
+// unless the caller has set their encoded form.
 type NewTransaction struct {
 	*passerelle.Transaction
 	Details Details
-	// Manual marks a transaction that a client created: it gets a key that no institution uses,
+	// Manual marks a transaction that a client created. It gets a key that no institution uses,
 	// and no sync changes it.
 	Manual bool
 }
 
-// CreateTransactions stores transactions that were found in an account and gives them their ids.
+// CreateTransactions stores transactions that were found in an account, and sets their ids.
 // reading is the number of the read that found them.
 func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
@@ -103,8 +104,8 @@ func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, rea
 var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale,
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
-// UpdateTransaction stores an institution's new details of a transaction. The user's values
-// stay. A deleted transaction is restored.
+// UpdateTransaction stores an institution's new details of a transaction. It does not change the
+// user's values. It restores a deleted transaction.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -122,32 +123,32 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
-// DeleteManualTransactions marks the transactions of an account that programs created as
-// deleted, and updates the account's counters. Write fails with ErrConflict when the account was
-// emptied since it was read.
+// DeleteManualTransactions marks the transactions that clients created in an account as deleted,
+// and updates the account's counters. Write fails with ErrConflict when the account was emptied
+// since it was read.
 func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // nobody adds some from here on
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // locks the row, so that no transactions are added before the unit ends
 	tx.unit.Exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
 		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
 	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), a.NextReading())
 }
 
-// LoseTransaction marks a transaction that the institution no longer lists as deleted.
+// LoseTransaction marks a transaction as deleted, because the institution no longer lists it.
 func (tx Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, at time.Time, reading int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET deleted = $1, last_update = $1, changed = $2 WHERE domain_id = $3 AND account_id = $4 AND epoch = $5 AND id = $6 AND deleted IS NULL`,
 		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
-// CountTransactions changes the counters of an account, in the unit of the change. Write fails
-// with ErrConflict when the account was emptied since it was read.
+// CountTransactions adds to the counters of an account, in the unit that changes the
+// transactions. Write fails with ErrConflict when the account was emptied since it was read.
 func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// TransactionEdit is a user's change of a transaction. A nil field does not change. An empty
-// text or list removes the value.
+// TransactionEdit is a user's change of a transaction. A nil field leaves the value as it is. An
+// empty text or list removes the value.
 type TransactionEdit struct {
 	Wording, Comment *string
 	ApplicationDate  *passerelle.Date

@@ -9,19 +9,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// attachedCount counts the documents of a transaction t that its user may see. For a transaction
-// without documents, which most are, it costs one index lookup.
+// attachedCount counts the documents of the transaction t that its user may see. Most
+// transactions have no documents, and for these it costs one index lookup.
 const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`
 
-// AttachedDocument is a document with a transaction it is attached to.
+// AttachedDocument is a document with a transaction to which it is attached.
 type AttachedDocument struct {
 	Transaction passerelle.TransactionID
 	StoredDocument
 }
 
-// after scans some columns and then calls a function that scans the others.
+// after is a row that scans the columns in first before those that the caller knows.
 type after struct {
 	database.Row
 	first []any
@@ -29,9 +29,9 @@ type after struct {
 
 func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
-// DocumentsOf lists the documents of a filter that are attached to transactions, by transaction,
-// newest first. The caller must have checked that the user of the filter has the transactions.
-// It needs one query.
+// DocumentsOf lists, with one query, the documents that a filter selects and that are attached
+// to the transactions. They are ordered by transaction, the newest document first. The caller
+// must have checked that the transactions belong to the user of the filter.
 func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -46,13 +46,13 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.Args...)
 }
 
-// AttachDocument attaches a document to a transaction of the same user. When the transaction
-// would have more than most documents, the unit is undone with the error beyond. It fails with
-// ErrNotFound when the user does not have the document or the transaction. A document that is
-// already attached stays attached.
+// AttachDocument attaches a document to a transaction of the same user. It does nothing when the
+// document is already attached. Write fails with ErrNotFound when the user does not have the
+// document or the transaction. It fails with the error beyond when the transaction would have
+// more than most documents.
 //
-// Both rows are locked until the end of the unit, so that an eraser waits, and then finds the
-// attachment.
+// Both rows are locked until the unit ends. A process that erases one of them must wait, and
+// then finds the attachment.
 func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_document")
 	if err != nil {
@@ -70,9 +70,9 @@ func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// DetachDocuments detaches a document from a transaction of a user, or all when it is zero. The
-// documents stay. Write fails with ErrNotFound when the user has no such transaction, or when
-// the document is not attached to it.
+// DetachDocuments detaches a document from a user's transaction, or all documents when document
+// is zero. It does not delete documents. Write fails with ErrNotFound when the user has no such
+// transaction, or when the document is not attached to it.
 func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time) {
 	tx.touchTransaction(domain, user, transaction, at)
 	const of = `DELETE FROM transaction_document WHERE domain_id = $1 AND user_id = $2 AND transaction_id = $3`
@@ -84,8 +84,8 @@ func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID,
 	tx.unit.ExecOne(store.ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
-// touchTransaction records the time of a change of data that belongs to a user's transaction,
-// such as its documents.
+// touchTransaction records when something that belongs to a user's transaction, such as its
+// documents, has changed.
 func (tx Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), database.Micros(at))
 }

@@ -13,13 +13,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// TransactionFilter selects transactions of a user, who is required: the zero value selects
-// nothing.
+// TransactionFilter selects transactions of a user. User is required: without it, nothing is
+// selected.
 type TransactionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID // zero for all
-	// Account selects one account in its present Epoch; zero for all.
+	// Account selects one account in its present Epoch. Zero means all.
 	Account passerelle.AccountID
 	Epoch   int64
 	IDs     []passerelle.TransactionID // nil for all
@@ -29,19 +29,21 @@ type TransactionFilter struct {
 	// ByDate makes the filter use the field date instead of application_date for the order and
 	// for limits.
 	ByDate bool
-	// From and Until are the first and the last day; a zero date means no limit.
+	// From and Until are the first and the last day. A zero date means no limit.
 	From, Until passerelle.Date
 	// Since selects transactions that changed after an instant.
 	Since *time.Time
 	// Income selects incoming transactions when true, and outgoing ones when false.
 	Income *bool
-	// Wording is part of a label. Search is part of a label, a day or a category, or is the value.
+	// Wording selects transactions whose label contains this text. Search selects those whose
+	// label, day or category contains this text, or whose value equals it.
 	Wording, Search string
-	// Least and Most limit the value. Values, when set, are the only values.
+	// Least and Most limit the value. Values, when it is not nil, lists the only values to
+	// select.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
-	// within lists the selected accounts as a span has recorded them, or is nil. undocumented
-	// means that no transaction in the selected accounts has a document.
+	// within lists the selected accounts, if a TransactionSpan has recorded them. undocumented
+	// means that no transaction in these accounts has a document.
 	within       []accountEpoch
 	undocumented bool
 }
@@ -52,7 +54,7 @@ type accountEpoch struct {
 	currency       passerelle.Currency
 }
 
-// MaxWithin is how many accounts a query lists at most, because it compares each transaction with
+// MaxWithin limits how many accounts a query lists, because it compares each transaction with
 // all of them.
 const MaxWithin = 16
 
@@ -68,9 +70,9 @@ func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	return f
 }
 
-// among adds the condition that a transaction belongs to one of the accounts. It is a CASE, for
-// which no index is used and whose number of transactions the database cannot estimate.
-// Otherwise both databases would look up the accounts, and sort all their transactions.
+// among adds the condition that a transaction belongs to one of the accounts. The condition is a
+// CASE, because databases use no index for a CASE and cannot estimate how many rows it matches.
+// Otherwise both databases would look up the accounts and sort all their transactions.
 func (f TransactionFilter) among(c *database.Clauses) {
 	var each []string
 	for _, r := range database.Padded(f.within) {
@@ -86,7 +88,7 @@ func (f TransactionFilter) day() string {
 	return "t.application_date"
 }
 
-// DayOf is the day by which the filter orders and limits transactions.
+// DayOf returns the day by which the filter orders and limits transactions.
 func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	if f.ByDate {
 		return t.Date
@@ -94,14 +96,14 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	return t.ApplicationDate
 }
 
-// Plain reports whether the filter selects only by account, so that TransactionSpan contains the
+// Plain reports whether the filter selects only by account. TransactionSpan then contains the
 // count.
 func (f TransactionFilter) Plain() bool {
 	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
 		f.Least == nil && f.Most == nil && f.Values == nil
 }
 
-// accounts are the conditions on the accounts whose transactions are selected.
+// accounts adds the conditions on the accounts whose transactions are selected.
 func (f TransactionFilter) accounts(c *database.Clauses) {
 	c.And("a.domain_id = %s AND a.user_id = %s", int64(f.Domain), int64(f.User))
 	c.And(standing("a.connection_id"))
@@ -116,24 +118,24 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 	}
 }
 
-// exact is a stored decimal as two integers, ones and ten-billionths, both with its sign. A
-// single integer could exceed 64 bits, and SQLite would turn it into a float.
+// exact is a stored decimal as two integers, the ones and the ten-billionths, both with the sign
+// of the decimal. A single integer could exceed 64 bits, and SQLite would turn it into a float.
 type exact struct{ whole, rest string }
 
-// exactly returns the parts of a column whose scale is in another column, of the same name with
-// the suffix _scale.
+// exactly returns the two parts of a column. Its scale is in a column of the same name with the
+// suffix _scale.
 func exactly(column string) exact {
 	one := "CASE " + column + "_scale WHEN 0 THEN 1 WHEN 1 THEN 10 WHEN 2 THEN 100 WHEN 3 THEN 1000 WHEN 4 THEN 10000 WHEN 5 THEN 100000 WHEN 6 THEN 1000000" +
 		" WHEN 7 THEN 10000000 WHEN 8 THEN 100000000 WHEN 9 THEN 1000000000 ELSE 10000000000 END"
 	return exact{whole: "(" + column + " / " + one + ")", rest: fmt.Sprintf("(%s %% %s * (10000000000 / %s))", column, one, one)}
 }
 
-// compare is the condition that compares a stored decimal by sign with another one of at most
-// ValueDigits.
+// compare returns the condition that compares a stored decimal, by the operator sign, with a
+// decimal of at most ValueDigits after the point.
 func compare(c *database.Clauses, stored exact, sign string, with decimal.Decimal) string {
 	whole, rest, ok := with.Int64(ValueDigits)
 	if !ok {
-		return "FALSE" // a search for more digits than what is stored can have; bounds have less
+		return "FALSE" // no stored value has that many digits; only a search can have them, because limits have fewer
 	}
 	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.Bind(whole), c.Bind(rest))
 }
@@ -159,7 +161,7 @@ func (f TransactionFilter) where(c *database.Clauses) {
 		c.And("t.domain_id = %s AND t.user_id = %s", int64(f.Domain), int64(f.User))
 	}
 	switch {
-	case len(f.IDs) == 1: // which needs no sorting
+	case len(f.IDs) == 1: // needs no sorting
 		c.And("t.id = %s", int64(f.IDs[0]))
 	case f.IDs != nil:
 		c.All = append(c.All, "t.id IN ("+database.AnyOf(c, f.IDs)+")")
@@ -189,10 +191,11 @@ func (f TransactionFilter) bounds(c *database.Clauses) {
 	}
 }
 
-// label is the condition that the label contains a text in any case.
+// label is the condition that the label contains a text, in upper or lower case.
 const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
-// search is the condition that a text is part of a label, a day or a category, or is the value.
+// search adds the condition that a label, a day or a category contains the text, or that it is
+// the value.
 func (f TransactionFilter) search(c *database.Clauses) {
 	part := c.Bind(contains(database.Fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
@@ -202,7 +205,7 @@ func (f TransactionFilter) search(c *database.Clauses) {
 	c.All = append(c.All, "("+clause+")")
 }
 
-// words are the conditions on text and on exact values.
+// words adds the conditions on texts and on exact values.
 func (f TransactionFilter) words(c *database.Clauses) {
 	if f.Wording != "" {
 		c.And(label, contains(database.Fold(f.Wording)))
@@ -227,14 +230,14 @@ func (f TransactionFilter) words(c *database.Clauses) {
 	}
 }
 
-// contains is the LIKE pattern for texts that contain the given text.
+// contains returns the LIKE pattern for texts that contain part.
 func contains(part string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
-// source makes both databases read the index of transactions, which is in the order of the list,
-// and look up each account: a CROSS JOIN prevents SQLite from starting with the accounts and
-// sorting all their transactions.
+// source returns the tables of the query. Both databases must read the index of transactions,
+// which is in the order of the list, and look up each account. The CROSS JOIN prevents SQLite
+// from starting with the accounts and sorting all their transactions.
 func (f TransactionFilter) source() string {
 	if f.within != nil {
 		return `bank_transaction t WHERE `
@@ -242,7 +245,7 @@ func (f TransactionFilter) source() string {
 	return `bank_transaction t CROSS JOIN bank_account a WHERE `
 }
 
-// Transactions lists the newest first. A position is the day and the id.
+// Transactions lists transactions, the newest first. A position consists of the day and the id.
 func (r Reader) Transactions(ctx context.Context, f TransactionFilter, w store.Window) ([]passerelle.Transaction, error) {
 	sql, args := f.page(w)
 	return database.Collect(ctx, r.rows, scanTransaction, sql, args...)
@@ -277,18 +280,19 @@ func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+f.source()+c.String(), c.Args...)
 }
 
-// TransactionSpan has the number of transactions, and their first and last day, in the accounts
-// of a filter. It ignores the filter's other conditions.
+// TransactionSpan is the number of transactions in the accounts of a filter, with their first
+// and last day. It ignores the other conditions of the filter.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
 	// documented is the number of accounts with at least one document.
 	documented int64
-	// noted lists the accounts, unless there are more than MaxWithin.
+	// noted lists the accounts. It is nil when there are more than MaxWithin.
 	noted []accountEpoch
 }
 
-// Currency is the currency of an account, if the span has recorded it.
+// Currency returns the currency of an account. The second result is false when the span has not
+// recorded the account.
 func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency, bool) {
 	for _, a := range s.noted {
 		if a.account == int64(id) {
@@ -298,7 +302,8 @@ func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency,
 	return "", false
 }
 
-// TransactionSpan is read from counters, and from the ends of an index for each account.
+// TransactionSpan reads the span of a filter from counters, and from both ends of an index for
+// each account.
 func (r Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
 	var s TransactionSpan
 	var c database.Clauses
@@ -320,7 +325,7 @@ func (r Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (Trans
 	return s, err
 }
 
-// add adds the transactions of an account.
+// add adds an account to the span.
 func (s *TransactionSpan) add(row database.Row) error {
 	var (
 		of                 accountEpoch
@@ -353,15 +358,15 @@ func (s *TransactionSpan) add(row database.Row) error {
 }
 
 // ChangedTransactions lists the transactions of an account that changed since it was last read
-// completely, by id.
+// completely, ordered by id.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }
 
-// NewTransactions lists the transactions that changed in the shared accounts of some connections
-// of a user when each was last read completely, the newest first.
+// NewTransactions lists the transactions that the last complete read of each account changed,
+// the newest first. It covers the shared accounts of the connections.
 func (r Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
 	var c database.Clauses
 	c.And("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// withdrawal is a withdrawn object that is not completely erased.
+// withdrawal is a withdrawn object that is not completely erased yet.
 type withdrawal struct {
 	id, domain, subject int64
 	user                int64
@@ -31,12 +31,14 @@ func scanWithdrawal(row database.Row) (withdrawal, error) {
 	return e, err
 }
 
-// Holding identifies the account with the data that was read since it was last shared.
+// Holding identifies the data of the account that was read since the user last began to share
+// it.
 func (a StoredAccount) Holding() store.Holding {
 	return store.HoldingOf("account", int64(a.ID), &a.Epoch)
 }
 
-// Holding identifies the subscription with the data that was read since it was last shared.
+// Holding identifies the data of the subscription that was read since the user last began to
+// share it.
 func (s StoredSubscription) Holding() store.Holding {
 	return store.HoldingOf("subscription", int64(s.ID), &s.Epoch)
 }
@@ -44,11 +46,11 @@ func (s StoredSubscription) Holding() store.Holding {
 // Holding identifies the connection with everything that belongs to it.
 func (c Connection) Holding() store.Holding { return store.HoldingOf("connection", int64(c.ID), nil) }
 
-// A withdrawn object is hidden at once, and its rows are erased soon after, in steps. Event
-// bodies that contain it are erased first.
+// A withdrawn object is hidden at once. Its rows are erased soon after, in steps. The bodies of
+// events that contain it are erased first.
 
-// maxVoided is how many bodies are erased in the unit of the withdrawal. A receiver that was
-// unreachable for long may have more undelivered bodies, which EraseWithdrawn erases.
+// maxVoided is how many bodies the unit of a withdrawal erases. A receiver that was unreachable
+// for long may have more undelivered bodies. EraseWithdrawn erases these.
 const maxVoided = 500
 
 // withdraw records a withdrawal, erases bodies of events that contain the object, and leaves the
@@ -59,7 +61,7 @@ func (tx Tx) withdraw(e withdrawal) {
 	tx.void(e, maxVoided, func() {})
 }
 
-// holding identifies bodies that contain the object.
+// holding identifies the bodies that contain the object.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
 // void erases the bodies of events that contain the object, at most limit.
@@ -67,9 +69,9 @@ func (tx Tx) void(e withdrawal, limit int, voided func()) {
 	tx.units.VoidBodiesWith(passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding(), database.Instant(e.at), limit, voided)
 }
 
-// erasable lists the tables with rows that belong to each kind of object, in the order in which
-// they are emptied. The condition has the object as $1 and, for accounts and subscriptions, the
-// last epoch as $2.
+// erasable lists, for each kind of object, the tables with its rows in the order in which they
+// are erased. In the condition, $1 is the object and, for accounts and subscriptions, $2 is the
+// last epoch.
 var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
@@ -104,7 +106,7 @@ var erasable = map[string][]struct{ table, condition string }{
 
 // EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in
 // one short unit, and reports whether there are more rows. One loop should call it repeatedly.
-// Several concurrent calls do the same work twice.
+// Concurrent calls would do the same work twice.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, store.ErrNotFound) {
@@ -136,10 +138,10 @@ func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) erro
 	})
 }
 
-// holdWithdrawal makes other erasers of the same object wait for the end of the unit. Otherwise
-// an eraser that finds no more rows in a table, because another eraser has not committed yet,
-// would continue with the next table, and rows that belong to an account could not be found any
-// more. Write fails with ErrConflict for a withdrawal that has ended.
+// holdWithdrawal makes other processes that erase the same object wait until the unit ends.
+// Otherwise a process could find no more rows in a table while another has not yet committed
+// their removal. It would continue with the next table, and could erase rows through which the
+// remaining rows are found. Write fails with ErrConflict when the withdrawal has ended.
 func (tx Tx) holdWithdrawal(e withdrawal) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
@@ -195,27 +197,27 @@ func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, conditio
 	return gone, nil
 }
 
-// HoldAccount makes sure that an account is still shared as it was read, until the unit is
-// written. Write fails with ErrConflict when the user has stopped sharing the account since.
+// HoldAccount keeps an account shared until the unit ends. Write fails with ErrConflict when the
+// user has stopped sharing it since it was read.
 func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// HoldSubscription does the same for a subscription.
+// HoldSubscription does the same as HoldAccount for a subscription.
 func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DeleteUser removes a user as it was read, which hides all of the user's data, drops held
-// events, and leaves the other data to Erase and EraseWithdrawn. Write fails with ErrConflict
-// when the user has changed since, by an event or by becoming permanent.
+// DeleteUser removes a user. It hides all of the user's data and drops held events. Erase and
+// EraseWithdrawn then erase the other data. Write fails with ErrConflict when the user has
+// changed since it was read, because of an event or because it became permanent.
 func (tx Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, realNow)
 }
 
-// withdrawUser hides all connections of a deleted user, and leaves the data that belongs to them
-// to EraseWithdrawn.
+// withdrawUser hides all connections of a deleted user. EraseWithdrawn then erases the data that
+// belongs to them.
 func (tx Tx) withdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
 		database.Micros(now), int64(domain), int64(user))
