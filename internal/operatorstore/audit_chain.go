@@ -11,22 +11,24 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditLink is an audited action with its place in a chain. Every domain has a chain. All
-// actions without a domain share one chain, with the number zero.
+// AuditLink is an audited act with its place in a chain. Every domain has a chain of its own.
+// All acts without a domain share the chain with the number zero.
 type AuditLink struct {
 	store.Audit
-	// Number is the place, from 1; zero for an action without a place.
+	// Number is the place. The first act of a chain has number 1, and an act that has no place
+	// yet has number 0.
 	Number int64
-	// Previous and Hash were set together with the place.
+	// Previous and Hash are the hashes of the act before this one and of this act. They are set
+	// together with the place.
 	Previous, Hash []byte
-	// Content is every other column in the hashed form: a byte 0 for NULL, otherwise a byte 1
-	// and the value. A number is eight bytes, the highest first, a truth value the number 0 or
-	// 1, a text its length in bytes as such a number and then those bytes. The columns are in
-	// the order of auditColumns.
+	// Content is the hashed form of all other columns, in the order of auditColumns. NULL is a
+	// byte 0. Any other value is a byte 1, followed by the value. A number has eight bytes, the
+	// most significant first. A boolean is the number 0 or 1. A text is the number of its bytes,
+	// followed by the bytes.
 	Content []byte
 }
 
-// AuditEnd is the last action of a chain, which is stored separately from the actions.
+// AuditEnd is the last act of a chain. It is stored apart from the acts.
 type AuditEnd struct {
 	Chain  passerelle.DomainID
 	Number int64
@@ -50,7 +52,7 @@ func scanLink(row database.Row) (AuditLink, error) {
 	return l, err
 }
 
-// auditRow is a row of an act.
+// auditRow is the row of an act.
 type auditRow struct {
 	id, at                        int64
 	domain, operator, session, on *int64
@@ -89,7 +91,7 @@ func (a *auditRow) content() []byte {
 	return c
 }
 
-// canon collects the form that is hashed.
+// canon collects the bytes that are hashed.
 type canon []byte
 
 func (c *canon) number(n *int64) {
@@ -110,9 +112,9 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the next chain, by number, in which an action waits for its place. It
-// starts after a number; -1 comes before all chains. It fails with ErrNotFound when there is
-// none.
+// NextUnchained returns the first chain with a number greater than after in which an act waits
+// for its place. With after = -1, it searches all chains. It fails with ErrNotFound when there
+// is none.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
@@ -124,13 +126,13 @@ func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, l
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
 
-// CountUnchainedAudit returns the number of actions of a chain without a place, counted up to a
-// limit.
+// CountUnchainedAudit counts the acts of a chain that wait for their places. It counts no
+// further than bound.
 func (r Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
 }
 
-// AuditChains lists every chain that has an action or an end.
+// AuditChains lists every chain that has an act or an end.
 func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.DomainID, error) {
 		chain, err := database.ScanInt(row)
@@ -138,7 +140,7 @@ func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) 
 	}, `SELECT DISTINCT `+chainOf+` AS chain FROM audit UNION SELECT chain FROM audit_end ORDER BY 1`)
 }
 
-// AuditEnd loads the end of a chain. Without acts, its number is 0.
+// AuditEnd loads the end of a chain. For a chain without acts, its number is 0.
 func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
 	end := AuditEnd{Chain: chain}
 	err := r.rows.Each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row database.Row) (bool, error) {
@@ -147,8 +149,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads at most limit actions of a chain after a place, in the order of places. Two
-// acts in the same place, which the schema refuses, are both read.
+// AuditLinks reads at most limit acts of a chain after a place, in the order of their places. If
+// two acts have the same place, which the schema refuses, it reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
@@ -168,9 +170,9 @@ func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }
 
-// Chain gives acts the places after the end of their chain, moves the end to the last of them, and
-// renews the lease. Write fails with ErrNoLease when the lease has lapsed, and with ErrConflict
-// when another process has moved the end.
+// Chain gives acts the next places in their chain, makes the last of them the end of the chain,
+// and renews the lease. Write fails with ErrNoLease when the lease has lapsed, and with
+// ErrConflict when another process has moved the end.
 func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
 	last := links[len(links)-1]

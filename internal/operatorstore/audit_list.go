@@ -9,20 +9,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditFilter selects audited actions. A field with its zero value does not restrict the
-// selection.
+// AuditFilter selects audited acts. A field with its zero value does not restrict the selection.
 type AuditFilter struct {
 	Domain passerelle.DomainID
-	// NoDomain selects actions without a domain.
+	// NoDomain selects acts without a domain.
 	NoDomain bool
 	Operator store.OperatorID
 	Act      string
 	// Subject is a kind of object, and SubjectID one object of that kind.
 	Subject   string
 	SubjectID int64
-	// Request is the number of the request in which the actions were done.
+	// Request is the id of the request in which the acts happened.
 	Request string
-	// Refused selects refused actions.
+	// Refused selects refused acts.
 	Refused bool
 	// From is inclusive, Until exclusive.
 	From, Until time.Time
@@ -35,7 +34,7 @@ func (f AuditFilter) selection() database.Selection {
 	}
 	domain := "domain_id = $%d"
 	if f.SubjectID != 0 {
-		domain = chainOf + " = $%d" // one thing has fewer acts than a domain, and its index is the one to take
+		domain = chainOf + " = $%d" // an object has fewer acts than a domain, so its index is faster
 	}
 	for _, is := range []struct {
 		set    bool
@@ -57,19 +56,19 @@ func (f AuditFilter) selection() database.Selection {
 	return s.During("at", f.From, f.Until)
 }
 
-// Audits reads a window of acts, the newest first. Positions are the instant and
-// the id.
+// Audits reads a window of acts, the newest first. A position consists of the instant and the
+// id.
 func (r Reader) Audits(ctx context.Context, f AuditFilter, w store.Window) ([]AuditLink, error) {
 	sql, args := f.selection().Newest(linkColumns, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanLink, sql, args...)
 }
 
-// AuditEntry loads an act, or ErrNotFound.
+// AuditEntry loads an act. It fails with ErrNotFound when there is none.
 func (r Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
 	return database.One(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE id = $1`, id)
 }
 
-// Place is the position of an act in lists.
+// Place returns the position of an act in lists.
 func (l AuditLink) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
 func scanAudit(row database.Row) (store.Audit, error) {
@@ -78,12 +77,12 @@ func scanAudit(row database.Row) (store.Audit, error) {
 	return a.audit(), err
 }
 
-// AuditOfDomain lists the newest acts in a domain, at most limit.
+// AuditOfDomain lists at most limit acts in a domain, the newest first.
 func (r Reader) AuditOfDomain(ctx context.Context, domain passerelle.DomainID, limit int) ([]store.Audit, error) {
 	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE domain_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(domain), limit)
 }
 
-// AuditOfOperator lists the newest acts of an operator, at most limit.
+// AuditOfOperator lists at most limit acts of an operator, the newest first.
 func (r Reader) AuditOfOperator(ctx context.Context, operator store.OperatorID, limit int) ([]store.Audit, error) {
 	return database.Collect(ctx, r.rows, scanAudit, `SELECT `+auditColumns+` FROM audit WHERE operator_id = $1 ORDER BY at DESC, id DESC LIMIT $2`, int64(operator), limit)
 }

@@ -36,8 +36,8 @@ func (r Reader) Identities(ctx context.Context, operator store.OperatorID) ([]Op
 	}, `SELECT operator_id, issuer, subject, created FROM operator_identity WHERE operator_id = $1 ORDER BY issuer`, int64(operator))
 }
 
-// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject belongs to
-// an operator already, or the operator has another subject at the issuer.
+// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject already
+// belongs to an operator, or the operator already has a subject at the issuer.
 func (tx Tx) LinkOperator(i OperatorIdentity) error {
 	id, err := tx.unit.NewID("operator_identity")
 	if err != nil {
@@ -48,8 +48,8 @@ func (tx Tx) LinkOperator(i OperatorIdentity) error {
 	return nil
 }
 
-// HoldIdentity keeps an operator linked to an identity until the end of the unit. Write fails
-// with ErrConflict when the operator and the identity are no longer linked.
+// HoldIdentity keeps an operator linked to an identity until the unit ends. Write fails with
+// ErrConflict when the operator and the identity are no longer linked.
 func (tx Tx) HoldIdentity(i OperatorIdentity) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator_identity SET created = created WHERE operator_id = $1 AND issuer = $2 AND subject = $3`,
 		int64(i.Operator), i.Issuer, i.Subject)

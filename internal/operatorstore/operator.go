@@ -16,9 +16,9 @@ type Operator struct {
 	Name string
 	// Role is viewer, developer, operator or administrator.
 	Role string
-	// Password is a slow hash with its parameters.
+	// Password is a slow hash of the password, with the parameters of the hash.
 	Password string
-	// SecondFactor means that sign-in requires one.
+	// SecondFactor means that sign-in requires a second factor.
 	SecondFactor bool
 	Created      time.Time
 	Disabled     *time.Time
@@ -32,7 +32,7 @@ func scanOperator(row database.Row) (Operator, error) {
 	return o, err
 }
 
-// scan reads the columns of an operator, and further columns.
+// scan reads the columns of an operator, and then further columns into more.
 func (o *Operator) scan(row database.Row, more ...any) error {
 	var (
 		created  int64
@@ -78,8 +78,8 @@ func (tx Tx) SetOperatorPassword(id store.OperatorID, hash string) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
-// DisableOperator disables an operator and ends the operator's sessions. nil enables the
-// operator again.
+// DisableOperator disables an operator and ends the operator's sessions. If at is nil, it
+// enables the operator again.
 func (tx Tx) DisableOperator(id store.OperatorID, at *time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
 	if at != nil {
@@ -91,14 +91,15 @@ func totpPlace(column string, id store.OperatorID) keys.Place {
 	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
 }
 
-// TOTP has the secrets of an operator's second factor, the present and the proposed one, nil
-// for none, and the number of the last period whose code was used.
+// TOTP contains the present and the proposed secret of an operator's second factor, each nil
+// when there is none. LastStep is the number of the last period whose code was used.
 type TOTP struct {
 	Secret, Proposed []byte
 	LastStep         int64
 }
 
-// TOTP loads the second factor of an operator, or ErrNotFound.
+// TOTP loads the second factor of an operator. It fails with ErrNotFound when the operator is
+// unknown.
 func (r Reader) TOTP(ctx context.Context, id store.OperatorID) (TOTP, error) {
 	t, err := database.One(ctx, r.rows, func(row database.Row) (TOTP, error) {
 		var t TOTP
@@ -119,13 +120,14 @@ func (r Reader) TOTP(ctx context.Context, id store.OperatorID) (TOTP, error) {
 	return t, nil
 }
 
-// ProposeTOTP stores, encrypted, the secret of a second factor until its first code is given.
-// The present secret stays valid until then.
+// ProposeTOTP stores the secret of a new second factor, encrypted, until the operator enters its
+// first code. The present secret stays valid until then.
 func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
 
-// ConfirmTOTP puts a second factor in force, and marks the period of its first code as used.
+// ConfirmTOTP puts the proposed second factor into force, and marks the period of its first code
+// as used.
 func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
 	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
 		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)
@@ -140,8 +142,8 @@ func (tx Tx) sealTOTP(id store.OperatorID, column string, secret []byte, sql str
 	return nil
 }
 
-// UseTOTP marks a period, and earlier ones, as used. Write fails with ErrConflict when they are
-// already used.
+// UseTOTP marks a period and all earlier periods as used. Write fails with ErrConflict when the
+// period is already used.
 func (tx Tx) UseTOTP(id store.OperatorID, step int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET totp_step = $1 WHERE id = $2 AND totp_step < $1`, step, int64(id))
 }

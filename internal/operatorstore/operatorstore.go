@@ -2,12 +2,12 @@
 // attempts to sign in, and reads and chains the audit log. It uses the same database and schema
 // as package store.
 //
-// It owns the SQL about these tables. It does not own the schema, the migrations, or the record
-// of an action, which package store adds to any unit. It owns no rule: packages operators and
-// audit own the rules.
+// It owns the SQL about these tables. It does not own the schema or the migrations. Package
+// store records the acts, because any unit may contain some. Packages operators and audit own
+// the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
-// store, so a change here commits together with the record of the act.
+// store, so a change and the record of the act commit together.
 //
 // It fails with the errors of package store, with ErrLocked after too many failed attempts to
 // sign in, and with ErrNoLease when another process extends the audit chains.
@@ -24,7 +24,7 @@ type Reader struct {
 	rows   *database.Querier
 }
 
-// From returns a Reader of operators through an open store or a reader of a store.
+// From returns a Reader that reads through an open store or a reader of a store.
 func From(s store.RowSource) Reader { return Reader{source: s, rows: s.Rows()} }
 
 // Tx collects statements about operators in a unit of the store.

@@ -14,13 +14,13 @@ type Session struct {
 	Operator store.OperatorID
 	// TokenHash is the SHA-256 of the random token in the browser.
 	TokenHash []byte
-	// CSRF is the token that forms must have.
+	// CSRF is the token that forms must contain.
 	CSRF []byte
-	// Step is waiting before the second factor, double after it, and single for operators
-	// without one.
+	// Step is "waiting" until the second factor is given, "double" afterwards, and "single" for
+	// operators without a second factor.
 	Step    string
 	Created time.Time
-	// Seen is when the session was last used, to the minute.
+	// Seen is when the session was last used, accurate to the minute.
 	Seen    time.Time
 	Expires time.Time
 	Revoked *time.Time
@@ -28,7 +28,7 @@ type Session struct {
 
 const sessionColumns = `s.id, s.operator_id, s.token_hash, s.csrf, s.stage, s.created, s.seen, s.expires, s.revoked`
 
-// sessionRow is a row of a session.
+// sessionRow is the row of a session.
 type sessionRow struct {
 	Session
 	created, seen, expires int64
@@ -44,8 +44,8 @@ func (s *sessionRow) session() Session {
 	return s.Session
 }
 
-// Session loads the session of a token with its operator, in any state. It fails with
-// ErrNotFound when there is none.
+// Session loads the session of a token with its operator, even if the session has ended or the
+// operator is disabled. It fails with ErrNotFound when there is none.
 func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
 	var o Operator
 	s, err := database.One(ctx, r.rows, func(row database.Row) (Session, error) {
@@ -56,8 +56,8 @@ func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, er
 	return s, o, err
 }
 
-// Sessions lists the newest sessions of an operator that are neither revoked nor
-// expired, at most limit.
+// Sessions lists at most limit sessions of an operator that are neither revoked nor expired, the
+// newest first.
 func (r Reader) Sessions(ctx context.Context, operator store.OperatorID, now time.Time, limit int) ([]Session, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
@@ -67,7 +67,7 @@ func (r Reader) Sessions(ctx context.Context, operator store.OperatorID, now tim
 		int64(operator), database.Micros(now), limit)
 }
 
-// CreateSession stores a session and gives it its id.
+// CreateSession stores a session and sets its id.
 func (tx Tx) CreateSession(s *Session) error {
 	id, err := tx.unit.NewID("console_session")
 	if err != nil {
@@ -87,13 +87,14 @@ func (tx Tx) TouchSession(id int64, now time.Time) {
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
-// RevokeSession ends a session of an operator. Write fails with ErrNotFound for a session that
-// has ended.
+// RevokeSession ends a session of an operator. Write fails with ErrNotFound when the session has
+// already ended.
 func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
-// RevokeSessions ends the sessions of an operator except one; zero ends all sessions.
+// RevokeSessions ends the sessions of an operator except one. If but is zero, it ends all
+// sessions.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }

@@ -17,15 +17,15 @@ var ErrLocked = errors.New("too many failed attempts to sign in")
 type SignInCounter struct {
 	// Subject is a hash of the name or address.
 	Subject []byte
-	// Of is the subject that contains this subject, nil for none.
+	// Of is the subject of which this subject is a part, nil for none.
 	Of []byte
-	// Limit is the number of attempts that may fail.
+	// Limit is the number of failed attempts after which further attempts are refused.
 	Limit int
 }
 
 // TakeSignIn counts an attempt to sign in before anything is compared, so that simultaneous
-// attempts are all counted. Write fails with ErrLocked, and does not count, when limit
-// attempts have been made, each within span of the one before.
+// attempts are all counted. Write fails with ErrLocked, and does not count the attempt, when
+// k.Limit attempts have been counted, each within span of the one before.
 func (tx Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.unit.ExecOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
@@ -38,7 +38,7 @@ func (tx Tx) ForgiveSignIn(subject []byte) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject = $1 OR part_of = $1`, subject)
 }
 
-// ReturnSignIn subtracts one attempt that succeeded.
+// ReturnSignIn subtracts an attempt that succeeded from the count of failures.
 func (tx Tx) ReturnSignIn(subject []byte) {
 	tx.unit.Exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
@@ -50,13 +50,13 @@ func (tx Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)
 }
 
-// CountSignIns returns the approximate number of subjects with a count.
+// CountSignIns returns the number of subjects with counted failures.
 func (r Reader) CountSignIns(ctx context.Context) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM sign_in_failure`)
 }
 
-// HoldOperator locks an operator until the end of the unit. Write fails with ErrConflict when the
-// operator is disabled, or no longer has the password and the need for a second factor that o has.
+// HoldOperator locks an operator until the unit ends. Write fails with ErrConflict when the
+// operator is disabled, or has another password or another need for a second factor than o.
 func (tx Tx) HoldOperator(o Operator) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE operator SET created = created WHERE id = $1 AND disabled IS NULL AND password = $2 AND (totp IS NOT NULL) = $3`,
 		int64(o.ID), o.Password, o.SecondFactor)
