@@ -18,7 +18,7 @@ func (c *Clauses) Bind(value any) string {
 	return fmt.Sprintf("$%d", len(c.Args))
 }
 
-// And adds a clause with one %s for each argument.
+// And adds a condition. The clause contains one %s for each value.
 func (c *Clauses) And(clause string, values ...any) {
 	names := make([]any, len(values))
 	for i, value := range values {
@@ -30,7 +30,8 @@ func (c *Clauses) And(clause string, values ...any) {
 // String joins all conditions with AND.
 func (c *Clauses) String() string { return strings.Join(c.All, " AND ") }
 
-// AnyOf binds ids and lists their placeholders. Without ids, the list matches nothing.
+// AnyOf binds ids and returns the list of their placeholders. If there are no ids, the list
+// matches nothing.
 func AnyOf[T ~int64](c *Clauses, ids []T) string {
 	names := []string{"-1"}
 	for _, id := range Padded(ids) {
@@ -39,8 +40,8 @@ func AnyOf[T ~int64](c *Clauses, ids []T) string {
 	return strings.Join(names, ", ")
 }
 
-// Padded repeats the last of some values until their number is a power of two. The text of each
-// statement is cached, and lists of any length would make any number of texts.
+// Padded repeats the last value until the number of values is a power of two. The text of each
+// statement is cached, and lists of any length would make too many different texts.
 func Padded[T any](values []T) []T {
 	all := values[:len(values):len(values)]
 	for n := len(all); n&(n-1) != 0; n++ {

@@ -8,14 +8,14 @@ import (
 	"passerelle"
 )
 
-// Micros is the stored form of an instant: microseconds since the epoch, in UTC. Both databases
-// compare these numbers in the same way, independently of a session's time zone.
+// Micros returns the stored form of an instant: microseconds since the epoch, in UTC. Both
+// databases compare these numbers in the same way, independently of a session's time zone.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Instant is the instant of stored microseconds.
+// Instant returns the instant that Micros stored.
 func Instant(µs int64) time.Time { return time.UnixMicro(µs).UTC() }
 
-// OptionalMicros is Micros, and NULL for nil.
+// OptionalMicros is like Micros, but stores nil as NULL.
 func OptionalMicros(t *time.Time) *int64 {
 	if t == nil {
 		return nil
@@ -24,7 +24,7 @@ func OptionalMicros(t *time.Time) *int64 {
 	return &µs
 }
 
-// OptionalInstant is Instant, and nil for NULL.
+// OptionalInstant is like Instant, but returns nil for NULL.
 func OptionalInstant(µs *int64) *time.Time {
 	if µs == nil {
 		return nil
@@ -43,7 +43,7 @@ func OptionalText[T ~string](s T) *string {
 	return &text
 }
 
-// Text returns the text of a column; NULL is the empty string.
+// Text returns the text of a column, and the empty string for NULL.
 func Text[T ~string](s *string) T {
 	if s == nil {
 		return ""
@@ -60,7 +60,7 @@ func OptionalID[T ~int64](id T) *int64 {
 	return &n
 }
 
-// ID returns the id in a column; NULL is zero.
+// ID returns the id in a column, and zero for NULL.
 func ID[T ~int64](id *int64) T {
 	if id == nil {
 		return 0
@@ -77,7 +77,8 @@ func OptionalDate(d passerelle.Date) *string {
 	return &text
 }
 
-// Date reads a day that OptionalDate wrote; NULL is the zero day. Any other text is an error.
+// Date reads a day that OptionalDate wrote. It returns the zero day for NULL, and fails for any
+// other text.
 func Date(s *string) (passerelle.Date, error) {
 	if s == nil {
 		return passerelle.Date{}, nil
@@ -86,5 +87,5 @@ func Date(s *string) (passerelle.Date, error) {
 }
 
 // Fold returns the form of a text for comparisons that ignore case but not accents. It is stored
-// in addition to the text, because the two databases fold different sets of letters.
+// beside the text, because the two databases would fold different sets of letters.
 func Fold(text string) string { return cases.Fold().String(text) }

@@ -18,7 +18,7 @@ func (r *Querier) About(ctx context.Context) (string, error) {
 	return words.Name + " " + version, nil
 }
 
-// Clock returns the database's time, to the millisecond. Leases lapse by this clock.
+// Clock returns the database's time, accurate to the millisecond. Leases lapse by this clock.
 func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 	now, err := One(ctx, r, ScanInt, `SELECT {now}`)
 	if err != nil {
@@ -28,8 +28,8 @@ func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 }
 
 // CheckFile checks a database file for damage and broken references. It reads the whole file.
-// For PostgreSQL it does nothing: PostgreSQL has programs of its own for that, and always
-// enforces references.
+// For PostgreSQL it does nothing, because PostgreSQL has programs of its own for this check, and
+// always enforces references.
 func (r *Querier) CheckFile(ctx context.Context) error {
 	var found []error
 	for _, check := range r.engine.words().checks {
@@ -44,5 +44,6 @@ func (r *Querier) CheckFile(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// maxFindings is how many findings a check reports: one is enough to stop.
+// maxFindings limits how many findings a check reports, because one finding is already a reason
+// to stop.
 const maxFindings = 20

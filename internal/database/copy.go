@@ -11,7 +11,7 @@ import (
 )
 
 // CopySQLite writes the state of a database file at one moment to a new file, and then checks
-// the copy. The database may be in use, also by other processes.
+// the copy. Other processes may use the database meanwhile.
 func CopySQLite(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database to copy: %w", err)
@@ -34,7 +34,7 @@ func CopySQLite(ctx context.Context, path, to string) (err error) {
 	return checkCopy(ctx, to)
 }
 
-// checkCopy makes SQLite check an unused file for damage.
+// checkCopy makes SQLite check a file that nothing else uses for damage.
 func checkCopy(ctx context.Context, path string) (err error) {
 	copied := &sqliteEngine{path: path, dialect: SQLiteDialect()}
 	pool := copied.connect("query_only(ON)")

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// CounterShards is the number of rows of one total, so that concurrent transactions seldom wait
-// for each other. A reader adds up the rows.
+// CounterShards is the number of rows into which a total is divided, so that concurrent
+// transactions seldom wait for each other. A reader adds up the rows.
 const CounterShards = 16
 
-// total is a row whose number units change.
+// total identifies a row of a total that units change.
 type total struct {
 	domain int64
 	name   string
@@ -33,9 +33,9 @@ func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
 
-// tallies returns the statements that change the totals of units in a shared transaction, which
-// are its last statements. Each total is changed once, because a change makes others wait until
-// COMMIT, and all in one order, so that no two transactions wait for each other.
+// tallies returns the statements that change the totals of units in a shared transaction. They
+// come last, because a changed total makes others wait until COMMIT. Each total is changed once,
+// and in the same order in all transactions, so that no two transactions wait for each other.
 func tallies(units ...*Unit) []statement {
 	changes := map[total]int64{}
 	for _, u := range units {

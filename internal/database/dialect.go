@@ -13,32 +13,32 @@ import (
 type Dialect struct {
 	// Name is "sqlite" or "postgres".
 	Name string
-	// EqualsApart means that an index on (key, id) cannot be searched for a position among equal
-	// keys, when id is the key of the table.
+	// EqualsApart means that the database cannot search an index on (key, id) for a position
+	// among equal keys if id is the primary key of the table.
 	EqualsApart bool
 	// Alone, written before a table name, makes the statement wait for other transactions that
 	// have read the table, and blocks later ones. It is empty for a database that has only one
 	// writer at a time.
 	Alone string
-	// about selects the version. checks are statements that find damage, one row for each
-	// finding.
+	// about selects the version. checks are statements that find damage, and return one row for
+	// each finding.
 	about  string
 	checks []string
 	tokens *strings.Replacer
-	// parameters rewrites the parameters of a statement; nil means no change.
+	// parameters rewrites the parameters of a statement. If it is nil, they do not change.
 	parameters func(sql string) string
 	texts      sync.Map // maps string or ofOneRow to string, from statements in code to executed texts
 	kept       atomic.Int64
 }
 
 // ofOneRow is a statement that fails on the server with notOne unless it changes or finds
-// exactly one row. The statements after it are then not executed.
+// exactly one row. The server then does not execute the statements after it.
 type ofOneRow string
 
-// notOne is the error code for that: division by zero.
+// notOne is the error code of a statement ofOneRow that fails: division by zero.
 const notOne = "22012"
 
-// textOfOneRow is the text of such a statement.
+// textOfOneRow returns the text for a statement ofOneRow.
 func (d *Dialect) textOfOneRow(sql string) string {
 	if text, ok := d.texts.Load(ofOneRow(sql)); ok {
 		return text.(string) //nolint:errcheck // the map contains only strings
@@ -54,10 +54,11 @@ func (d *Dialect) textOfOneRow(sql string) string {
 	return text
 }
 
-// maxTexts limits the cached texts: there are about a thousand, and several for each list.
+// maxTexts limits the cached texts. There are about a thousand statements, and those with a list
+// have several texts.
 const maxTexts = 4096
 
-// SQLiteDialect is the dialect of SQLite, whose clock has milliseconds.
+// SQLiteDialect returns the dialect of SQLite. Its clock is accurate to the millisecond.
 func SQLiteDialect() *Dialect {
 	return &Dialect{Name: "sqlite", EqualsApart: true, parameters: unnamed, about: `SELECT sqlite_version()`, checks: []string{
 		`SELECT integrity_check FROM pragma_integrity_check LIMIT 20`,
@@ -71,8 +72,8 @@ func SQLiteDialect() *Dialect {
 	)}
 }
 
-// PostgresDialect is the dialect of PostgreSQL. Its statement_timestamp is constant within a
-// statement, unlike clock_timestamp, so that an index can be used for "lease < {now}".
+// PostgresDialect returns the dialect of PostgreSQL. Its statement_timestamp is constant within
+// a statement, unlike clock_timestamp, so that an index can be used for "lease < {now}".
 func PostgresDialect() *Dialect {
 	return &Dialect{Name: "postgres", Alone: "LOCK TABLE ", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
 		"{now}", "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
@@ -83,17 +84,16 @@ func PostgresDialect() *Dialect {
 	)}
 }
 
-// UpTo returns a LIMIT clause with a literal number. PostgreSQL plans for any value of a LIMIT
-// parameter and estimates it as a tenth of the table, and would read the whole table to erase a
-// few rows.
+// UpTo returns a LIMIT clause with a literal number. For a LIMIT parameter, PostgreSQL assumes a
+// tenth of the table, and would read the whole table to erase a few rows.
 func UpTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 
-// watch is called with each statement, see [Watch]; nil outside of tests.
+// watch is the function that Watch registered. It is nil outside of tests.
 var watch func(database, sql string)
 
-// Watch registers fn for tests. The function gets each statement with the kind of its database,
-// in the goroutine that executes it, except queries for whole tables. Tests plan these
-// statements. Watch must be called before a store is opened.
+// Watch registers a function for tests, which plan the statements of the program. fn gets each
+// statement with the kind of its database, in the goroutine that executes the statement. It does
+// not get queries for whole tables. Watch must be called before a store is opened.
 func Watch(fn func(database, sql string)) { watch = fn }
 
 func (d *Dialect) seen(sql string) {
@@ -114,7 +114,7 @@ func (d *Dialect) Text(sql string) string {
 	if d.parameters != nil {
 		text = d.parameters(text)
 	}
-	if d.kept.Add(1) <= maxTexts { // lists of many lengths have many texts
+	if d.kept.Add(1) <= maxTexts { // lists of different lengths have different texts
 		d.texts.Store(sql, text)
 	}
 	return text
@@ -122,10 +122,10 @@ func (d *Dialect) Text(sql string) string {
 
 var parameter = regexp.MustCompile(`(LIMIT )?\$(\d+)`)
 
-// unnamed replaces $1 by ? in a statement for SQLite when positions suffice: for SQLite $1 is a
-// name, and the driver searches all names for each argument. A limit is put into a sum: SQLite
-// uses the value of a bare LIMIT parameter in its plan, and plans again whenever a value is
-// bound, even the same value.
+// unnamed replaces $1 with ? in a statement for SQLite where positions suffice. For SQLite, $1
+// is a name, and the driver searches all names for each argument. It also makes each limit a
+// sum. SQLite uses the value of a bare LIMIT parameter in its plan, and would plan again each
+// time a value is bound.
 func unnamed(sql string) string {
 	highest := 0
 	return parameter.ReplaceAllStringFunc(sql, func(found string) string {
@@ -171,7 +171,7 @@ func (d *Dialect) script(migration string) (string, error) {
 	return d.tokens.Replace(kept.String()), nil
 }
 
-// opening is the first line of a statement, which identifies it in errors.
+// opening returns the first line of a statement, which identifies the statement in errors.
 func opening(sql string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(sql), "\n")
 	return line

@@ -2,8 +2,8 @@ package database
 
 import "testing"
 
-// TestUnnamed: SQLite gets arguments by position where possible, and no limit before it
-// executes a statement.
+// TestUnnamed checks that SQLite gets arguments by position where possible, and does not see the
+// value of a limit when it plans.
 func TestUnnamed(t *testing.T) {
 	for name, test := range map[string]struct{ sql, want string }{
 		"in order":       {"INSERT INTO t VALUES ($1, $2), ($3, $4)", "INSERT INTO t VALUES (?, ?), (?, ?)"},

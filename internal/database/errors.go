@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// The errors that callers can distinguish. Every other error is a fault of the program or of the
-// database.
+// These are the errors that callers can distinguish. Every other error is a fault of the program
+// or of the database.
 var (
 	// ErrNotFound reports that a query for one row found none.
 	ErrNotFound = errors.New("no such row")
@@ -22,8 +22,8 @@ var (
 	ErrConflict = errors.New("the row has changed meanwhile")
 	// ErrDuplicate reports the violation of a unique constraint.
 	ErrDuplicate = errors.New("a row with this key exists")
-	// ErrConstraint means that the schema refuses a row, by a check, a reference, a mandatory
-	// column or a trigger.
+	// ErrConstraint means that the schema refuses a row because of a check, a reference, a
+	// mandatory column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
 	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be
 	// asked for the outcome in time. The unit may have been written.
@@ -35,7 +35,8 @@ var (
 	ErrClosed = errors.New("the database is closed")
 )
 
-// sqliteKinds contains extended result codes, and primary codes for the others.
+// sqliteKinds maps result codes of SQLite to kinds of errors. Codes that are not listed are
+// looked up by their primary code.
 var sqliteKinds = map[int]error{
 	1555: ErrDuplicate,           // SQLITE_CONSTRAINT_PRIMARYKEY
 	2067: ErrDuplicate,           // SQLITE_CONSTRAINT_UNIQUE
@@ -49,7 +50,8 @@ var sqliteKinds = map[int]error{
 	14:   passerelle.Unavailable, // SQLITE_CANTOPEN
 }
 
-// postgresKinds contains error codes, and classes of codes for the others.
+// postgresKinds maps error codes of PostgreSQL to kinds of errors. Codes that are not listed are
+// looked up by their class.
 var postgresKinds = map[string]error{
 	"23505": ErrDuplicate,
 	"23":    ErrConstraint,
@@ -59,7 +61,7 @@ var postgresKinds = map[string]error{
 	"57":    passerelle.Unavailable, // operator intervention
 }
 
-// classify adds the kind for its code to a driver's error.
+// classify wraps a driver's error with the kind of its code.
 func classify(err error) error {
 	if kind := kindOf(err); kind != nil {
 		return fmt.Errorf("%w: %w", kind, err)
@@ -70,7 +72,7 @@ func classify(err error) error {
 func kindOf(err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return nil // whatever the cause, the unit must not simply be tried again
+		return nil // the unit must not simply be tried again, whatever the cause
 	case errors.Is(err, errAgain), errors.Is(err, ErrUnread):
 		return passerelle.Unavailable
 	}
@@ -89,7 +91,7 @@ func kindOf(err error) error {
 	return nil
 }
 
-// isCut reports whether the connection to the server could not be made or was lost.
+// isCut reports whether the connection to the server failed or was lost.
 func isCut(err error) bool {
 	var unreachable *pgconn.ConnectError
 	var network *net.OpError
@@ -105,8 +107,8 @@ func firstOf[K comparable](kinds map[K]error, keys ...K) error {
 	return nil
 }
 
-// panicked carries a panic to the goroutine of the caller that caused it. It is caught where it
-// must not spread: in the writer, or in the middle of a result.
+// panicked carries a panic to the goroutine of the caller that caused it. The panic is caught
+// where it would do damage: in the writer, or in the middle of a result.
 type panicked struct {
 	value any
 	stack []byte

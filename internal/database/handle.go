@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// Config contains the settings of a database in addition to its address.
+// Config contains the settings of a database besides its address.
 type Config struct {
-	// Migrations contains the steps of the schema, see [Handle.Migrate]; nil means none.
+	// Migrations contains the files that [Handle.Migrate] applies. Nil means none.
 	Migrations fs.FS
-	// Log receives messages for operators; nil discards them.
+	// Log receives messages for operators. If it is nil, they are discarded.
 	Log *slog.Logger
 	// MaxConns limits reading connections on SQLite and all connections on PostgreSQL. Zero means
 	// twice the number of processors on SQLite, and 16 on PostgreSQL.
 	MaxConns int
-	// Alone gives each unit its own transaction, to measure the gain from shared transactions.
+	// Alone gives each unit its own transaction. Benchmarks use it to measure the gain from
+	// shared transactions.
 	Alone bool
-	// Limit is the longest time of a query or unit, including the wait for a connection, before
-	// it fails with context.DeadlineExceeded or passerelle.Unavailable. Zero means no limit, for
-	// commands that read whole tables. A unit may wait some seconds longer for COMMIT, and for
-	// work that it shares with other units.
+	// Limit is the longest time that a query or unit may take, including the wait for a
+	// connection. After this time it fails with context.DeadlineExceeded or
+	// passerelle.Unavailable. A unit may wait some seconds longer for COMMIT, and for work that
+	// it shares with other units. Zero means no limit; commands that read whole tables need it.
 	Limit time.Duration
 }
 
@@ -45,7 +46,7 @@ type Querier struct {
 	observer func(ctx context.Context, statements []Statement) error
 }
 
-// bounded is the context of a query or a unit.
+// bounded returns the context of a query or a unit, which ends after the limit.
 func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.limit <= 0 {
 		return ctx, func() {}
@@ -59,20 +60,22 @@ type engine interface {
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// readWhole is like read, for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
-	// write executes the unit. A nil error means that it is durable.
+	// write executes the unit. If it returns nil, the unit is durable.
 	write(ctx context.Context, u *Unit) error
-	// migrate calls fn in a transaction that excludes other migrators.
+	// migrate calls fn in a transaction that no other migration can run beside.
 	migrate(ctx context.Context, fn func(session) error) error
-	// keepStatistics stores the statistics that planning needs, or removes misleading ones.
+	// keepStatistics stores the statistics that the planner needs, or removes statistics that
+	// would mislead it.
 	keepStatistics(ctx context.Context) error
 	ping(ctx context.Context) error
 	close() error
 	words() *Dialect
 }
 
-// Open opens the database at an address: "sqlite:PATH", a file that is created when missing and
-// readable by its owner only; "sqlite::memory:", a private temporary file that Close removes; or
-// "postgres://…", as libpq reads it. Open does not change the schema.
+// Open opens the database at an address. "sqlite:PATH" is a file, which Open creates if it is
+// missing, and which only its owner can read. "sqlite::memory:" is a private temporary file that
+// Close removes. "postgres://…" is an address as libpq reads it. Open does not change the
+// schema.
 func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	migrations, err := loadMigrations(config.Migrations)
 	if err != nil {
@@ -88,7 +91,8 @@ func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	return &Handle{Querier: Querier{engine: engine, limit: config.Limit}, log: config.Log, migrations: migrations}, nil
 }
 
-// openEngine omits addresses from errors, because they may contain a password.
+// openEngine opens the engine for the scheme of an address. Its errors omit the address, which
+// may contain a password.
 func openEngine(ctx context.Context, url string, config Config) (engine, error) {
 	scheme, path, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -123,12 +127,12 @@ func (p *Handle) Close() error {
 func (r *Querier) Dialect() *Dialect { return r.engine.words() }
 
 // Observe makes the handle call fn with the statements of each query and unit before they are
-// executed, except queries for whole tables. An error of fn becomes the error of the query or
-// unit. Tests measure and plan statements with it. It must be called while nothing else uses the
-// database.
+// executed, except queries for whole tables. An error from fn becomes the error of the query or
+// unit. Tests use Observe to measure and plan statements. It must be called while nothing else
+// uses the database.
 func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
 
-// observe reports a query.
+// observe reports a query to the observer.
 func (r *Querier) observe(ctx context.Context, sql string, args []any) error {
 	if r.observer == nil {
 		return nil

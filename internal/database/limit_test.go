@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A unit that another unit blocks, and a unit without a connection, fail in time and release
-// their locks and connections.
+// TestUnitsHaveALimit checks that a unit fails in time, and releases its locks and connections,
+// when another unit blocks it or it gets no connection.
 func TestUnitsHaveALimit(t *testing.T) {
 	url := storetest.Postgres(t)
 	slow := open(t, url)

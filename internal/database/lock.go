@@ -11,9 +11,9 @@ import (
 // ErrServed reports that another process already serves from the database.
 var ErrServed = errors.New("another process serves from this SQLite database")
 
-// LockOut prevents other servers from using a SQLite database until the pool is closed or the
-// process ends. It fails with ErrServed when another server uses it. It returns false for
-// PostgreSQL, which several processes may use.
+// LockOut prevents other servers from using a SQLite database until the handle is closed or the
+// process ends. It fails with ErrServed when another server uses the database. For PostgreSQL,
+// which several servers may use, it returns false.
 func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	single, ok := p.engine.(*sqliteEngine)
 	if !ok {
@@ -23,8 +23,8 @@ func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 }
 
 // lockOut locks the database for one server. The lock is a transaction on a second file next to
-// the database. Commands that read or write rows do not open that file. SQLite uses the file
-// locks of each operating system.
+// the database, so that SQLite chooses the file locks of the operating system. Commands that
+// read or write rows do not open that file.
 func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err := privateFile(s.path + "-serving"); err != nil {
 		return fmt.Errorf("make the file of the one server: %w", err)

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// The migrations have their own runner, of some 270 lines including the part for PostgreSQL. For
-// comparison, two libraries were tried with all files of the store, and the documentation of a
-// third was read:
+// Migrations have a runner of their own, of some 270 lines including the part for PostgreSQL.
+// For comparison, two libraries were tried with all files of the store, and the documentation of
+// a third was read:
 //
 //   - goose v3 cuts files at semicolons and fails at the first trigger until each file has marks
 //     of its own. It applied an edited file as if it were the old one, without a word.
@@ -21,12 +21,12 @@ import (
 //     fails it refuses every start until a person has set the version by hand.
 //   - tern v2 keeps no checksum and knows PostgreSQL only.
 //
-// None supports one text for two databases, lists the statements without running them, or tries
-// again while running replicas lock a table. The first two require database/sql as a second kind
-// of connection to PostgreSQL. atlas compares schemas and would be a second program at each
-// upgrade. A library would only replace the table of versions.
+// None of them supports one text for two databases, lists the statements without running them,
+// or tries again while running replicas lock a table. The first two require database/sql as a
+// second kind of connection to PostgreSQL. atlas compares schemas, and each upgrade would need
+// it as a second program. A library would only replace the table of versions.
 
-// migration is one step of the schema. Steps only go forward.
+// migration is one step of the schema. There are no steps back.
 type migration struct {
 	version  int64
 	name     string
@@ -34,7 +34,7 @@ type migration struct {
 	checksum string
 }
 
-// session is a transaction that excludes other migrators.
+// session is a transaction that no other migration can run beside.
 type session interface {
 	// script runs any number of statements without arguments.
 	script(ctx context.Context, sql string) error
@@ -55,17 +55,18 @@ const (
 
 var errPending = errors.New("the schema is not up to date; run the command migrate")
 
-// Migrate applies all missing migrations, completely or not at all. A second call changes
-// nothing. One migrator works while others wait. On PostgreSQL it lets transactions on the
-// tables finish first, and fails when some of them do not end for minutes. It fails when a
-// migration was edited after it had been applied. It does not change a schema that is newer than
-// this program, because replicas of two versions may run at the same time.
+// Migrate applies all missing migrations, or none of them. A second call changes nothing. If
+// several processes call it, one works while the others wait. On PostgreSQL it lets transactions
+// on the tables finish first, and fails when some of them do not end for minutes. It fails when
+// a migration was edited after it had been applied. It leaves a schema that is newer than this
+// program as it is, because replicas of two versions may run at the same time.
 func (p *Handle) Migrate(ctx context.Context) error {
 	return p.MigrateShown(ctx, func(int64, int64) {})
 }
 
-// MigrateShown is like Migrate, and calls shown with the number of applied migrations and of all
-// missing ones, beginning at zero again when it is tried again.
+// MigrateShown is like Migrate, and calls shown with the number of applied migrations and the
+// number of all that must be applied. The first number begins at zero again when the migrations
+// are tried again.
 func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)) error {
 	var applied []string
 	err := p.engine.migrate(ctx, func(s session) error {
@@ -114,7 +115,7 @@ func (p *Handle) bringUp(ctx context.Context, s session, shown func(done, total 
 	return names, nil
 }
 
-// missing are the migrations that were not applied.
+// missing returns the migrations that were not applied yet.
 func (p *Handle) missing(ctx context.Context, s session) ([]migration, error) {
 	if err := s.script(ctx, createHistory); err != nil {
 		return nil, fmt.Errorf("create the history: %w", err)
@@ -134,7 +135,8 @@ type PendingMigration struct{ Name, Statements string }
 var errUndo = errors.New("nothing is to change")
 
 // Pending lists the migrations that Migrate would apply, in order, and changes nothing. It waits
-// for other migrators only. Like Migrate, it fails when a migration was edited.
+// only for running migrations. Like Migrate, it fails when a migration was edited after it had
+// been applied.
 func (p *Handle) Pending(ctx context.Context) ([]PendingMigration, error) {
 	var all []PendingMigration
 	err := p.engine.migrate(ctx, func(s session) error {
@@ -169,7 +171,7 @@ func (p *Handle) apply(ctx context.Context, s session, m migration) error {
 	return s.exec(ctx, words.Text(recordHistory), m.version, m.name, m.checksum)
 }
 
-// history is the checksums of the migrations applied, by version.
+// history contains the checksums of the applied migrations, by version.
 type history map[int64]string
 
 func (h history) add(row Row) error {

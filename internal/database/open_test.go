@@ -32,7 +32,7 @@ CREATE TABLE unit_mark (slot BIGINT PRIMARY KEY, unit BIGINT NOT NULL, at BIGINT
 -- end
 `
 
-// steps are migrations with these texts, in this order.
+// steps returns migrations with these texts, in this order.
 func steps(texts ...string) fs.FS {
 	files := fstest.MapFS{}
 	for i, text := range texts {
@@ -41,7 +41,7 @@ func steps(texts ...string) fs.FS {
 	return files
 }
 
-// open is a database with the tables of the engines and the probe.
+// open opens a database and creates the tables of the engines and the probe.
 func open(t testing.TB, url string) *Handle {
 	t.Helper()
 	db := openOnly(t, url, ownTables+probeTable)
@@ -51,7 +51,7 @@ func open(t testing.TB, url string) *Handle {
 	return db
 }
 
-// openOnly opens a database with migrations that are not applied yet.
+// openOnly opens a database with migrations, and does not apply them.
 func openOnly(t testing.TB, url string, migrations ...string) *Handle {
 	t.Helper()
 	db, err := Open(t.Context(), url, Config{Migrations: steps(migrations...)})
@@ -90,8 +90,8 @@ func insert(id int64, name string) func(*Unit) error {
 	}
 }
 
-// wantNames compares the rows of the probe, in the order of ids, with names separated by
-// spaces.
+// wantNames checks that the rows of the probe, in the order of their ids, have the names in
+// want, which are separated by spaces.
 func wantNames(t *testing.T, db *Handle, want string) {
 	t.Helper()
 	names, err := Collect(context.Background(), &db.Querier, ScanString, `SELECT name FROM probe ORDER BY id`)
@@ -132,8 +132,8 @@ func TestOpenRefusesAddresses(t *testing.T) {
 	}
 }
 
-// TestServerKeepsWhatItAcknowledged: a server that may lose acknowledged transactions is
-// refused.
+// TestServerKeepsWhatItAcknowledged checks that a server that may lose acknowledged transactions
+// is refused.
 func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 	url := storetest.Postgres(t)
 	for setting, want := range map[string]error{"off": errNotDurable, "local": nil, "on": nil} {

@@ -22,7 +22,7 @@ type postgresEngine struct {
 	pool        *pgxpool.Pool
 	dialect     *Dialect
 	sharers     *sharers      // nil when every unit has its own transaction
-	pooled      bool          // connected through a pooler, which changes the server process between transactions
+	pooled      bool          // connected through a pooler, which may change the server process between transactions
 	settleLimit time.Duration // settleLimit except in tests
 	slots       slots
 	giving      way // givingWay except in tests
@@ -71,13 +71,13 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
 
 // parameters are the server settings that apply unless the address contains others. The
-// statements of the service read few rows through an index in the required order. Just-in-time
-// compilation takes longer than it saves, because the costs of a LIMIT are overestimated.
-// Planning for each set of arguments takes longer than the execution, and has the same result. A
-// bitmap scan loses the order, so that with old statistics each page would read and sort the
-// whole backlog. A sequential scan could be chosen for a table that was small at the time of its
-// statistics. A LIMIT parameter is estimated as a tenth of all rows, which would make a hash or
-// sort of each joined table look cheap.
+// statements of the service read few rows, through an index in the required order. Just-in-time
+// compilation would take longer than it saves, because PostgreSQL overestimates the costs of a
+// LIMIT. A new plan for each set of arguments would take longer than the execution, and would be
+// the same plan. A bitmap scan loses the order of the index: with old statistics, each page
+// would read and sort the whole backlog. PostgreSQL might choose a sequential scan for a table
+// that was small when its statistics were collected. It estimates a LIMIT parameter as a tenth
+// of all rows, which would make a hash or a sort of each joined table look cheap.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
@@ -88,20 +88,21 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forWholeTables resets, for one transaction, the settings that are good only for queries of few
-// rows, including generic plans.
+// forWholeTables resets, for one transaction, the settings that suit only queries of few rows,
+// including generic plans.
 const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
 	SET LOCAL plan_cache_mode = force_custom_plan`
 
-// PostgresParameters returns the server settings of sessions that apply unless the address
-// contains others, so that tests use the same plans as the service.
+// PostgresParameters returns the server settings that apply unless the address contains others.
+// With them, tests get the same plans as the service.
 func PostgresParameters() map[string]string { return maps.Clone(parameters) }
 
 // connectLimit is how long a server may take to accept a connection.
 const connectLimit = 10 * time.Second
 
-// bound makes the server itself end statements, and idle transactions, after a limit. Otherwise
-// the server would notice a lost client only after hours, and keep its locks until then.
+// bound makes the server itself end statements and idle transactions after a limit. Otherwise
+// the server might notice only after hours that a client is gone, and would keep its locks until
+// then.
 func bound(config *pgx.ConnConfig, limit time.Duration) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectLimit

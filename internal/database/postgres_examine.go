@@ -15,10 +15,10 @@ import (
 // refusedParameter is the error code with which PgBouncer refuses a setting of a session.
 const refusedParameter = "08P01"
 
-// examine opens one connection. It reports whether the connection goes through a pooler, and
-// refuses sessions whose settings the service cannot work with. A pooler may use another server
-// process for each transaction, so the process differs from the one at the start of the
-// connection, and settings of the connection may not apply to it.
+// examine opens a connection. It reports whether the connection goes through a pooler, and fails
+// when the settings of the session do not suit the service. A pooler may use another server
+// process for each transaction. The process then differs from the one at the start of the
+// connection, and the settings of the connection may not apply to it.
 func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == refusedParameter && strings.Contains(fault.Message, "startup parameter") {
@@ -45,14 +45,14 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	return pooled, nil
 }
 
-// nameOfProgram is a setting that poolers pass on.
+// nameOfProgram is the setting with the name of the program. Poolers pass it on.
 const nameOfProgram = "application_name"
 
 // committing is the setting that decides when COMMIT is answered.
 const committing = "synchronous_commit"
 
-// settingsOf reads the number of the server process and settings in one statement, because the
-// next statement may run in another process.
+// settingsOf reads the settings and the number of the server process in one statement, because
+// the next statement may run in another process.
 func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, map[string]string, error) {
 	const ask = `SELECT pg_backend_pid(), name, current_setting(name, TRUE) FROM unnest(string_to_array($1, ',')) name`
 	rows, err := conn.Query(ctx, ask, pgx.QueryExecModeSimpleProtocol, strings.Join(names, ","))
@@ -72,8 +72,8 @@ func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, ma
 	return process, found, err
 }
 
-// differing returns the statements that set the settings which a session lacks. For limits, any
-// value is accepted.
+// differing returns the statements that change those settings of a session that are not as
+// wanted. It accepts any value of a limit.
 func differing(wanted, found map[string]string) []string {
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -86,7 +86,7 @@ func differing(wanted, found map[string]string) []string {
 	return wrong
 }
 
-// settingNames lists the settings of a session.
+// settingNames lists the names of the settings that a session must have.
 func settingNames(config *pgx.ConnConfig) string {
 	names := slices.Sorted(maps.Keys(config.RuntimeParams))
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == nameOfProgram }), ", ")

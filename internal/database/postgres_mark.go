@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mark identifies a transaction in the database: a number in a slot. It may be the first number
-// of the slot. process is the number of the server process while there is a connection, and lost
-// means that the connection was lost.
+// mark identifies a transaction in the database by a number in a slot. first means that the slot
+// was not used before. process is the number of the server process while there is a connection.
+// lost means that the connection was lost.
 type mark struct {
 	slot, unit int64
 	first      bool
@@ -24,20 +24,20 @@ const connectedSince = "passerelle.since"
 
 func noteConnection(conn *pgx.Conn) { conn.PgConn().CustomData()[connectedSince] = time.Now() }
 
-// on stores the connection of the transaction.
+// on records the connection of the transaction.
 func (m *mark) on(conn *pgx.Conn) {
 	m.process = conn.PgConn().PID()
 	m.since, _ = conn.PgConn().CustomData()[connectedSince].(time.Time)
 }
 
-// slots contains the unused slots. Their numbers are random, so that other processes use other
-// numbers.
+// slots contains the free slots of this process. Their numbers are random, so that other
+// processes use different ones.
 type slots struct {
 	mu   sync.Mutex
 	free []int64
 }
 
-// take returns a mark in a slot that no other transaction uses until give.
+// take returns a mark in a slot that no other transaction uses until it is given back.
 func (s *slots) take() *mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()

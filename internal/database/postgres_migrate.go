@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// way defines how a migration waits for users of its tables. While it waits for one of their
-// transactions, all later transactions wait behind it. So it waits only for a short time, undoes
+// way defines how a migration waits for transactions on its tables. While it waits for one
+// transaction, all later transactions wait behind it. So it waits only for a short time, undoes
 // everything, and tries again later.
 type way struct {
 	lock time.Duration // the longest wait for a lock
@@ -22,11 +22,11 @@ type way struct {
 	tries          int
 }
 
-// givingWay makes a migration try for about two minutes.
+// givingWay is the way of the service: a migration tries for about two minutes.
 var givingWay = way{lock: 2 * time.Second, pause: time.Second, longest: 5 * time.Second, tries: 20}
 
-// migrate waits for other migrators of the schema. When it would have to wait for other
-// transactions, it tries again later.
+// migrate waits until other migrations of the schema have ended. When it would have to wait long
+// for other transactions, it tries again later.
 func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
 	length := p.giving.pause
 	for try := 1; ; try++ {
@@ -46,7 +46,7 @@ func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) er
 	}
 }
 
-// lockNotAvailable is the code of a statement that waited too long for a lock.
+// lockNotAvailable is the error code of a statement that waited too long for a lock.
 const lockNotAvailable = "55P03"
 
 func rest(ctx context.Context, length time.Duration) error {

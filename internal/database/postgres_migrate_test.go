@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// reportOn reads a table in a transaction that stays open until it is released.
+// reportOn reads a table in a transaction that stays open until end is called.
 func reportOn(t *testing.T, url, table string) (end func()) {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
@@ -36,7 +36,8 @@ func reportOn(t *testing.T, url, table string) (end func()) {
 
 const widening = "ALTER TABLE one ADD COLUMN more BIGINT;\nINSERT INTO one (more) VALUES (7);"
 
-// migrator changes a table, and gives way to others often.
+// migrator returns a handle whose migration changes a table, and whose tries and pauses are
+// short.
 func migrator(t *testing.T, url string, tries int) *Handle {
 	t.Helper()
 	db := openOnly(t, url, stepOne, widening)
@@ -44,8 +45,8 @@ func migrator(t *testing.T, url string, tries int) *Handle {
 	return db
 }
 
-// TestAMigrationGivesWay: while a migration waits for a long read of a table, others can read
-// the table, and the migration runs after the read has ended.
+// TestAMigrationGivesWay checks that, while a migration waits for a long read of a table, others
+// can read the table. The migration runs after the read has ended.
 func TestAMigrationGivesWay(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {
@@ -72,8 +73,8 @@ func TestAMigrationGivesWay(t *testing.T) {
 	}
 }
 
-// TestAMigrationThatGivesUp: the error names the transaction that does not end. The migration
-// changes nothing, and can be repeated.
+// TestAMigrationThatGivesUp checks that the error names the transaction that does not end, that
+// the migration changes nothing, and that it can be repeated.
 func TestAMigrationThatGivesUp(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// sharing is how many shared transactions run at the same time: while one waits for the disk,
+// sharing is how many shared transactions run at the same time. While one waits for the disk,
 // the next collects its units.
 const sharing = 2
 
-// The longest wait of a shared transaction for a lock, and its longest duration up to COMMIT.
-// Units in it cannot leave it, and later units cannot join it. A unit that needs longer waits in
-// its own transaction, for as long as its caller does.
+// sharedLimit is the longest duration of a shared transaction up to COMMIT, and limitLocks
+// limits its wait for a lock. They are short, because no unit can leave or join the transaction
+// meanwhile. A unit that needs more time gets its own transaction, and waits there for as long
+// as its caller does.
 const (
 	sharedLimit = 5 * time.Second
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
@@ -23,20 +24,20 @@ const (
 // ends long before sharedLimit.
 const sharedStatements = 64
 
-// errApart reports to a unit that it needs its own transaction, because the shared one failed
+// errApart tells a unit that it needs its own transaction, because the shared transaction failed
 // and wrote nothing.
 var errApart = errors.New("the transaction was shared in vain")
 
 // sharers execute units that only add rows. Waiting units share a transaction. The transaction
-// has its own context, so that no caller can interrupt other callers' units. The context ends
-// soon, so that no unit waits much longer than its caller wants. There are no savepoints: after
-// any failure each unit gets its own transaction and its own result.
+// has its own context, so that no caller can interrupt the units of other callers. The context
+// ends soon, so that no unit waits much longer than its caller wants. There are no savepoints:
+// after any failure, each unit is executed in its own transaction and gets its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
 	queue   chan *queued // unbuffered, so a unit that was sent has been taken
 	stop    chan struct{}
 	running sync.WaitGroup
-	atLeast int // the least number of units to wait for, so that tests can form groups
+	atLeast int // the smallest number of units in a group, which tests set
 }
 
 func newSharers(attempt func(ctx context.Context, statements []statement) error, sharing int) *sharers {
@@ -47,8 +48,8 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until the unit is taken or the context ends, and then for the outcome. The
-// outcome takes at most sharedLimit and a COMMIT, even when the context ends.
+// submit waits until the unit is taken or the context ends, and then for the outcome. It waits
+// for the outcome even when the context ends, for at most sharedLimit and the time of a COMMIT.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsShareATransaction submits units that only add rows at the same time: they share a
-// transaction, and a wrong unit fails alone.
+// TestUnitsShareATransaction submits units that only add rows at the same time. They must share
+// a transaction, and a wrong unit must not make the others fail.
 func TestUnitsShareATransaction(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)
@@ -48,8 +48,8 @@ func TestUnitsShareATransaction(t *testing.T) {
 	wantTransactions(t, db, 3, 5)
 }
 
-// TestUnitsWithAConditionShare: one unit of a group checks for all units whether the value has
-// changed. If it has, each unit checks for itself.
+// TestUnitsWithAConditionShare checks that one unit of a group checks for all units whether a
+// value has changed. If it has changed, each unit must check for itself.
 func TestUnitsWithAConditionShare(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	script(t, db, `CREATE TABLE version (n BYTEA); INSERT INTO version (n) VALUES ('1')`)
@@ -102,7 +102,7 @@ func TestUnitsWithAConditionShare(t *testing.T) {
 	}
 }
 
-// TestLargeUnitsHaveTheirOwn writes a unit with many statements, which gets its own transaction.
+// TestLargeUnitsHaveTheirOwn checks that a unit with many statements gets its own transaction.
 func TestLargeUnitsHaveTheirOwn(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)
@@ -136,8 +136,8 @@ func wantTransactions(t *testing.T, db *Handle, transactions, total int64) {
 	}
 }
 
-// hold adds a row to the probe in a transaction that stays open until the end of the test, or
-// until it is released.
+// hold adds a row to the probe in a transaction that stays open until end is called or the test
+// ends.
 func hold(t *testing.T, url string, id int64) (end func()) {
 	t.Helper()
 	holder, err := pgx.Connect(t.Context(), url)
@@ -172,9 +172,9 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	}
 }
 
-// TestUnitsThatWaitHoldUpNobody: while the maximum number of shared transactions wait for an
-// uncommitted row, other units are written. A waiting unit fails when its context ends. A unit
-// whose context does not end is written once the row is free.
+// TestUnitsThatWaitHoldUpNobody checks that other units are written while the maximum number of
+// shared transactions wait for an uncommitted row. A waiting unit must fail when its context
+// ends. A unit whose context does not end must be written once the row is free.
 func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)

@@ -17,11 +17,11 @@ const (
 	// attempts is how often a unit is executed when the server requests a repetition or the
 	// connection is lost.
 	attempts = 6
-	// firstPause is the pause before the second attempt, varied at random by up to a half. Each
-	// later pause is twice as long.
+	// firstPause is the pause before the second attempt. Each later pause is twice as long. All
+	// pauses vary at random by up to a half.
 	firstPause = 5 * time.Millisecond
-	// settleLimit is the longest time of COMMIT, and the longest time of asking the server for
-	// the outcome afterwards.
+	// settleLimit is the longest time that COMMIT may take, and the longest time for which the
+	// server is asked for the outcome afterwards.
 	settleLimit = 15 * time.Second
 )
 
@@ -68,7 +68,7 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// attempt executes statements in a transaction once.
+// attempt executes statements once, in a transaction.
 func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
 	m := p.slots.take()
 	received, doubtful, err := p.try(ctx, m, statements)
@@ -87,10 +87,10 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try makes one attempt. It returns the number of statements whose results were received, and
-// true when the transaction failed after COMMIT was sent, so that its outcome is unknown. When a
-// connection is released within a transaction, the pool closes it, which rolls the transaction
-// back.
+// try makes one attempt. It returns the number of statements whose results were received. The
+// second result is true when the transaction failed after COMMIT was sent, so that its outcome
+// is unknown. If a connection is released inside a transaction, the pool closes it, and the
+// server rolls the transaction back.
 func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -119,20 +119,21 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 }
 
 const (
-	// leaveMark marks the transaction's slot. It fails for a slot that [postgresEngine.outcome]
-	// has invalidated to settle whether the unit was committed.
+	// leaveMark writes the mark of the transaction into its slot. If [postgresEngine.outcome]
+	// has invalidated the slot, it fails, so that the transaction can no longer be committed.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
 		WHERE unit_mark.unit >= 0`
 	// sweepMarks removes the slots of processes that have ended.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errAbandoned reports to a unit that its caller gave it up before it began.
+// errAbandoned reports that the caller of a unit had given it up before it began.
 var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
-// results. When a function must check results, it omits COMMIT. The server executes nothing
-// after a statement that failed. It returns the number of statements whose results were received.
+// results. It omits COMMIT when a function must check the results first. The server executes
+// nothing after a statement that failed. pipeline returns the number of statements whose results
+// were received.
 func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *mark, statements []statement, whole bool) (received int, err error) {
 	all := append([]statement{{sql: leaveMark, args: []any{m.slot, m.unit}, mismatch: errAbandoned}}, statements...)
 	if m.first {
@@ -168,7 +169,7 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	return len(statements), nil
 }
 
-// text returns a statement in PostgreSQL's dialect.
+// text returns the text of a statement for PostgreSQL.
 func (p *postgresEngine) text(s *statement) string {
 	if s.mismatch == nil || s.isCertain() {
 		return p.dialect.Text(s.sql)
@@ -176,7 +177,7 @@ func (p *postgresEngine) text(s *statement) string {
 	return p.dialect.textOfOneRow(s.sql)
 }
 
-// returns reports whether somebody reads the rows of the statement.
+// returns reports whether a function reads the rows of the statement.
 func (s statement) returns() bool { return s.scan != nil && s.mismatch == nil }
 
 func (s *statement) receive(results pgx.BatchResults) error {
@@ -214,8 +215,8 @@ func (p *postgresEngine) rollback(ctx context.Context, conn *pgxpool.Conn) {
 	_, _ = conn.Exec(ctx, "ROLLBACK")
 }
 
-// settling returns a context in which a transaction can be ended. It continues for settleLimit
-// after the caller has left.
+// settling returns a context for ending a transaction. It lasts for settleLimit, even when the
+// caller's context has ended.
 func (p *postgresEngine) settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
@@ -237,11 +238,11 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle finds the outcome of a transaction whose COMMIT failed with cause or was not answered.
-// A transaction that was rolled back may run again if again is set.
+// settle finds out whether a transaction was committed after its COMMIT failed with cause or was
+// not answered. If the transaction was rolled back and again is true, it may run again.
 //
-// Even an error that the driver marks as safe to retry does not prove that nothing was
-// committed: the driver also marks the loss of a connection after COMMIT was sent.
+// The driver marks some errors as safe to retry. This does not prove that nothing was committed,
+// because the driver also marks a connection that was lost after COMMIT was sent.
 func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
@@ -257,17 +258,18 @@ func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again
 }
 
 const (
-	// endBackend ends the server process of a lost connection, if the process still serves it:
-	// the process might wait for a lock, or for its client, for hours.
+	// endBackend ends the server process of a lost connection, if the process still serves it.
+	// The process might otherwise wait for a lock, or for its client, for hours.
 	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
-	// selectMark writes to the slot, and therefore waits for the end of the transaction. A
-	// transaction that arrives later finds that its slot was invalidated.
+	// selectMark writes to the slot, and therefore waits until the transaction has ended. A
+	// transaction that arrives later finds its slot invalidated, and fails.
 	selectMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
-// outcome reports whether the transaction was committed, or fails when the server did not answer
-// before the context ended. A transaction that was not committed by then is never committed.
+// outcome reports whether the transaction was committed. It fails when the server does not
+// answer before the context ends. A transaction that outcome reports as not committed is never
+// committed later.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {

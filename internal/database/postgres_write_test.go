@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// flaky is a function that fails the first $1 times with the code $2: a
-// sequence keeps counting when a transaction is rolled back.
+// flaky creates an SQL function that fails the first $1 times with the code $2. It counts with a
+// sequence, because a sequence keeps its number when a transaction is rolled back.
 const flaky = `CREATE SEQUENCE calls;
 CREATE FUNCTION flaky(failures BIGINT, code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -97,8 +97,8 @@ func holdLock(t *testing.T, db *Handle) {
 	}
 }
 
-// TestConnectionLost cuts the connection once, after a number of bytes. The unit is written
-// exactly once in every case.
+// TestConnectionLost cuts the connection once, at different moments, and checks that the unit is
+// written exactly once in every case.
 func TestConnectionLost(t *testing.T) {
 	tests := map[string]*cut{
 		"while it is prepared":             {toServer: "INSERT INTO probe"},
@@ -137,8 +137,8 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestRowsLostAfterCommit cuts the connection before the rows of a unit that the server commits.
-// The caller learns that the rows are missing, and the unit is written once.
+// TestRowsLostAfterCommit cuts the connection before the rows arrive of a unit that the server
+// commits. The caller must learn that the rows are missing, and the unit must be written once.
 func TestRowsLostAfterCommit(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -168,7 +168,8 @@ func TestRowsLostAfterCommit(t *testing.T) {
 	wantNames(t, direct, "before lost after")
 }
 
-// TestReservationLost loses the answer to the reservation of a block of ids. No id of it is used.
+// TestReservationLost loses the answer to the reservation of a block of ids, and checks that no
+// id of that block is used.
 func TestReservationLost(t *testing.T) {
 	address := storetest.Postgres(t)
 	open(t, address)
@@ -202,21 +203,23 @@ func TestOutcomeUnknown(t *testing.T) {
 	wantNames(t, direct, "a")
 }
 
-// cut defines where a proxy cuts a connection, before it passes on the bytes.
+// cut defines where a proxy cuts a connection. It cuts before it passes on the bytes that it has
+// recognised.
 type cut struct {
 	toServer, toClient string
 	serverWaits        bool // only the connection to the client is closed
-	forGood            bool // and no new connections are possible
-	prepared           bool // after an earlier unit with the same statements
-	judged             bool // and after one whose COMMIT is sent separately
-	// held contains the bytes that were not passed on to the server, when they must arrive
-	// later.
+	forGood            bool // no new connections are possible afterwards
+	prepared           bool // an earlier unit with the same statements precedes the cut
+	judged             bool // COMMIT of the unit is sent separately
+	// held receives the bytes that were not passed on to the server. It is nil unless they must
+	// arrive later.
 	held   chan []byte
 	server net.Conn
 	done   atomic.Bool
 }
 
-// hideSince removes the setting with the time at which a connection was made.
+// hideSince removes the time at which a connection was made. Without it, the server process of a
+// lost connection is not ended.
 func hideSince(t *testing.T, db *Handle) {
 	t.Helper()
 	pool := db.engine.(*postgresEngine).pool
@@ -226,7 +229,7 @@ func hideSince(t *testing.T, db *Handle) {
 	}
 }
 
-// prepare writes a unit before the cut is active.
+// prepare writes a unit before the cut becomes active.
 func (c *cut) prepare(t *testing.T, db *Handle, unit func(*Unit) error) {
 	t.Helper()
 	c.done.Store(true)
@@ -248,7 +251,7 @@ func (c *cut) deliver(t *testing.T) {
 	_, _ = io.Copy(io.Discard, c.server)
 }
 
-// proxy returns the address of a proxy that will cut the connection.
+// proxy starts a proxy that will cut the connection, and returns its address.
 func proxy(t *testing.T, address string, c *cut) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(address)
@@ -280,7 +283,7 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 		}
 		t.Cleanup(func() { client.Close(); server.Close() })
 		abandon := func() {
-			if c.forGood { // before the client notices, because it could otherwise connect again
+			if c.forGood { // before the client notices the cut, because it could otherwise connect again
 				listener.Close()
 			}
 			client.Close()
@@ -295,12 +298,12 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 
 var errCut = errors.New("cut")
 
-// pass copies bytes until those arrive at which it must cut, which happens once.
+// pass copies bytes. When the bytes in at arrive for the first time, it cuts the connection.
 func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
 			if c.held != nil {
-				c.server = to // set before held signals that it is there
+				c.server = to // set before held signals that it is set
 				c.held <- bytes.Clone(p)
 			}
 			return 0, errCut
@@ -319,7 +322,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestOutcome asks for the outcome of transactions whose COMMIT counts as lost.
+// TestOutcome asks for the outcome of transactions as if the answers to their COMMITs were lost.
 func TestOutcome(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	p, ok := db.engine.(*postgresEngine)
@@ -362,8 +365,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestUnitThatComesTooLate: a unit that reaches the server after its outcome was settled and it
-// was run again is not executed twice.
+// TestUnitThatComesTooLate checks that a unit is not executed twice when it reaches the server
+// late: after its outcome was settled and the unit was run again.
 func TestUnitThatComesTooLate(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -401,7 +404,7 @@ func TestUnitThatComesTooLate(t *testing.T) {
 	}
 }
 
-// TestSlotsAreSwept: slots of dead processes are removed.
+// TestSlotsAreSwept checks that the slots of processes that have ended are removed.
 func TestSlotsAreSwept(t *testing.T) {
 	address := storetest.Postgres(t)
 	db := open(t, address)
@@ -419,9 +422,9 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestWholeTables: connections avoid reading and joining whole tables, and use generic plans,
-// unless the address contains other settings or a query is for whole tables. The next query is
-// not affected.
+// TestWholeTables checks that connections avoid reading and joining whole tables, and use
+// generic plans, unless the address contains other settings or a query is for whole tables. Such
+// a query must not affect the next one.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
 	for name, values := range map[string][2]string{

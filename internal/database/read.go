@@ -8,12 +8,12 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Row is the present row.
+// Row is the current row of a result.
 type Row interface {
 	Scan(dest ...any) error
 }
 
-// One returns the first row of a query, or ErrNotFound.
+// One returns the first row of a query. It fails with ErrNotFound when there is none.
 func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) (T, error) {
 	var found []T
 	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {
@@ -31,11 +31,11 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 	return found[0], nil
 }
 
-// roomy limits the growth of Collect. A full list of up to roomy rows grows to four times its
-// length, because rows may be large and each growth copies them. Longer lists grow like append.
+// roomy is the length up to which Collect makes a full list four times as long, because rows may
+// be large and each growth copies them. Longer lists grow as append makes them grow.
 const roomy = 64
 
-// Collect returns all rows of a query, nil when there are none.
+// Collect returns all rows of a query, or nil when there are none.
 func Collect[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) ([]T, error) {
 	var found []T
 	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {
@@ -52,21 +52,21 @@ func Collect[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), 
 	return found, nil
 }
 
-// ScanInt reads the only column of a row.
+// ScanInt reads a number, the only column of a row.
 func ScanInt(row Row) (int64, error) {
 	var n int64
 	err := row.Scan(&n)
 	return n, err
 }
 
-// ScanString is ScanInt for a text.
+// ScanString reads a text, the only column of a row.
 func ScanString(row Row) (string, error) {
 	var s string
 	err := row.Scan(&s)
 	return s, err
 }
 
-// Each calls row for each row of a query until it returns false or an error.
+// Each calls row for each row of a query, until row returns false or an error.
 func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	r.engine.words().seen(sql)
 	if err := r.observe(ctx, sql, args); err != nil {

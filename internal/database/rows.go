@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// rowsAtOnce lists the numbers of rows that one statement inserts, the largest first. Most of
-// the cost of a statement does not depend on its number of rows. There are few numbers, because
-// each requires a statement text, which each connection must prepare.
+// rowsAtOnce lists the numbers of rows that one statement may insert, the largest first. Most of
+// the cost of a statement does not depend on its number of rows. There are only a few numbers,
+// because each has its own statement, which each connection must prepare.
 var rowsAtOnce = []int{50, 10, 2, 1}
 
-// RowType is a table with the columns that rows are inserted with.
+// RowType is a table with the columns that an insertion sets.
 type RowType struct {
 	Width int
-	texts map[int]string // by the number of rows
+	texts map[int]string // statements by their number of rows
 }
 
-// NewRowType takes the column list of an INSERT INTO.
+// NewRowType returns a RowType. columns is the text after INSERT INTO: the name of the table and
+// the list of columns.
 func NewRowType(columns string) RowType {
 	r := RowType{Width: strings.Count(columns, ",") + 1, texts: map[int]string{}}
 	for _, n := range rowsAtOnce {
@@ -25,7 +26,7 @@ func NewRowType(columns string) RowType {
 	return r
 }
 
-// OrNothing is the table for rows that may be there already, which stay as they are.
+// OrNothing returns a RowType for rows that may already exist. Existing rows do not change.
 func (r RowType) OrNothing() RowType {
 	same := RowType{Width: r.Width, texts: map[int]string{}}
 	for n, text := range r.texts {
@@ -46,7 +47,7 @@ func (r RowType) values(n int) string {
 	return strings.Join(rows, ", ")
 }
 
-// Insert adds rows. args contains the values, row after row.
+// Insert adds statements that insert rows. args contains the values, row after row.
 func (u *Unit) Insert(r RowType, args []any) {
 	for _, n := range rowsAtOnce {
 		for ; len(args) >= n*r.Width; args = args[n*r.Width:] {

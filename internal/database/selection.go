@@ -16,7 +16,8 @@ type Selection struct {
 	Args  []any
 }
 
-// And narrows the selection. The clause has a %d for the number of each value.
+// And narrows the selection. The clause contains a %d in place of the parameter number of each
+// value.
 func (s Selection) And(clause string, values ...any) Selection {
 	numbers := make([]any, len(values))
 	for i := range values {
@@ -36,11 +37,11 @@ func (s *Selection) Bind(value any) string {
 	return fmt.Sprintf("$%d", len(s.Args))
 }
 
-// Opaque returns a condition that planners cannot analyse: they use no index for it, and do not
-// expect it to select few rows.
+// Opaque returns a condition that planners cannot analyse. They use no index for it, and do not
+// expect it to select only a few rows.
 func Opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
-// Among narrows a selection to rows whose column is one of some ids.
+// Among narrows a selection to rows whose column is one of the ids.
 func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	if len(ids) == 0 {
 		return s.And("1 = 0")
@@ -52,7 +53,8 @@ func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	return s.And(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
 }
 
-// During limits an instant: from is inclusive, until exclusive, and zero means no limit.
+// During narrows the selection to a range of instants. from is inclusive, until is exclusive,
+// and zero means no limit.
 func (s Selection) During(column string, from, until time.Time) Selection {
 	if !from.IsZero() {
 		s = s.And(column+" >= $%d", Micros(from))
@@ -63,8 +65,8 @@ func (s Selection) During(column string, from, until time.Time) Selection {
 	return s
 }
 
-// Either narrows the selection to rows for which a clause is true, or whose column has one of the
-// values.
+// Either narrows the selection to rows for which the clause is true or whose column has one of
+// the values.
 func (s Selection) Either(clause string, value any, column string, values []string) Selection {
 	args := []any{value}
 	for _, one := range values {

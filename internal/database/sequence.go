@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// A process reserves blockSize ids at first and twice as many each time, up to maxBlock, because
-// a writer that needs many ids would otherwise wait for the disk too often. A restart loses the
-// rest of a block: ids are unique and never reused, but neither dense nor in order.
+// A process reserves blockSize ids at first. Each later block is twice as large, up to maxBlock,
+// because a writer that needs many ids would otherwise wait for the disk too often. A restart
+// loses the rest of a block. So ids are unique and never reused, but there are gaps, and they
+// are not in order.
 const (
 	blockSize = 100
 	maxBlock  = 6400
 )
 
-// many is the number of requests for several ids that one block can serve.
+// many is how many requests for the same number of ids one block can serve.
 const many = 16
 
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
@@ -36,7 +37,7 @@ type block struct {
 	size      int64
 }
 
-// NewID returns the next id of a sequence, from 1. The first id of a block is reserved in a
+// NewID returns the next id of a sequence. Ids begin at 1. A block of ids is reserved in a
 // separate write, which stays even when this unit fails.
 func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence, 1) }
 

@@ -88,8 +88,8 @@ func privateFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// connect makes a pool of connections with the given and the common settings: each connection maps
-// up to 256 MiB of the file and has a cache of 8 MiB.
+// connect makes a pool of connections with these settings. All connections also map up to 256
+// MiB of the file, and have a cache of 8 MiB.
 func (s *sqliteEngine) connect(settings ...string) *sql.DB {
 	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "mmap_size(268435456)", "cache_size(-8192)"}
 	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
@@ -194,8 +194,8 @@ func drain(rows *sql.Rows, row func(Row) (more bool, err error)) error {
 	return rows.Err()
 }
 
-// sqliteRow prevents a panicking sql.Scanner from leaving the rows locked. database/sql would
-// leave them locked.
+// sqliteRow catches the panic of an sql.Scanner, after which database/sql would leave the rows
+// locked.
 type sqliteRow struct{ rows *sql.Rows }
 
 func (r sqliteRow) Scan(dest ...any) error {

@@ -7,10 +7,10 @@ import (
 )
 
 // statementLimit limits the prepared statements of a connection. The code contains fewer
-// statements, but lists of parameters could make more.
+// statements, but lists of different lengths could make more.
 const statementLimit = 512
 
-// preparer is shared by the pool of readers and the writer.
+// preparer has the methods that the pool of readers and the writer's connection share.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -66,8 +66,8 @@ func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, error) {
 	return s.keep(text, stmt), nil
 }
 
-// keep stores a prepared statement. When another goroutine has prepared the same text in
-// between, it returns the other statement.
+// keep stores a prepared statement and returns it. If another goroutine has stored one for the
+// same text meanwhile, keep returns that one.
 func (s *statements) keep(text string, stmt *sql.Stmt) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// groupLimit is the most units that share a transaction.
+	// groupLimit is the largest number of units that share a transaction.
 	groupLimit = 256
-	// unitLimit is the longest time of a unit's statements.
+	// unitLimit is the longest time that the statements of a unit may take.
 	unitLimit = 30 * time.Second
-	// waryGroups is the number of groups that use savepoints for units that change rows, after
-	// such a unit failed without one. It limits the cost that failing units cause for others:
-	// one group in that many is executed twice.
+	// waryGroups is the number of groups in which units that change rows get savepoints, after
+	// such a unit has failed without one. It limits what failing units cost others: at most one
+	// of this many groups is executed twice.
 	waryGroups = 64
 )
 
-// errLost means that the transaction has ended, or is in an unexpected state: SQLite may roll
+// errLost means that the transaction has ended or is in an unexpected state. SQLite may roll
 // back a whole transaction because of one statement.
 var errLost = errors.New("the transaction is lost")
 
@@ -36,8 +36,8 @@ type queued struct {
 }
 
 // writer owns the only connection that writes. Its goroutine takes waiting units and answers
-// them after their common COMMIT. It has its own contexts, so that no caller can interrupt other
-// callers' units.
+// them after their common COMMIT. It has its own contexts, so that no caller can interrupt the
+// units of other callers.
 type writer struct {
 	pool     *sql.DB
 	conn     *sql.Conn // nil until needed, and after a transaction was lost
@@ -52,8 +52,8 @@ type writer struct {
 
 	most    int             // the largest number of units in a group
 	limit   time.Duration   // unitLimit except in tests
-	atLeast int             // the least number of units to wait for, so that tests can form groups
-	ended   func(group int) // called with the number of units that a transaction has answered; may be nil
+	atLeast int             // the smallest number of units in a group, which tests set
+	ended   func(group int) // called with the number of units that a transaction has answered, unless it is nil
 }
 
 func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
@@ -69,8 +69,8 @@ func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
 	return w, nil
 }
 
-// submit waits until the writer takes the unit or the context ends, and then for the outcome,
-// even when the context ends.
+// submit waits until the writer takes the unit, and fails if the context ends before that. Then
+// it waits for the outcome, even when the context ends.
 func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -122,8 +122,8 @@ func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	return group
 }
 
-// answer executes a group, in one transaction if possible, and otherwise one unit after the
-// other, so that only a failing unit fails.
+// answer executes a group in one transaction if possible, and otherwise one unit after the
+// other, so that a failing unit does not make others fail.
 func (w *writer) answer(group []*queued) {
 	for _, careful := range []bool{false, true} {
 		if results, ok := w.together(group, careful); ok {
@@ -145,8 +145,8 @@ func (w *writer) reply(group []*queued, results []error) {
 	}
 }
 
-// together executes the group in one transaction. When careful is set, each unit has a
-// savepoint. When ok is false, nothing was written. When no transaction can begin, every unit
+// together executes the group in one transaction. If careful is set, each unit has a savepoint.
+// If the second result is false, nothing was written. When no transaction can begin, every unit
 // fails at once, because each of them would wait just as long.
 func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	var results []error
@@ -280,15 +280,16 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// rollback closes the connection when a rollback fails, because its state is then unknown.
+// rollback rolls the transaction back. If that fails, it closes the connection, because its
+// state is then unknown.
 func (w *writer) rollback() {
 	if w.control("ROLLBACK") != nil {
 		w.disconnect()
 	}
 }
 
-// control runs a statement that takes no time except to wait for other processes and for the
-// disk.
+// control runs a statement such as BEGIN or COMMIT. It has no time limit, because it waits only
+// for other processes and for the disk.
 func (w *writer) control(text string) error {
 	_, err := w.prepared.exec(context.Background(), text, nil)
 	return err

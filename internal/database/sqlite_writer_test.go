@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// together writes the units in one group and returns their results and the number of units that
-// each transaction answered. When a unit panics, its result is the panic.
+// together writes the units in one group, and returns their results and the number of units that
+// each transaction answered. The result of a unit that panics is the panic.
 func together(t *testing.T, db *Handle, units ...func(*Unit) error) (results []error, groups []int) {
 	t.Helper()
 	w := db.engine.(*sqliteEngine).writer
@@ -53,8 +53,8 @@ func runs(sql string) func(*Unit) error {
 
 const endless = `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c`
 
-// TestNeighboursCommit: in a group in which one unit fails after it has written a row, the other
-// units are written, in the same transaction if that still exists.
+// TestNeighboursCommit checks a group in which one unit fails after it has written a row. The
+// other units must be written, in the same transaction if it still exists.
 func TestNeighboursCommit(t *testing.T) {
 	lost := errors.New("lost")
 	oneTransaction, oneByOne := []int{3}, []int{1, 1, 1}
@@ -107,8 +107,8 @@ func TestNeighboursCommit(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterAFailure: after a unit failed without a savepoint, the next groups use
-// savepoints, and after a number of groups no group does.
+// TestGroupsAfterAFailure checks that the next groups use savepoints after a unit has failed
+// without one, and that later groups no longer do.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer
@@ -149,8 +149,8 @@ func TestFailedCommit(t *testing.T) {
 	wantNames(t, db, "a c")
 }
 
-// TestReset: a unit that is executed a second time drops the rows that its row function has
-// collected.
+// TestReset checks that a unit that is executed a second time drops the rows that its function
+// has collected.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	var rows []int64
@@ -171,8 +171,8 @@ func TestReset(t *testing.T) {
 	wantError(t, results[1], ErrDuplicate)
 }
 
-// TestWithdrawnUnit cancels a unit while the writer executes another: the unit is never
-// executed, and its caller gets the error at once.
+// TestWithdrawnUnit cancels a unit while the writer executes another. The canceled unit must
+// never be executed, and its caller must get the error at once.
 func TestWithdrawnUnit(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	working, release, answered := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -195,8 +195,8 @@ func TestWithdrawnUnit(t *testing.T) {
 	wantNames(t, db, "a")
 }
 
-// TestTakenUnitIsAnswered ends the context of a unit during its execution, alone and in a group:
-// the unit is written, and its caller gets success.
+// TestTakenUnitIsAnswered ends the context of a unit during its execution, alone and in a group.
+// The unit must be written, and its caller must get no error.
 func TestTakenUnitIsAnswered(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -210,7 +210,7 @@ func TestTakenUnitIsAnswered(t *testing.T) {
 	wantNames(t, db, "a b")
 }
 
-// TestAnotherProcessWrites locks the file, like a command, while a unit waits.
+// TestAnotherProcessWrites locks the file, as a command would, while a unit waits.
 func TestAnotherProcessWrites(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)
@@ -226,8 +226,8 @@ func TestAnotherProcessWrites(t *testing.T) {
 	wantNames(t, db, "theirs ours")
 }
 
-// TestBusyDatabase: when another process keeps the lock longer than the writer waits, the whole
-// group fails, and the writer continues with the next one.
+// TestBusyDatabase checks that the whole group fails when another process keeps the lock longer
+// than the writer waits, and that the writer continues with the next group.
 func TestBusyDatabase(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)
@@ -249,7 +249,7 @@ func TestBusyDatabase(t *testing.T) {
 	wantNames(t, db, "c")
 }
 
-// another acts as a second process with the file: it executes statements on one connection.
+// another acts as a second process that uses the file. It executes statements on one connection.
 func another(t *testing.T, url string) func(statement string) {
 	t.Helper()
 	pool, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))

@@ -11,13 +11,13 @@ import (
 )
 
 // KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it analyzes
-// tables without statistics, as after a restore, and tables that have doubled since. The
-// server's own autovacuum daemon runs once a minute at best, and until then plans for a small
-// table would be used. Without statistics, SQLite plans by rule, as if every table were large.
-// If it had statistics from a time when a table was small, it would read the whole table. So
-// KeepStatistics removes the statistics of SQLite. It should be called every few seconds, and
-// costs one query when there is nothing to do. One process at a time analyzes tables one by one,
-// and other work continues.
+// tables without statistics, as after a restore, and tables that have doubled since they were
+// analyzed. The server's own autovacuum daemon runs once a minute at best, and until then the
+// server would use plans for a small table. On SQLite, KeepStatistics removes the statistics.
+// SQLite without statistics plans as if every table were large. With statistics from a time when
+// a table was small, it would read the whole table. KeepStatistics should be called every few
+// seconds, and costs one query when there is nothing to do. Only one process at a time analyzes
+// tables, one table after the other, and other work continues.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -50,9 +50,9 @@ var withoutStatistics = []statement{
 	{sql: `DROP TABLE sqlite_stat4`},
 }
 
-// selectUncounted lists the tables to be analyzed, the smallest first, because they take the
-// least time. The recorded number of pages does not show whether the columns have statistics,
-// because VACUUM records it too. An empty table has no statistics until it has rows. A locked
+// selectUncounted lists the tables to be analyzed. The smallest come first, because they take
+// the least time. It also checks whether the columns have statistics, because VACUUM records the
+// number of pages without them. An empty table has no statistics until it has rows. A locked
 // table, for example during a migration, is left to a later call, because a query for its size
 // would wait for the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
@@ -102,8 +102,8 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count analyzes a table, unless another process does or the table is locked. PostgreSQL then
-// plans the statements that use the table again.
+// count analyzes a table, unless another process is doing so or the table is locked. Afterwards
+// PostgreSQL plans the statements that use the table anew.
 func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
 	var (
 		mine bool

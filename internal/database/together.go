@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Together runs several functions that read, and combines their queries. On PostgreSQL the first
-// queries of all functions are one round trip, the second queries another, and so on. On SQLite,
-// where that would save nothing, the functions run one after the other until one fails. Each
-// function must read through the Querier that it gets. Together returns the error of the first
-// function that has one.
+// Together runs several functions that read, and combines their queries. On PostgreSQL, the
+// first queries of all functions share one round trip, the second queries share another, and so
+// on. On SQLite, where that would save nothing, the functions run one after the other until one
+// fails. Each function must read through the Querier that it gets. Together returns the error of
+// the first function that has one.
 func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
 	away, distant := r.engine.(sender)
 	if !distant {
@@ -47,7 +47,7 @@ func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) er
 	return nil
 }
 
-// gatheredRead is a query that waits to be sent with others, and later its error.
+// gatheredRead is a query that waits to be sent together with others. Its error is set later.
 type gatheredRead struct {
 	sql  string
 	args []any
@@ -55,7 +55,7 @@ type gatheredRead struct {
 	err  error
 }
 
-// queries returns the next queries of each function that has any.
+// queries returns the next queries of the functions that still have any.
 func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
 	var all []*gatheredRead
 	for _, next := range questions {
@@ -76,7 +76,7 @@ type gatherer struct {
 	enqueue func([]*gatheredRead) bool
 }
 
-// errLeft ends a function whose result is no longer needed.
+// errLeft ends a function when its result is no longer needed.
 var errLeft = errors.New("nobody waits for the answer")
 
 func (g gatherer) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {

@@ -12,8 +12,9 @@ import (
 // network without TLS.
 var ErrOpenTransport = errors.New("the connection to the database would cross a network without TLS")
 
-// CheckTransport fails with ErrOpenTransport unless every server of an address of [Open], with
-// the environment and files that libpq reads, is on this machine or reached through TLS.
+// CheckTransport fails with ErrOpenTransport unless every server of a database is on this
+// machine or reached through TLS. It reads an address for [Open], and the environment and files
+// that libpq reads.
 func CheckTransport(url string) error {
 	scheme, _, _ := strings.Cut(url, ":")
 	if scheme != "postgres" && scheme != "postgresql" {

@@ -2,10 +2,10 @@ package database
 
 import "math"
 
-// Window is a part of a list: Limit rows in Order, after the position From or, when Backward is
-// set, before it, nearest first. A position is the value of the order's key, nil for none, and
-// the id. Descending reverses the order of keys and ids, but keeps rows without a key at the
-// end.
+// Window is a part of a list: Limit rows in Order after the position From or, if Backward is
+// set, before it. The rows nearest to From come first. A position consists of the value of the
+// order's key, nil for none, and the id. Descending reverses the order of keys and ids, but
+// keeps rows without a key at the end.
 type Window struct {
 	Order      string
 	Descending bool
@@ -23,8 +23,8 @@ func (w Window) End() int64 {
 	return int64(w.Limit) + w.Offset
 }
 
-// IDOrder defines the query for a list that is ordered by id alone: rows whose id compares with
-// From as Sign says, in Order.
+// IDOrder contains the parts of a query for a list that is ordered by id alone. The condition is
+// "id Sign From", such as "id > 7". Order is the direction of the list.
 type IDOrder struct {
 	Sign, Order string
 	From        int64

@@ -12,18 +12,20 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Unit collects the statements of a unit of work; see [Handle.Write].
+// Unit collects the statements of a unit of work. [Handle.Write] creates and executes it.
 type Unit struct {
-	// ctx is the caller's: reserving ids writes while statements are collected.
+	// ctx is the context of the caller. It is needed while statements are collected, because
+	// reserving ids is a write.
 	ctx        context.Context
 	handle     *Handle
 	statements []statement
-	totals     map[total]int64 // totals contains the changes of totals
+	totals     map[total]int64 // by how much each total changes
 	after      []func()
 	retries    []func()
-	err        error // the first argument that no column can store
+	err        error // the error of the first argument that no column can store
 	handedOver bool
-	// renew returns a new argument for the statement that [Unit.Require] added; nil without one.
+	// renew returns a new argument for the statement that [Unit.Require] added. It is nil
+	// without such a statement.
 	renew func(ctx context.Context) ([]byte, error)
 }
 
@@ -40,22 +42,22 @@ type statement struct {
 	args     []any
 	mismatch error
 	scan     func(Row) error
-	// judges means that an error of scan undoes the unit. COMMIT is therefore sent only after
+	// judges means that an error from scan undoes the unit. COMMIT is therefore sent only after
 	// scan has read the rows.
 	judges bool
 	// requires means that the statement only checks the condition of [Unit.Require]. When units
-	// share a transaction, the statement of one of them checks for all.
+	// share a transaction, only one of them executes its statement, for all.
 	requires bool
 }
 
-// Write executes the statements that fn collects as one unit: all or none. fn runs in the
-// caller's goroutine, outside of any transaction, and Write returns its error unchanged. A Write
-// inside fn is a separate unit, which stays even when this one fails. On SQLite, a unit is
-// withdrawn when its context ends while it waits. Once the writer has taken the unit, Write
-// waits for the outcome. On PostgreSQL, a unit is undone when its context ends before COMMIT was
-// sent. In a shared transaction, Write then returns when the transaction has ended, after a few
-// seconds at most. A panic in fn, or in a function that reads rows, undoes the unit and
-// continues in the caller.
+// Write executes the statements that fn collects as one unit: all of them or none. fn runs in
+// the caller's goroutine, outside of any transaction. If fn fails, Write returns its error
+// unchanged and executes nothing. A call of Write inside fn is a separate unit, which stays
+// written even if this one fails. On SQLite, a unit is withdrawn when its context ends while it
+// waits. Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, a unit
+// is undone when its context ends before COMMIT was sent. In a shared transaction, Write then
+// returns when the transaction has ended, after a few seconds at most. A panic in fn, or in a
+// function that reads rows, undoes the unit and continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -107,8 +109,9 @@ func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	return nil
 }
 
-// AfterCommit makes Write call fn in the caller's goroutine once the unit is durable. When the
-// unit fails, fn is not called. Functions are called in the order of registration.
+// AfterCommit registers a function that Write calls in the caller's goroutine once the unit is
+// durable. It is not called when the unit fails. Functions are called in the order of
+// registration.
 func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 
 // Exec adds a statement that may change any number of rows.
@@ -120,23 +123,24 @@ func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
 	u.add(statement{sql: sql, mismatch: mismatch}, args)
 }
 
-// Query adds a statement that returns rows and calls scan for each. An error of scan undoes the
-// unit, so PostgreSQL needs another round trip for COMMIT. The values that scan has stored are
-// valid only after Write has returned nil.
+// Query adds a statement that returns rows, and calls scan for each row. An error from scan
+// undoes the unit, so PostgreSQL needs another round trip for COMMIT. The values that scan has
+// stored are valid only after Write has returned nil.
 func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan, judges: true}, args)
 }
 
-// Returning is like Query, for a scan function that only sets variables. Such a function must
-// not check anything: when it fails, the unit may have been written. Write returns [ErrUnread]
-// when the unit was written and its rows were lost with the connection. So only a caller that may
-// repeat the unit, or leave it without an effect, uses Returning.
+// Returning is like Query, for a scan function that only sets variables. The function must not
+// check anything, because the unit may already be written when it fails. Write returns
+// [ErrUnread] when the unit was written but its rows were lost with the connection. So Returning
+// suits only callers that may repeat the unit, or for which a unit without a reader does no
+// harm.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
 
-// ReturningIDs is like Returning, for rows with one id each. They are collected again when the
-// unit runs again.
+// ReturningIDs is like Returning, for rows that contain only an id. It collects the ids anew
+// when the unit runs again.
 func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	u.OnRetry(func() { *into = nil })
 	u.Returning(func(row Row) error {
@@ -148,8 +152,8 @@ func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// OnRetry makes Write call fn before the unit runs again, to drop the values that scan functions
-// have collected.
+// OnRetry registers a function that Write calls before the unit runs again. It must drop the
+// values that scan functions have collected.
 func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }
 
 func (u *Unit) add(s statement, args []any) {
@@ -165,10 +169,10 @@ func (u *Unit) add(s statement, args []any) {
 	u.statements = append(u.statements, s)
 }
 
-// Require executes the unit only while a query with one argument finds exactly one row for the
-// value. Otherwise nothing is written, renew returns the present value, and the unit runs again
-// with it, a few times at most, or fails with the error of renew. A unit may call Require at
-// most once.
+// Require makes the unit depend on a value: the unit is written only if the query, with the
+// value as its argument, finds exactly one row. Otherwise Write calls renew for the present
+// value and runs the unit again, a few times at most. It fails with the error of renew when
+// there is one. A unit may call Require at most once.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew
 	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
@@ -211,12 +215,12 @@ func (u *Unit) reset() error {
 	return nil
 }
 
-// take passes the present row to the function that reads it.
+// take passes the current row to the function that reads it.
 func (s *statement) take(row Row) error {
 	return guard(func() error { return s.scan(row) })
 }
 
-// isCertain reports whether a statement must change or find exactly one row.
+// isCertain reports whether a statement changes exactly one row whenever it succeeds.
 func (s *statement) isCertain() bool {
 	return strings.HasPrefix(s.sql, "INSERT INTO ") && strings.Contains(s.sql, "VALUES (") && !strings.Contains(s.sql, "ON CONFLICT")
 }
@@ -233,9 +237,8 @@ func (s *statement) check(touched int64) error {
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
-// other only when they change the same totals. It returns false for a unit that is undone unless
-// a condition holds for a row that it adds, because such units enforce limits, and would often
-// undo a shared transaction.
+// other only when they change the same totals. It returns false for a unit that adds a row only
+// under a condition. Such units enforce limits, and would often undo a shared transaction.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }
@@ -254,7 +257,7 @@ func (u *Unit) controls() bool {
 	})
 }
 
-// failed adds the statement to an error, which may be nil.
+// failed adds the statement to an error. It returns nil for nil.
 func (s *statement) failed(err error) error {
 	if err == nil {
 		return nil
@@ -263,7 +266,7 @@ func (s *statement) failed(err error) error {
 }
 
 // arguments converts values to the few types that both databases store in the same way. It runs
-// in the caller's goroutine, and so does any Valuer.
+// in the caller's goroutine, so that a driver.Valuer that panics harms only its caller.
 func arguments(args []any) ([]any, error) {
 	values := make([]any, len(args))
 	for i, arg := range args {

@@ -56,7 +56,7 @@ func TestValuesComeBack(t *testing.T) {
 	})
 }
 
-// TestEmptyBytesAreNotNull: only nil bytes are NULL.
+// TestEmptyBytesAreNotNull checks that only nil bytes are stored as NULL.
 func TestEmptyBytesAreNotNull(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		err := db.Write(t.Context(), func(tx *Unit) error {
@@ -98,8 +98,8 @@ func TestArgumentsRefused(t *testing.T) {
 	})
 }
 
-// TestFailureWritesNothing: units whose first statement succeeds fail later, in every way in
-// which a statement can fail.
+// TestFailureWritesNothing executes units whose first statement succeeds and that then fail, in
+// every way in which a statement can fail.
 func TestFailureWritesNothing(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(*Unit) error { return lost }
@@ -310,8 +310,8 @@ func TestReadingStopsAtAnError(t *testing.T) {
 	})
 }
 
-// TestDatabaseClock takes a lease and checks that it is held for its length and has lapsed
-// afterwards, on the database's clock.
+// TestDatabaseClock takes a lease, and checks by the database's clock that it is held for its
+// length and has lapsed afterwards.
 func TestDatabaseClock(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		before := time.Now().Add(-time.Second).UnixMicro()
