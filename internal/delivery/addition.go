@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// Texts stored for a user can be added to the payloads of a webhook: each addition names a
-// member of the payload and the key of the user's text that becomes its value. Statements are
+// Texts that are stored for a user can be added to the payloads of a webhook. Each addition
+// names a member of the payload, and the key of the text that becomes its value. Statements are
 // not JSON and get no additions.
 
 // The limits of additions.
@@ -25,13 +25,14 @@ const (
 	maxAdditionKey = 255
 )
 
-// deliveryMember is the member that every payload has in addition to the members of its event.
+// deliveryMember is the member that every payload has besides the members of its event.
 const deliveryMember = "id_webhook_data"
 
-// AddToData adds a member to the payloads of a webhook. Its value is the user's text with a key,
-// or null without a text or a user. The addition replaces an earlier addition of the same
-// member. AddToData fails with Invalid for a member that payloads already have, with Conflict
-// beyond the limit, and with Missing for an unknown webhook.
+// AddToData adds a member to the payloads of a webhook. Its value is the text that is stored for
+// the user under the key, or null when there is no text or no user. The addition replaces an
+// earlier addition of the same member. AddToData fails with Invalid when payloads already have
+// the member, with Conflict when the webhook has too many additions, and with Missing when the
+// webhook is unknown.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -44,8 +45,8 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 	})
 }
 
-// RemoveFromData removes an addition of a webhook, or all when the member is empty. It fails
-// with Missing when there is no such addition.
+// RemoveFromData removes an addition of a webhook, or all additions when the member is empty. It
+// fails with Missing when there is no such addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
@@ -127,7 +128,8 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	return out, nil
 }
 
-// additions returns the texts of a user. It reads them once for each page of deliveries.
+// additions returns the members that are added for a user. It reads the user's texts once for
+// each page of deliveries.
 func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]byte, error) {
 	if len(a.webhook.AddToData) == 0 {
 		return nil, nil

@@ -14,8 +14,9 @@ import (
 	"passerelle/webhook"
 )
 
-// TestAdditions: each JSON payload of a webhook with an addition contains, signed, the user's
-// text at the time of the request. No other payload contains it.
+// TestAdditions checks that each JSON payload of a webhook with an addition contains the user's
+// text as it was at the time of the request. The signature must cover the text. No other payload
+// may contain the text.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -66,7 +67,8 @@ func (r *fixture) reload(w store.Webhook) store.Webhook {
 	return w
 }
 
-// TestAdditionsOfNobody: an event without a user has the added members with the value null.
+// TestAdditionsOfNobody checks that the added members have the value null in an event without a
+// user.
 func TestAdditionsOfNobody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
@@ -90,8 +92,8 @@ func TestAdditionsOfNobody(t *testing.T) {
 	})
 }
 
-// TestAdditionsAreBounded: an addition cannot repeat a member of the payload, and the number of
-// additions is limited.
+// TestAdditionsAreBounded checks that an addition cannot repeat a member of the payload, and
+// that the number of additions is limited.
 func TestAdditionsAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("https://client.example/", "")

@@ -10,9 +10,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// closed lists the addresses that no allow-list opens: addresses at which cloud providers offer
-// credentials of the machine or access to it. All link-local addresses are closed, because more
-// of them may be assigned and receivers have none.
+// closed lists the addresses that no allow-list opens. At such addresses, cloud providers offer
+// the credentials of the machine or access to it. All link-local addresses are closed, because
+// providers may assign more of them, and no receiver has one.
 var closed = prefixes(
 	"169.254.0.0/16", "fe80::/10",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
@@ -33,8 +33,8 @@ func within(addr netip.Addr, prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// guard checks each address just before the connection is opened. Results of earlier name
-// resolution do not count.
+// guard checks each address just before a connection to it is opened. An earlier check would not
+// be enough, because a name may resolve to another address meanwhile.
 func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
 	v4, v6 := o.allowed()
 	guardian := ssrf.New(o.ports(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
@@ -54,8 +54,8 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 	}
 }
 
-// Refuses returns the reason why nothing is sent to an address and port, such as 192.0.2.1:443;
-// nil when requests are sent.
+// Refuses returns the reason why nothing is sent to an address and port, such as 192.0.2.1:443.
+// It returns nil when requests are sent.
 func (o Outbound) Refuses(address string) error {
 	network := "tcp4"
 	if strings.HasPrefix(address, "[") {
@@ -82,7 +82,7 @@ func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	return true
 }
 
-// allowed splits the open networks into IPv4 and IPv6.
+// allowed returns the open networks, separated into IPv4 and IPv6.
 func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 	var (
 		v4 []netip.Prefix
@@ -102,13 +102,14 @@ func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 	return v4, v6
 }
 
-// carrier is a form of IPv6 address that contains an IPv4 address, to which a gateway or the end
-// of a tunnel would connect.
+// carrier is a form of IPv6 address that contains an IPv4 address. A gateway or the end of a
+// tunnel would connect to that IPv4 address.
 type carrier struct {
 	prefix netip.Prefix
-	// mark is the required content from the eighth byte on, if any.
+	// mark is the content that the address must have from the eighth byte on, if any.
 	mark []byte
-	// at are the positions of the four bytes, each to be combined with mask by exclusive or.
+	// at contains the positions of the four bytes of the IPv4 address. mask is combined with
+	// each of them by exclusive or.
 	at   [4]int
 	mask byte
 	// vague means that addresses with the prefix may also be normal addresses. The IPv4 address
@@ -122,7 +123,7 @@ var carriers = []carrier{
 	{prefix: netip.MustParsePrefix("::/96"), at: last, vague: true}, // IPv4-compatible, RFC 4291
 	{prefix: netip.MustParsePrefix("::ffff:0:0:0/96"), at: last},    // IPv4-translated, RFC 2765
 	{prefix: netip.MustParsePrefix("64:ff9b::/96"), at: last},       // NAT64, RFC 6052
-	// NAT64 with the prefix of a network, RFC 8215, of any length.
+	// NAT64 with a local prefix of any length, RFC 8215.
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{6, 7, 9, 10}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{7, 9, 10, 11}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{9, 10, 11, 12}, vague: true},
@@ -134,7 +135,7 @@ var carriers = []carrier{
 	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{2, 0, 0x5e, 0xfe}, at: last},
 }
 
-// inner is an IPv4 address inside of an IPv6 address.
+// inner is an IPv4 address inside an IPv6 address.
 type inner struct {
 	addr    netip.Addr
 	certain bool

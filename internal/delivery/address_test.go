@@ -20,15 +20,15 @@ import (
 	"passerelle/webhook"
 )
 
-// names is a DNS server. For each name it has a list of answers to successive questions. After
-// the last answer of a list it repeats that answer.
+// names is a DNS server. For each name it has a list of answers to successive questions. It
+// repeats the last answer of the list.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
 	asked   map[string]int
 }
 
-// resolve makes the process resolve names with a DNS server that has the given answers.
+// resolve makes the process resolve names with a DNS server that has these answers.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}
@@ -64,8 +64,8 @@ const (
 	recordAAAA = 28
 )
 
-// answer is the response to a question: the question itself, then the addresses of the requested
-// type.
+// answer returns the response to a question: the question itself, and then the addresses of the
+// requested type.
 func (n *names) answer(question []byte) []byte {
 	var labels []string
 	at := 12
@@ -112,7 +112,7 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 			for _, host := range list {
 				addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 				if err != nil || addr.Zone() != "" {
-					continue // a name itself, or an address without another form
+					continue // a name, or an address that has no other form
 				}
 				name := fmt.Sprintf("h%d.receiver.example", len(answers))
 				answers[name] = [][]netip.Addr{{addr}}
@@ -127,15 +127,16 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), of)
 }
 
-// outside stands for a public address: it is an open loopback address. within is a loopback
-// address that is not open.
+// outside stands for a public address. It is a loopback address that is open. private is a
+// loopback address that is not open.
 var (
 	outside = netip.MustParseAddr("127.0.0.2")
 	private = netip.MustParseAddr("127.0.0.1")
 )
 
 // sides returns a client that may reach the address outside. It starts a server on outside and
-// one on within, with the same port, and returns the number of requests that each got.
+// another on private, with the same port. reached counts the requests to the first, and entered
+// those to the second.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()
 	reached, entered = new(atomic.Int64), new(atomic.Int64)
@@ -155,7 +156,8 @@ func sides(t *testing.T) (client *http.Client, port string, reached, entered *at
 	return delivery.NewClient(delivery.Outbound{Networks: []netip.Prefix{netip.PrefixFrom(outside, 32)}}), port, reached, entered
 }
 
-// A name may resolve differently at any moment, so the address of each connection is checked.
+// TestNamesThatChange expects a check of the address of each connection, because a name may
+// resolve to another address at any moment.
 func TestNamesThatChange(t *testing.T) {
 	client, port, reached, entered := sides(t)
 	resolve(t, map[string][][]netip.Addr{"receiver.example": {{outside}, {private}}})
@@ -197,8 +199,8 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 	}
 }
 
-// In a live domain, nothing is sent to a receiver or a token endpoint whose address belongs to
-// the operator's network or to a metadata service.
+// TestLiveDomainsSendNothingInside checks that a live domain sends nothing to a receiver or a
+// token endpoint whose address belongs to the operator's network or to a metadata service.
 func TestLiveDomainsSendNothingInside(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("live", passerelle.Live)

@@ -19,9 +19,9 @@ import (
 const (
 	// AlertMail reports that failures ended a run.
 	AlertMail = "alert"
-	// RecoveryMail reports that all deliveries have been accepted since.
+	// RecoveryMail reports that all deliveries have been accepted since the alert.
 	RecoveryMail = "recovery"
-	// HeldMail reports that webhooks lost their authentication provider.
+	// HeldMail reports that the authentication provider of webhooks was deleted.
 	HeldMail = "held"
 )
 
@@ -47,8 +47,8 @@ func (n *notice) write(tx *store.Tx) error {
 }
 
 // notice decides which mail to send after a run. It reports a webhook that failures have
-// stopped, unless a mail about the webhook was written within the interval of its domain. It
-// reports the recovery of such a webhook when the webhook has no waiting deliveries any more.
+// stopped, unless a mail about the webhook was written within the domain's interval between
+// mails. It reports the recovery of such a webhook once the webhook has no waiting deliveries.
 // Only the holder of the lease may call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
@@ -74,7 +74,7 @@ func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*no
 	return nil, nil
 }
 
-// mailContent is the data from which mails about a webhook are written.
+// mailContent is the data that mails about a webhook are written from.
 type mailContent struct {
 	domain  passerelle.Domain
 	values  settings.Values
@@ -83,8 +83,8 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due reports whether there are recipients, and whether the last mail about the webhook is older
-// than the interval.
+// due reports whether there are recipients and the last mail about the webhook is older than the
+// interval.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
@@ -96,14 +96,14 @@ func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
 }
 
-// recipients returns the present manager addresses of the domain. It omits values that are no
-// addresses.
+// recipients returns the present addresses of the domain's managers. It omits values that are
+// not addresses.
 func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice makes one mail for each recipient, so that a mail server's refusal of one recipient
-// does not affect the others. Without recipients, only the alarm ends.
+// notice makes one mail for each recipient, so that a mail server that refuses one recipient
+// does not affect the others. If there are no recipients, the notice only ends the alarm.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail
@@ -117,8 +117,8 @@ func (l mailContent) notice(kind string) *notice {
 	return n
 }
 
-// held returns the mails about webhooks whose provider is being deleted: one for each
-// recipient, however many webhooks there are.
+// held returns the mails about webhooks whose provider is being deleted. Each recipient gets one
+// mail, however many webhooks there are.
 func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	var mails []store.Mail
 	if len(webhooks) == 0 {
@@ -141,7 +141,7 @@ func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	return mails
 }
 
-// name is the name of the domain on one line.
+// name returns the name of the domain on one line.
 func (l mailContent) name() string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -151,7 +151,8 @@ func (l mailContent) name() string {
 	}, l.domain.Name)
 }
 
-// receiver is the address of a webhook without path and query, which may contain secrets.
+// receiver returns the address of a webhook without its path and query, which may contain
+// secrets.
 func (l mailContent) receiver() string {
 	u, err := url.Parse(l.webhook.URL)
 	if err != nil {

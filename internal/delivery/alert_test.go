@@ -13,8 +13,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll has events that happened hours before the first request
-// failed, in a domain whose name must be quoted in a shell.
+// TestTheCommandOfAnAlertRecoversAll executes the command that an alert names. The events
+// happened hours before the first request failed, and the name of the domain must be quoted in a
+// shell.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

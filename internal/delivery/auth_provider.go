@@ -15,15 +15,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// The types of providers, with their names in the interface specification: HMAC signs requests
-// with a secret, and OAuth gets access tokens.
+// These are the types of providers, as the interface specification names them. A provider of
+// type HMAC signs requests with a secret, and one of type OAuth gets access tokens.
 const (
 	HMAC  = "hmac_signature"
 	OAuth = "oauth"
 )
 
-// DefaultOverlap is the default time in which a replaced signing secret is used beside the new
-// one, and MaxOverlap the longest.
+// DefaultOverlap is the time for which a replaced signing secret is still used beside the new
+// one, unless the caller chooses another. MaxOverlap is the longest such time.
 const (
 	DefaultOverlap = 24 * time.Hour
 	MaxOverlap     = 30 * 24 * time.Hour
@@ -33,14 +33,14 @@ const (
 	maxProviderName = 64
 	secretSize      = 32
 	updateTries     = 5
-	// shownUsers is how many webhooks with a deleted provider a mail names.
+	// shownUsers limits how many webhooks with a deleted provider a mail names.
 	shownUsers = 10
 )
 
 // RegisterProvider creates a provider that signs requests with a random secret. The caller must
-// show the secret once. The key of the signature is the secret as text. The name has 1 to 64
-// letters, digits, spaces, hyphens and underscores. It fails with Conflict when the name is in
-// use or the domain has store.MaxAuthProviders.
+// show the secret once. The signature uses the text of the secret as its key. A name has 1 to 64
+// letters, digits, spaces, hyphens and underscores. RegisterProvider fails with Conflict when
+// the name is in use or the domain has store.MaxAuthProviders.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domai
 }
 
 // RegisterOAuth creates a provider that gets access tokens at a token endpoint. Every field of
-// the endpoint is required, except certificate and key. Names follow the rules of
+// the endpoint except the certificate and its key is required. Names follow the rules of
 // RegisterProvider.
 func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
@@ -97,7 +97,7 @@ func (d *Delivery) logProviderAct(ctx context.Context, domain passerelle.Domain,
 	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
-// ProviderChange is a change of a provider. A nil field does not change.
+// ProviderChange is a change of a provider. A nil field leaves the value as it is.
 type ProviderChange struct {
 	Name *string
 	// Endpoint is only for oauth providers.
@@ -106,9 +106,10 @@ type ProviderChange struct {
 	By string
 }
 
-// UpdateProvider changes a provider. Access tokens of the former endpoint are no longer used. It
-// fails with Missing when the provider does not exist, and with Conflict when too many changes
-// happen at the same time. Simultaneous changes do not overwrite each other.
+// UpdateProvider changes a provider. Access tokens of the former endpoint are no longer used.
+// Simultaneous changes do not overwrite each other. UpdateProvider fails with Missing when the
+// provider does not exist, and with Conflict when too many other changes happen at the same
+// time.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts ...store.Audit) (store.AuthProvider, error) {
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c, acts)
@@ -194,8 +195,8 @@ func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain
 	return nil
 }
 
-// endProviders stores the deletion of a provider, or of all providers when it is zero, together
-// with mails about the webhooks that use them.
+// endProviders stores the deletion of a provider, or of all providers when provider is zero,
+// together with the mails about webhooks that use them.
 func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, provider int64, end func(*store.Tx) error) error {
 	held, err := d.DB.WebhooksWithProvider(ctx, domain.ID, provider, shownUsers+1)
 	if err != nil {
@@ -216,11 +217,12 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 	})
 }
 
-// Rotate replaces the secret of a signing provider with a random one, and returns it with the
-// provider. The caller must show the secret once. During the overlap, in real time, both secrets
-// sign requests, the new one in the header for the next signature. After the overlap, only the
-// new secret signs. A zero overlap replaces the secret at once. During an overlap, Rotate
-// replaces the next secret. The overlap is from zero to MaxOverlap.
+// Rotate replaces the secret of a signing provider with a new random secret, which it returns
+// with the provider. The caller must show the secret once. During the overlap, both secrets sign
+// requests, and the signature of the new secret is in the header for the next signature. After
+// the overlap, only the new secret signs. An overlap is real time, from zero to MaxOverlap. If
+// it is zero, the secret is replaced at once. If Rotate is called during an overlap, it replaces
+// the next secret.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
@@ -256,7 +258,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	return a, secret, nil
 }
 
-// replace sets the next secret of a provider, or the present secret without an overlap.
+// replace sets the next secret of a provider or, if there is no overlap, the present secret.
 func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.Duration) {
 	if overlap == 0 {
 		a.Secret, a.NextSecret, a.NextFrom = secret, "", nil
@@ -267,7 +269,7 @@ func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.
 	a.NextSecret, a.NextFrom = secret, &from
 }
 
-// providerFault turns an error of the store into one for clients.
+// providerFault turns an error of the store into an error for clients.
 func providerFault(verb string, a store.AuthProvider, err error) error {
 	switch {
 	case err == nil:
@@ -282,8 +284,8 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by id or, failing that, by name. The empty name means no provider,
-// and returns zero.
+// provider finds a provider by its id or, if there is none with that id, by its name. For an
+// empty name it returns zero, which means no provider.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil

@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The log contains the actor of each change of a provider. It contains neither the configuration
-// nor refused changes.
+// TestChangesOfProvidersAreAudited checks that the log contains each change of a provider with
+// its actor, but neither the configuration nor refused changes.
 func TestChangesOfProvidersAreAudited(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
@@ -70,8 +70,8 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile calls a function each time after a provider is read for a change, and before the
-// change.
+// meanwhile makes do run each time a provider was read for a change, before the change is
+// stored.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {
@@ -84,7 +84,7 @@ func (r *fixture) meanwhile(do func()) {
 	}
 }
 
-// Of two simultaneous updates, each changes its own fields, and neither undoes the other.
+// TestUpdatesAtOnceAreBothMade checks that neither of two simultaneous updates undoes the other.
 func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		a := r.oauth("p", endpointAt("https://first.example/token"))
@@ -110,7 +110,8 @@ func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	})
 }
 
-// An update that concurrent changes overtake every time is refused, and changes nothing.
+// TestAnUpdateGivesUp checks that an update is refused, and changes nothing, when another change
+// is stored before each of its tries.
 func TestAnUpdateGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		a, n := r.oauth("p", endpointAt("https://first.example/token")), 0
@@ -129,8 +130,9 @@ func TestAnUpdateGivesUp(t *testing.T) {
 	})
 }
 
-// After its provider was deleted, a webhook sends nothing: its events are stored, the managers
-// of the domain get a mail, and another provider later signs all requests.
+// TestADeletedProviderHoldsItsWebhooks checks that a webhook sends nothing after its provider
+// was deleted. Its events are stored, the managers of the domain get a mail, and another
+// provider later signs all requests.
 func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))

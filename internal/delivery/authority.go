@@ -16,15 +16,15 @@ import (
 // credential identifies the service to a receiver.
 type credential struct {
 	// secret signs requests. During a rotation, next also signs them. Each is empty when there
-	// is none.
+	// is no such secret.
 	secret, next string
 	// bearer is the token of the Authorization header, empty for none.
 	bearer string
-	// detail is a sentence for the request log, without secrets; it may be empty.
+	// detail is a sentence for the request log, without secrets. It may be empty.
 	detail string
 }
 
-// authority gives the requests to a webhook their credentials. It is made for one page of
+// authority provides the credentials of requests to a webhook. It is made for one page of
 // deliveries and is safe for concurrent use.
 type authority struct {
 	d        *Delivery
@@ -34,7 +34,7 @@ type authority struct {
 	// client trusts the certificate authorities of the domain.
 	client      *http.Client
 	authorities string
-	// limit is the longest time of a request for an access token.
+	// limit is the longest time that a request for an access token may take.
 	limit time.Duration
 
 	mu sync.Mutex
@@ -64,9 +64,9 @@ func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*a
 	return a, err
 }
 
-// credential returns the credential for a request about a user's event; the user is zero for
-// other events. Its error is a short sentence without a secret, which is stored as the failure
-// of the request.
+// credential returns the credential for a request about an event. user is the user of the event,
+// or zero. The error is a short sentence without a secret, which is stored as the failure of the
+// request.
 func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
 	switch {
 	case a.provider != nil && a.provider.Type == OAuth:
@@ -81,7 +81,8 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
-// renewedToken marks the second request of an exchange. Only the second request is recorded.
+// renewedToken is the detail of the second request of an exchange, the only one that is
+// recorded.
 const renewedToken = "The first request was refused with status 401. This one has a new access token."
 
 // renew handles the answer of a receiver that has refused a credential with status 401. It
@@ -101,8 +102,8 @@ func (a *authority) endpoint() endpoint {
 // errUserToken hides its cause, which is a fault of the service and not of the receiver.
 var errUserToken = errors.New("the token of the user cannot be read")
 
-// ofUser returns the credential with the token of the event's user. For each page of deliveries,
-// the database is queried once for each user.
+// ofUser returns the credential with the token of the event's user. It queries the database once
+// for each user on a page of deliveries.
 func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credential, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,8 +119,8 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 	return found, nil
 }
 
-// userToken is the newest permanent token of a user that was issued to the application of the
-// webhook. Without such a token, the request is sent without a token.
+// userToken returns the newest permanent token of a user that was issued to the application of
+// the webhook. If there is none, the request is sent without a token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client, err := a.application(ctx)
 	switch {
@@ -135,8 +136,8 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	return credential{bearer: token}, err
 }
 
-// application is the webhook's application or, when the webhook has none, the only application
-// of the domain. It is zero when the domain has none or several.
+// application returns the webhook's application or, if it has none, the only application of the
+// domain. It returns zero when the domain has no application or several.
 func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil

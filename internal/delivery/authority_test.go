@@ -47,9 +47,9 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens: without a provider, a request about a user has the newest permanent token of
-// the webhook's application for the user. When there is no such token, the request log contains
-// the reason.
+// TestUserTokens checks that, without a provider, a request about a user has the newest
+// permanent token of the webhook's application for the user. When there is no such token, the
+// request log must contain the reason.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
@@ -124,8 +124,9 @@ func TestUserTokens(t *testing.T) {
 	}
 }
 
-// A provider replaces user tokens, requests about events without a user carry no token, and a
-// receiver that refuses a user's token gets no second request.
+// TestUserTokensAreForEventsOfUsersWithoutAProvider checks that a request has no user token when
+// the webhook has a provider or the event has no user. A receiver that refuses a user token must
+// get no second request.
 func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		client, in := r.application(r.domain.ID, "c"), newGuarded(t)
@@ -152,8 +153,8 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	})
 }
 
-// signers returns the secrets that sign a request, checked with each secret alone under both
-// header prefixes.
+// signers returns the names of the secrets that sign a request. It verifies the request with
+// each secret alone, under both header prefixes.
 func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets map[string]string) (names string) {
 	t.Helper()
 	for _, name := range []string{"first", "second", "third", "fourth"} {
@@ -172,7 +173,8 @@ func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets m
 	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
 }
 
-// During a rotation, both secrets sign for the requested overlap, in real time.
+// TestRotatedSecretsOverlap checks that both secrets sign during a rotation, for as long as the
+// requested overlap, in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}
@@ -264,7 +266,8 @@ func TestRotationsAreChecked(t *testing.T) {
 	})
 }
 
-// The built-in receiver accepts both secrets of a rotation.
+// TestReceiverJudgesBothSignatures checks that the built-in receiver accepts both secrets of a
+// rotation.
 func TestReceiverJudgesBothSignatures(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// body is the body of a request. It can be read several times: to sign it, to send it and to
-// send it again. A large body is never completely in memory.
+// body is the body of a request. It can be read several times: once to sign it, and each time it
+// is sent. A large body is never completely in memory.
 type body struct {
 	size int64
 	open func() io.Reader
@@ -30,7 +30,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	if d.MediaType != store.JSON {
 		return body{d.Parted, stored}, nil
 	}
-	const enough = 512 // to see the beginning of the object
+	const enough = 512 // enough bytes to see the beginning of the object
 	begins := make([]byte, min(d.Parted, enough))
 	if _, err := io.ReadFull(stored(), begins); err != nil {
 		return body{}, err
@@ -41,7 +41,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	}}, nil
 }
 
-// whole is the body of an event that is stored in one piece.
+// whole returns the body for an event that is stored in one piece.
 func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {
@@ -61,8 +61,8 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 // errEmpty reports a missing JSON body, which can only come from a corrupt row.
 var errEmpty = errors.New("the body is empty")
 
-// withID returns an event's body, a JSON object, with the delivery's id as its first member, and
-// then the additions. An empty body is returned unchanged.
+// withID returns an event's body, a JSON object, with the delivery's id as its first member,
+// followed by the additions. It returns nil for an empty body.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil

@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// emitEvent stores an event of user 7. A function may write its body in parts.
+// emitEvent stores an event of user 7. write, unless it is nil, writes the body in parts.
 func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.t.Helper()
 	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
@@ -72,8 +72,8 @@ func large(size int) func(io.Writer) {
 	}
 }
 
-// TestBodies sends small and large bodies, JSON and other types, plain and compressed: the
-// signature always covers the uncompressed bytes.
+// TestBodies sends small and large bodies, in JSON and other types, plain and compressed. The
+// signature must always cover the uncompressed bytes.
 func TestBodies(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -138,7 +138,8 @@ func wantRequest(t *testing.T, got request, body string, e store.EmittedEvent, c
 	}
 }
 
-// peak is a writer that hashes its input, and records the largest size of the heap at that time.
+// peak is a writer that hashes its input, and records the largest size of the heap during its
+// writes.
 type peak struct {
 	hash.Hash
 	seen int
@@ -154,8 +155,8 @@ func (p *peak) Write(piece []byte) (int, error) {
 	return p.Hash.Write(piece)
 }
 
-// alive is the size of the live heap. Other goroutines may allocate between a collection and the
-// count, so the smallest of several counts is used.
+// alive returns the size of the live heap. Other goroutines may allocate between a collection
+// and the count, so it returns the smallest of several counts.
 func alive() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
@@ -235,7 +236,8 @@ func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered: the second of two webhooks fails for a while.
+// TestBodiesOfUsersAreErasedOnceDelivered has two webhooks, of which the second fails for a
+// while.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -271,8 +273,9 @@ func (r *fixture) wantBodies(w store.Webhook, want ...string) {
 	}
 }
 
-// TestAnErasedBodyIsNotSent erases the body of a webhook's next delivery and of a held back one:
-// the first delivery is given up, the held back one is never sent, and later ones are sent.
+// TestAnErasedBodyIsNotSent erases the bodies of a webhook's next delivery and of a held back
+// delivery. The first must be given up, the held back delivery must never be sent, and later
+// deliveries must be sent.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -318,8 +321,8 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	})
 }
 
-// TestADeletedWebhookThatComesBackGetsWhatItMissed: the body of an event stays for a deleted
-// webhook, although the event's other webhook has already received it.
+// TestADeletedWebhookThatComesBackGetsWhatItMissed checks that the body of an event is kept for
+// a deleted webhook, although another webhook has already received the event.
 func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -339,8 +342,8 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	})
 }
 
-// TestPartsAreWritten counts the parts of an unfinished body, and refuses bodies that cannot be
-// sent.
+// TestPartsAreWritten counts the parts of an unfinished body, and checks that bodies that cannot
+// be sent are refused.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
@@ -371,8 +374,8 @@ func TestPartsAreWritten(t *testing.T) {
 	})
 }
 
-// TestAuthoritiesOfADomain: a receiver's certificate authority is trusted in one domain only,
-// and only while the domain's setting contains it.
+// TestAuthoritiesOfADomain checks that a receiver's certificate authority is trusted in one
+// domain only, and only while the domain's setting contains it.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -398,8 +401,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyGetsHasNoBody: a user's event without a webhook has no body. Neither has a held
-// event without a webhook at its release.
+// TestWhatNobodyGetsHasNoBody checks that a user's event is stored without a body when no
+// webhook is registered for it. The same holds for a held event when it is released.
 func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)

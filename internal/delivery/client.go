@@ -16,7 +16,7 @@ const (
 	// MaxTimeout limits the time from the connection to the last byte of the answer. It is also
 	// the largest value that a domain can set.
 	MaxTimeout = 300 * time.Second
-	// MaxAnswer is how many bytes of an answer's body can be read.
+	// MaxAnswer is the number of bytes of an answer's body that can be read.
 	MaxAnswer = 64 << 10
 
 	dialTimeout = 5 * time.Second
@@ -29,23 +29,23 @@ var ErrAddress = errors.New("delivery: the address is not open to outgoing reque
 // Outbound defines the destinations that the operator allows for outgoing requests. The zero
 // value allows public addresses only.
 type Outbound struct {
-	// Timeout limits a complete exchange; zero means MaxTimeout. The context of a request
-	// shortens it to the setting of its domain.
+	// Timeout limits a complete exchange. Zero means MaxTimeout. The context of a request may
+	// end earlier, according to the setting of its domain.
 	Timeout time.Duration
 	// Loopback allows the addresses of this machine, for development.
 	Loopback bool
-	// Networks opens private networks of the operator's.
+	// Networks lists private networks of the operator that are allowed.
 	Networks []netip.Prefix
-	// Ports are the only allowed ports; none means any.
+	// Ports are the only allowed ports. An empty list allows any port.
 	Ports []uint16
 }
 
-// NewClient makes the client for requests to addresses that clients of the service chose:
-// webhooks and the token endpoints of their providers. The client checks every address that it
-// connects to, after name resolution. It follows no redirects, so an answer with status 3xx is a
+// NewClient makes the HTTP client for requests to addresses that clients of the service chose:
+// webhooks and the token endpoints of their providers. It checks every address to which it
+// connects, after name resolution. It follows no redirects, so an answer with status 3xx is a
 // failed delivery. It reads at most MaxAnswer bytes of a body, which then ends without an error.
-// It uses no proxy of the environment. It is safe for concurrent use and keeps connections: make
-// one and share it.
+// It ignores a proxy that the environment names. It is safe for concurrent use and keeps
+// connections, so make one and share it.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
@@ -70,9 +70,9 @@ func (o Outbound) transport() *http.Transport {
 	}
 }
 
-// bounded limits the time of an exchange, and the size of the part of its answer that can be
-// read. The timeout of an http.Client would cost each request a goroutine, including requests
-// whose context ends sooner and which need no limit here.
+// bounded limits the time of an exchange, and how much of the answer can be read. The timeout of
+// an http.Client would cost a goroutine for each request, even for requests whose context ends
+// earlier and which need no other limit.
 type bounded struct {
 	*http.Transport
 	most time.Duration
@@ -95,7 +95,8 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// shortened ends after MaxAnswer bytes. In that case closing it closes the connection.
+// shortened is a body that ends after MaxAnswer bytes. If bytes are left, closing it also closes
+// the connection.
 type shortened struct {
 	io.LimitedReader
 	whole  io.Closer

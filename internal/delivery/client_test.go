@@ -32,8 +32,8 @@ func receiver(t *testing.T, handler http.HandlerFunc) string {
 
 func ok(http.ResponseWriter, *http.Request) {}
 
-// inside lists addresses that no receiver of a live domain and no token endpoint may have, each
-// in every form that a URL may contain.
+// inside lists addresses that neither a receiver of a live domain nor a token endpoint may have,
+// each in every form that a URL may contain.
 var inside = map[string][]string{
 	"loopback":        {"127.0.0.1", "127.9.9.9", "127.255.255.254", "[::1]"},
 	"unspecified":     {"0.0.0.0", "0.0.0.1", "0.255.255.255", "[::]"},
@@ -111,8 +111,8 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// A setting that opens an IPv6 network opens neither the IPv4 addresses that its addresses may
-// contain, nor any other IPv4 address.
+// TestOpenNetworksDoNotOpenWhatTheyCarry checks that opening an IPv6 network opens no IPv4
+// addresses, even if the IPv6 addresses contain them.
 func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -261,7 +261,7 @@ func hostile(t *testing.T, say func(w io.Writer) error) string {
 	return "http://" + listener.Addr().String()
 }
 
-// endless sends one text once and then another one without end.
+// endless sends the first text once, and then the second text without end.
 func endless(once, again string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, once)
@@ -272,13 +272,14 @@ func endless(once, again string) func(io.Writer) error {
 	}
 }
 
-// The client has a long timeout here: the answers end because of their size.
+// TestEndlessAnswersEnd uses a client with a long timeout, so that the answers end because of
+// their size.
 func TestEndlessAnswersEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	long := strings.Repeat("x", 1<<10)
 	for name, test := range map[string]struct {
 		say func(io.Writer) error
-		// read is true when the limit ends the body.
+		// read means that the answer can be read, up to the limit.
 		read bool
 	}{
 		"status line":     {endless("HTTP/1.1 200 ", long), false},
@@ -313,7 +314,8 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	}
 }
 
-// A receiver that sends a few bytes from time to time gets no more time.
+// TestDripsEnd checks that a receiver that sends a few bytes from time to time gets no more time
+// than others.
 func TestDripsEnd(t *testing.T) {
 	drip := func(w io.Writer) error {
 		ticks := time.NewTicker(time.Millisecond)

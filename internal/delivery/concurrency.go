@@ -6,12 +6,12 @@ import "passerelle/internal/store"
 const (
 	// maxInFlight is how many requests to one webhook may be in flight at once.
 	maxInFlight = 8
-	// maxFailures failures in a row, or maxTimeouts timeouts in all, end a run.
+	// A run ends after maxFailures consecutive failures, or after maxTimeouts timeouts in all.
 	maxFailures = 10
 	maxTimeouts = 2
-	// cautiousStart is the number of requests with which a run of the flusher begins. It equals
-	// the number of timeouts that end the run. Each success in a row allows one more request in
-	// flight.
+	// cautiousStart is the number of requests in flight with which a run of the flusher begins.
+	// It equals the number of timeouts that end the run. Each consecutive success allows one
+	// more request in flight.
 	cautiousStart = maxTimeouts
 )
 
@@ -20,7 +20,7 @@ type concurrency struct {
 	// start is the limit before the first success.
 	start int
 
-	successes, failed, timeouts int // successes and failures are counted in a row
+	successes, failed, timeouts int // consecutive successes and failures, and all timeouts
 }
 
 func (p *concurrency) ended() bool {
@@ -34,7 +34,7 @@ func (p *concurrency) room() int {
 	// A request that timed out is not replaced by a new one, because the others may also time
 	// out.
 	room := min(p.start+p.successes, maxInFlight) - p.timeouts
-	// Requests in flight are counted as if they failed, so that at most maxFailures requests
+	// Requests in flight are counted as failures, so that no more than maxFailures requests can
 	// fail.
 	return min(room, maxFailures-p.failed)
 }

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// dbLimit is how many sessions of failing webhooks may use the database at the same time: enough
-// to keep half of the processors busy. The database often runs on the same machine, and SQLite
-// in the same process.
+// dbLimit returns how many sessions of failing webhooks may use the database at the same time.
+// It leaves half of the processors free, because the database often runs on the same machine,
+// and SQLite in the same process.
 func dbLimit() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // dbLimiter limits the database access of failing webhooks. A hundred runs of the flusher can
-// become due at the same time, and would delay the deliveries of healthy webhooks. No session
-// holds a place while a request is in flight, or takes two places.
+// become due at the same time, and would otherwise delay the deliveries of healthy webhooks. A
+// session takes one place at a time, and holds none while a request is in flight.
 type dbLimiter struct {
 	once sync.Once
 	room chan struct{}

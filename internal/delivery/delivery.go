@@ -1,18 +1,18 @@
 // Package delivery sends webhooks.
 //
-// It owns guarded requests to addresses that clients name; registration of webhooks and
-// providers; the time and order in which events are sent, and the handling of failures; the form
-// and signature of a request; and the built-in receiver. It does not own events or their bodies,
-// nor the loop that calls it.
+// It owns guarded requests to addresses that clients name, the registration of webhooks and
+// providers, and the built-in receiver. It also owns when and in which order events are sent,
+// how failures are handled, and the form and signature of a request. It does not own events,
+// their bodies, or the loop that calls it.
 //
 // Each webhook has one sender at a time, with a lease in the database, and webhooks never wait
-// for each other. A request is recorded after its answer arrives. When a sender dies before it
-// records a request, or its lease lapses, the next sender repeats the request, so every event
+// for each other. A request is recorded after its answer has arrived. If a sender crashes before
+// it records a request, or its lease lapses, the next sender repeats the request. So every event
 // arrives at least once.
 //
-// Registrations fail with *passerelle.Error that names the field. A failing receiver is not an
-// error but a recorded attempt, and deliveries are given up only when their webhook is deleted
-// or their body is erased. A refused address is ErrAddress.
+// Registrations fail with a *passerelle.Error that names the field. The failure of a receiver is
+// not an error but a recorded attempt. Deliveries are given up only when their webhook is
+// deleted or their body is erased. A request to a refused address fails with ErrAddress.
 package delivery
 
 import (
@@ -34,27 +34,26 @@ import (
 )
 
 // maxWebhooks is how many webhooks one process serves at the same time. A webhook that waits for
-// its receiver costs only goroutines and connections, so the limit leaves room for healthy
-// webhooks in addition to many unreachable receivers.
+// its receiver costs only goroutines and connections. The limit is high, so that many
+// unreachable receivers leave room for healthy webhooks.
 const maxWebhooks = 1000
 
 // Config contains the dependencies of the use cases. Every field is required, unless its comment
 // says otherwise.
 type Config struct {
 	DB *store.DB
-	// Client is made by NewClient.
+	// Client must be made by NewClient.
 	Client *http.Client
 	// Now is real time. The clock of a sandbox domain converts it to the domain's time.
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
-	// Name differs from the names of all other processes on the database, including earlier
-	// ones.
+	// Name must differ from the names of all other processes on the database, including those
+	// that have ended.
 	Name string
-	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0"; empty means
-	// "Passerelle".
+	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0". Empty means "Passerelle".
 	Agent string
-	// Tracer continues the traces of events; nil for no traces.
+	// Tracer continues the traces of events. Nil means no traces.
 	Tracer *tracing.Tracer
 	Log    *slog.Logger
 }
@@ -93,7 +92,8 @@ const (
 
 // Counts contains the numbers of accepted and failed requests of a call.
 type Counts struct {
-	// Delivered requests were accepted, and Failed ones were not. Both are recorded.
+	// Delivered counts the requests that were accepted, and Failed those that were not. Both are
+	// recorded.
 	Delivered, Failed int
 }
 
@@ -104,18 +104,18 @@ func (c *Counts) add(more Counts) {
 
 // jobOptions are the options of a job.
 type jobOptions struct {
-	// wait waits for the lease while another sender has it, instead of leaving the job to that
-	// sender.
+	// wait makes the job wait for the lease while another sender has it. Otherwise the job is
+	// left to that sender.
 	wait bool
-	// more signals new deliveries during the job, and is nil without such a signal.
+	// more signals new deliveries during the job. It is nil when there is no such signal.
 	more <-chan struct{}
 }
 
 // RunDue does the work that is due in a domain: it sends new deliveries, and runs the flusher
-// once for every due webhook. It waits for other senders until every delivery was tried, and for
-// the sessions of this process until they have stored their mails, or until its context ends. A
-// call serves at most 1,000 webhooks with new deliveries, and 1,000 for which the flusher is
-// due.
+// once for every due webhook. It returns when every delivery was tried, even if it has to wait
+// for other senders, and the sessions of this process have stored their mails. It also returns
+// when its context ends. A call serves at most 1,000 webhooks with new deliveries, and 1,000 for
+// which the flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {
@@ -131,9 +131,9 @@ type job struct {
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain with work, and the webhooks that this process is serving,
-// which may still have to store a mail. It lists the latter after the former, so that it misses
-// no session that begins and ends between the two lists.
+// jobs lists the webhooks of a domain with work, and those that this process is serving, because
+// these may still have to store a mail. The webhooks with work are listed first, so that a
+// session that begins and ends between the two lists is not missed.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {
@@ -152,8 +152,8 @@ func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Doma
 	return distinct(jobsOf(domain, fresh)), nil
 }
 
-// due lists the webhooks for which the flusher is due, and those with deliveries whose hold has
-// just ended.
+// due lists the webhooks for which the flusher is due, and those with deliveries that are no
+// longer held back.
 func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	var jobs []job
 	now := d.now(domain)
@@ -250,5 +250,5 @@ func (d *Delivery) serveAll(ctx context.Context, jobs []job) (Counts, error) {
 	return total, errors.Join(append(errs, ctx.Err())...)
 }
 
-// now is the present instant of a domain.
+// now returns the present instant of a domain.
 func (d *Delivery) now(domain passerelle.Domain) time.Time { return domain.Clock.Now(d.Now()) }

@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// clock is the real time plus an offset that the test advances.
+// clock returns real time plus an offset that the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -89,7 +89,7 @@ func (r *fixture) write(fn func(*store.Tx) error) {
 	must(r.t, r.DB.Write(context.Background(), fn))
 }
 
-// webhook registers a receiver, signed when a provider is named.
+// webhook registers a receiver. Its requests are signed if a provider is named.
 func (r *fixture) webhook(url, auth string) store.Webhook {
 	r.t.Helper()
 	w, err := r.Register(r.t.Context(), r.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: url, Auth: auth})
@@ -172,7 +172,7 @@ func (in *inbox) answers(answer func(arrival string) int) {
 	in.answer = answer
 }
 
-// want checks the requests since the last check.
+// want checks which requests arrived since the last check.
 func (in *inbox) want(t *testing.T, want ...string) {
 	t.Helper()
 	in.mu.Lock()
@@ -343,9 +343,9 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 	})
 }
 
-// TestABacklogComesOnceAndInOrder: pages are read while results are stored, and a delivery that
-// is on a page and among the results is sent once. Successors on the same page are sent after
-// the result.
+// TestABacklogComesOnceAndInOrder reads pages while results are stored. A delivery that is both
+// on a page and among the results must be sent once, and its successors on the same page after
+// its result.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const payments, versions = 400, 3
@@ -402,7 +402,7 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheDomainsClockRulesRetries stops the domain's clock an hour ahead of real time and
+// TestTheDomainsClockRulesRetries stops the domain's clock an hour ahead of real time, and
 // advances it by hand.
 func TestTheDomainsClockRulesRetries(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -446,7 +446,7 @@ func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
 		if seen := in.seen(); len(seen) != 10 {
 			t.Errorf("tried at once: %v", seen)
 		}
-		runs := [][2]int{{1, 10}, {11, 20}, {6, 15}} // 16 is 1 again
+		runs := [][2]int{{1, 10}, {11, 20}, {6, 15}} // there are 15 deliveries, so number 16 is the first one again
 		for _, run := range runs {
 			r.clock.advance(time.Minute)
 			r.run(0, 10)
@@ -470,8 +470,8 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 			r.emit(id+1, 1)
 		}
 		r.run(0, 10)
-		// Two concurrent requests may arrive in either order, so the accepted request has at
-		// most nine requests before and after it.
+		// Concurrent requests may arrive in another order than they were sent. Even then, at
+		// most nine requests in a row fail before and after each accepted request.
 		in.answers(func(arrival string) int {
 			if arrival == "8.1" || arrival == "16.1" {
 				return http.StatusOK
@@ -523,7 +523,7 @@ func TestTwoTimeoutsEndARun(t *testing.T) {
 		r.run(0, 0)
 		r.emit(21, 1)
 		r.run(0, 0)
-		dead.want(t, 0) // the flusher sends the others
+		dead.want(t, 0) // only the flusher sends the others
 		for range 3 {
 			r.clock.advance(time.Minute)
 			r.run(0, 2)
@@ -564,7 +564,7 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 		t.Errorf("attempts %+v", attempts)
 	}
 	if took < 3*time.Second || took >= 9*time.Second {
-		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without the domain's setting it would be 10
+		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without the domain's setting, it would be 10 seconds
 	}
 }
 

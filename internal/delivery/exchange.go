@@ -21,17 +21,18 @@ import (
 	"passerelle/webhook"
 )
 
-// mostHeaders is the usual largest number of headers of a request.
+// mostHeaders is the largest number of headers that a request usually has.
 const mostHeaders = 16
 
-// Header values that are the same for every request and never change.
+// These header values are the same for every request and never change.
 var (
 	anything = []string{"*/*"}
 	ofJSON   = []string{"application/json; charset=utf-8"}
 )
 
 // exchange sends a delivery, and sends it again when the receiver refuses a credential that can
-// be renewed. The result is in the domain's time. Signature and deadlines use real time.
+// be renewed. The times in the result are in the domain's time. The signature and the deadlines
+// use real time.
 func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
@@ -97,7 +98,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// endSpan adds the stored data of a request to its trace.
+// endSpan adds the recorded result of a request to its span, and ends the span.
 func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) {
 	span.Number("delivery_id", int64(d.ID))
 	span.Number("delivery_attempt", d.Attempts+1)
@@ -147,8 +148,8 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 	return r, signed, err
 }
 
-// describe sets the headers about the subject of the request. When the body has no room for the
-// delivery's id, a header contains it.
+// describe sets the headers that say what the request is about. If the body has no place for the
+// delivery's id, a header contains the id.
 func (to target) describe(header http.Header, d store.Delivery) {
 	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, to.agent, ofJSON
 	header[webhook.EventHeader] = []string{d.Event}
@@ -162,7 +163,7 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with the ids that are missing in a body other than JSON.
+// name sets the headers with ids that a body of another type than JSON does not contain.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {
@@ -175,7 +176,7 @@ func name(header http.Header, d store.Delivery) {
 	}
 }
 
-// sign signs the body before compression with one or two secrets, and reads the body once.
+// sign signs the uncompressed body with one or two secrets. It reads the body only once.
 func (to target) sign(r *http.Request, b body, shown credential, now time.Time) (store.Signed, error) {
 	var (
 		signed store.Signed
@@ -202,9 +203,9 @@ func (to target) sign(r *http.Request, b body, shown credential, now time.Time) 
 // spelling contains the names of the signature headers, one for each prefix.
 type spelling struct{ dates, values, nexts []string }
 
-// spell writes header names exactly as their prefixes are configured, and not in the form of
-// net/http, because some receivers compare the case of names. A prefix that differs from an
-// earlier one only in case adds no header.
+// spell writes header names exactly as their prefixes are configured, and not in the form that
+// net/http would give them, because some receivers compare names case-sensitively. A prefix that
+// differs from an earlier one only in case adds no header.
 func spell(aliases []string) spelling {
 	var names spelling
 	known := map[string]bool{}
@@ -220,7 +221,7 @@ func spell(aliases []string) spelling {
 	return names
 }
 
-// set sets the headers of a signature, and the header of the next signature unless it is empty.
+// set sets the headers of a signature, and the header of the next signature if there is one.
 func (s spelling) set(header http.Header, by webhook.Signature, next string) {
 	put(header, s.dates, by.Date)
 	put(header, s.values, by.Value)
@@ -239,10 +240,10 @@ func put(header http.Header, names []string, value string) {
 // maxKept is how many bytes of a failed request's answer are stored.
 const maxKept = 2 << 10
 
-// send sends a request and returns the beginning of an answer that reports a failure. It reads
-// the rest of the answer, so that the connection can be reused. When a receiver does not finish
-// its answer in time, the request has timed out. After a status has arrived, other errors are
-// ignored.
+// send sends a request, and returns the status and the beginning of an answer that reports a
+// failure. It reads the rest of the answer, so that the connection can be reused. If a receiver
+// does not finish its answer in time, the request has timed out. Other errors after the status
+// has arrived are ignored.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)
@@ -266,7 +267,7 @@ func send(client *http.Client, r *http.Request) (int, string, error) {
 	return answer.StatusCode, kept, err
 }
 
-// readable returns text that can be stored and shown.
+// readable returns raw bytes as a text that can be stored and shown.
 func readable(raw []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -276,8 +277,8 @@ func readable(raw []byte) string {
 	}, strings.ToValidUTF8(string(raw), ""))
 }
 
-// failure is the reason in a few words why a request was not accepted; empty when it was
-// accepted. It does not repeat network errors, because they contain addresses.
+// failure returns in a few words why a request was not accepted. It is empty when the request
+// was accepted. It does not repeat network errors, because they contain addresses.
 func failure(status int, err error) string {
 	if err == nil && status/100 == 2 {
 		return ""
@@ -293,8 +294,8 @@ func failure(status int, err error) string {
 	return "request failed"
 }
 
-// reasons are tried in this order. For example, a name that is not resolved in time counts as a
-// timeout.
+// reasons lists the reasons for failures in the order in which they are tried. For example, a
+// name that is not resolved in time counts as a timeout.
 var reasons = []struct {
 	text string
 	is   func(error) bool
@@ -310,19 +311,19 @@ var reasons = []struct {
 	{"connection lost", is(syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF)},
 }
 
-// AddressRefused is the failure of a request to an address that is ErrAddress.
+// AddressRefused is the failure of a request that ended with ErrAddress.
 const AddressRefused = "address refused"
 
 const nameNotFound = "name not found"
 
-// advice contains sentences about failures that the receiver seldom causes. The sentences
-// contain no address, because the addresses of names in the operator's network are private.
+// advice contains sentences about failures that receivers seldom cause. The sentences contain no
+// addresses, because the addresses in the operator's network are private.
 var advice = map[string]string{
 	AddressRefused: "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The service's name server has no address for this name. Check the spelling, and that the name exists there.",
 }
 
-// explained is the detail of a failed request in addition to its failure.
+// explained returns the detail of a failed request, with the advice for its failure.
 func explained(a store.DeliveryAttempt) string {
 	return strings.TrimSpace(a.Detail + " " + advice[strings.TrimPrefix(a.Failure, tokenEndpoint)])
 }

@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess makes the clock panic once at each place that calls it after a
+// TestAPanicDoesNotEndTheProcess makes the clock panic, once at each place that calls it after a
 // request has arrived, in every goroutine.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -59,7 +59,7 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	})
 }
 
-// endsOfItself waits until no goroutine runs a given function.
+// endsOfItself waits until no goroutine executes a function any more.
 func endsOfItself(t *testing.T, function string) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; runtime.Gosched() {
@@ -71,8 +71,8 @@ func endsOfItself(t *testing.T, function string) {
 	t.Errorf("a goroutine stays in %s", function)
 }
 
-// TestAPageThatPanicsEndsItsSession: a sender without keys reads more deliveries during a
-// request of a webhook that got a provider with a secret in between.
+// TestAPageThatPanicsEndsItsSession has a sender without keys. During a request, its webhook
+// gets a provider with a secret, which the sender cannot decrypt when it reads the next page.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})
@@ -109,7 +109,7 @@ func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	})
 }
 
-// lines are the lines of a log.
+// lines receives the lines of a log.
 type lines chan string
 
 func (l lines) Write(line []byte) (int, error) {

@@ -6,15 +6,15 @@ import (
 	"passerelle"
 )
 
-// keptLeases are the sessions of this process that keep their leases although they have nothing
-// to send.
+// keptLeases contains the sessions of this process that keep their leases although they have
+// nothing to send.
 type keptLeases struct {
 	mu      sync.Mutex
 	giveUps map[passerelle.WebhookID]chan struct{}
 }
 
-// keep registers a session until it calls done. The channel signals that another session needs
-// the lease.
+// keep registers a session until it calls the returned function. The channel signals that
+// another session needs the lease.
 func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,12 +30,13 @@ func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	}
 }
 
-// giveUp asks the session that keeps the lease of a webhook, if any, to release the lease.
+// giveUp asks the session that keeps the lease of a webhook to release it. It does nothing when
+// there is no such session.
 func (l *keptLeases) giveUp(id passerelle.WebhookID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
 	case l.giveUps[id] <- struct{}{}:
-	default: // no session keeps the lease, or it was asked already
+	default: // no session keeps the lease, or the session was already asked
 	}
 }

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// leaseReserve is added to the time of the slowest exchange and of its recording, in case
-	// the database is slow.
+	// leaseReserve is the time that a lease lasts beyond the slowest exchange and its recording,
+	// in case the database is slow.
 	leaseReserve = 30 * time.Second
-	// recordTime limits the time for storing results after the caller has left.
+	// recordTime limits how long results are stored after the caller has left.
 	recordTime = 10 * time.Second
 	// leasePause is the interval between attempts to take a lease that another sender holds.
 	leasePause = 20 * time.Millisecond
 )
 
 // serve runs sessions for a webhook until no new deliveries are left. It checks again after each
-// release, because a sender that could not take the lease has left its deliveries to this one. A
-// panic becomes an error, so that it ends only this session and not the process. The lease then
-// lapses instead of being released, because requests may be in flight.
+// release of the lease, because another sender that could not take the lease may have left
+// deliveries to this one. A panic becomes an error, so that it ends only this session and not
+// the process. After a panic the lease is not released and must lapse, because requests may be
+// in flight.
 func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
@@ -60,24 +61,25 @@ func (d *Delivery) hasNewDeliveries(ctx context.Context, j job) (bool, error) {
 	return len(fresh) > 0, nil
 }
 
-// leaseSession is the time during which one sender holds the lease of a webhook.
+// leaseSession is the work of one sender while it holds the lease of a webhook.
 type leaseSession struct {
 	d   *Delivery
 	job job
-	// holder identifies this session and not the process: after the lease has lapsed, another
-	// session of the same process must not be taken for this one.
+	// holder identifies this session and not the process. Otherwise, after the lease has lapsed,
+	// another session of the same process could be taken for this one.
 	holder string
-	// until is the earliest instant at which the lease can lapse. It is counted from the time
-	// before the database call, because the call may have been slow.
+	// until is the earliest instant at which the lease can lapse. It is calculated from the time
+	// before the call to the database, because the call may have been slow.
 	until  time.Time
 	counts Counts
-	// scanned is the webhook before the last scan of new deliveries. left is the last delivery
-	// that this session leaves to the flusher.
+	// scanned is the webhook as it was before the last scan of new deliveries. left is the last
+	// delivery that this session leaves to the flusher.
 	scanned store.Webhook
 	left    passerelle.DeliveryID
 }
 
-// runSession does a job with the lease. held is false when another sender has the lease.
+// runSession takes the lease and does a job. The second result is false when another sender has
+// the lease.
 func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts, bool, error) {
 	var (
 		held bool
@@ -149,8 +151,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable drops errors that callers do not need: that the caller has left, and that the lease
-// has lapsed. It logs the latter.
+// reportable drops two errors that callers do not need: that the caller has left, and that the
+// lease has lapsed. It logs that the lease has lapsed.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -162,8 +164,8 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	return nil
 }
 
-// take takes the lease. held is false when another sender has it. With wait, take tries
-// until the lease is free, the webhook is deleted or disabled, or the context ends.
+// take takes the lease. It returns false when another sender has the lease. If wait is true, it
+// tries until the lease is free, the webhook is deleted or disabled, or the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	var ()
 	for {
@@ -202,7 +204,7 @@ func (s *leaseSession) lease(ctx context.Context, to target) (bool, error) {
 	return true, nil
 }
 
-// pause waits. It reports false when the context ended first.
+// pause waits for a time. It returns false when the context ends first.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -261,12 +263,12 @@ func (s *leaseSession) release(ctx context.Context) error {
 	return nil
 }
 
-// recording returns a context for storing results that outlives the caller's.
+// recording returns a context for storing results. It outlives the context of the caller.
 func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 }
 
-// target is the present state of a webhook, with the data that a request to it needs.
+// target is the present state of a webhook, with all data that a request to it needs.
 type target struct {
 	webhook           store.Webhook
 	clock             passerelle.Clock
@@ -286,9 +288,9 @@ func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 // lease is the length of the lease. It is longer than an exchange and its recording together.
 func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + leaseReserve }
 
-// covers reports whether an exchange that begins now is stored before the lease can
-// lapse. Otherwise the next holder could send the same delivery and its successors
-// while this exchange is in flight.
+// covers reports whether the result of an exchange that begins now is stored before the lease
+// can lapse. Otherwise the next holder could send the same delivery and its successors while the
+// exchange is still in flight.
 func (s *leaseSession) covers(to *target) bool {
 	return s.until.Sub(s.d.Now()) >= to.exchangeTime()+recordTime
 }

@@ -28,8 +28,8 @@ func takeOver(r *fixture, w store.Webhook, from, to string) error {
 	})
 }
 
-// turnedAway checks that a caller with little time sends nothing while another session has the
-// lease of the webhook.
+// turnedAway checks that a caller whose context ends soon sends nothing while another session
+// has the lease of the webhook.
 func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -49,7 +49,7 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 			if err := takeOver(r, w, "A/1", "successor"); err != nil {
 				t.Error(err)
 			}
-			leave() // otherwise it would wait for the successor
+			leave() // otherwise the late run would wait for the successor
 			return http.StatusOK
 		})
 		r.emit(1, 1)
@@ -68,7 +68,7 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 }
 
 // TestALateSenderSendsNoMore delays two requests of a run until its lease lapses and a successor
-// sends all deliveries. After that, the late run sends none of its other deliveries.
+// sends all deliveries. After that, the late run must not send its other deliveries.
 func TestALateSenderSendsNoMore(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -122,7 +122,8 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession: each request takes most of the length of the lease.
+// TestASlowReceiverIsServedInOneSession has a receiver whose answers take most of the length of
+// the lease.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -155,7 +156,7 @@ func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 		}
 		in.want(t, "1.1")
 		in.answers(always(http.StatusOK))
-		turnedAway(t, r, r.Delivery) // the lease of the dead sender has not lapsed
+		turnedAway(t, r, r.Delivery) // the lease of the crashed sender has not lapsed
 		in.want(t)
 		r.write(func(tx *store.Tx) error { tx.ReleaseWebhook(w, "B/1"); return nil })
 		r.run(1, 0)
@@ -187,8 +188,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks, and are
-// woken at the same time repeatedly. Each is accepted once.
+// TestManyWebhooksOfTwoProcesses makes two processes, which are woken repeatedly at the same
+// time, send 2,000 deliveries to 20 webhooks. Each delivery must be accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000
@@ -235,8 +236,8 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtAWebhook: a second process wants to send an event while the first waits for
-// the receiver.
+// TestOneProcessAtAWebhook has a second process that wants to send an event while the first
+// waits for the receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -305,8 +306,8 @@ func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
 	})
 }
 
-// TestNothingIsUnderWayAfterARun: when a background sender has recorded all attempts but has not
-// ended, RunDue waits for it.
+// TestNothingIsUnderWayAfterARun checks that RunDue waits for a background sender that has
+// recorded all attempts but has not ended yet.
 func TestNothingIsUnderWayAfterARun(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -346,7 +347,8 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 	})
 }
 
-// TestRunDueWaitsForTheSender: a background request is in flight when RunDue is called.
+// TestRunDueWaitsForTheSender calls RunDue while a request of the background sender is in
+// flight.
 func TestRunDueWaitsForTheSender(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		url, waiting, release := hanging(t)
@@ -381,7 +383,8 @@ func TestRunDueWaitsForTheSender(t *testing.T) {
 	})
 }
 
-// TestTheSenderFlushes leaves a failed delivery to the flusher, and a later pass sends it.
+// TestTheSenderFlushes leaves a failed delivery to the flusher, and checks that a later pass
+// sends it.
 func TestTheSenderFlushes(t *testing.T) {
 	r := newFixture(t, storetest.SQLite(t))
 	arrived := make(chan string, 10)

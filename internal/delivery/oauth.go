@@ -22,17 +22,17 @@ import (
 
 // The limits of requests for access tokens.
 const (
-	// maxTokenTime is the longest time of a request to a token endpoint. Half of the receiver's
-	// time applies when it is shorter.
+	// maxTokenTime is the longest time that a request to a token endpoint may take. If half of
+	// the receiver's time is shorter, that limit applies instead.
 	maxTokenTime = 5 * time.Second
-	// tokenPause is how long no request is sent to a token endpoint after a failure, and after
-	// it replaced a token that a receiver had refused.
+	// tokenPause is how long nothing is requested from a token endpoint after a failure, or
+	// after it replaced a token that a receiver had refused.
 	tokenPause = 5 * time.Second
-	// maxGrants is how many providers' access tokens a process stores.
+	// maxGrants is for how many providers a process stores access tokens.
 	maxGrants = 1000
 	// maxAccessToken is the largest size in bytes of a token.
 	maxAccessToken = 16 << 10
-	// earlier is the longest time by which a token is renewed before it expires.
+	// earlier is the longest time before its expiry at which a token is renewed.
 	earlier = 30 * time.Second
 	// forever is the longest lifetime of a token, and the lifetime when the endpoint reports
 	// none.
@@ -42,22 +42,22 @@ const (
 // endpoint is a token endpoint, with the client that reaches it.
 type endpoint struct {
 	store.AuthProvider
-	// client trusts authorities, a PEM text, in addition to the system's certificate
-	// authorities.
+	// client trusts the certificate authorities of the system and those in authorities, a PEM
+	// text.
 	client      *http.Client
 	authorities string
 
 	now func() time.Time
-	// limit is the longest time of a request.
+	// limit is the longest time that a request may take.
 	limit time.Duration
 	log   *slog.Logger
 	// agent is the User-Agent of requests.
 	agent []string
 }
 
-// tokens are the access tokens of the oauth providers for which a process sends. They are stored
-// in memory only. The zero value is empty and ready to use. All callers that wait for a token
-// share one request to the token endpoint.
+// tokens contains the access tokens of the oauth providers for which a process sends. They are
+// stored in memory only. The zero value is empty and ready to use. All callers that wait for a
+// token share one request to the token endpoint.
 type tokens struct {
 	mu     sync.Mutex
 	grants map[int64]*grant
@@ -68,20 +68,19 @@ type grant struct {
 	of     endpoint
 	client *http.Client
 	token  string
-	// renew is the time at which a new token is requested, and end the time at which this one
-	// expires.
+	// renew is when a new token is requested, and end is when this token expires.
 	renew, end time.Time
-	// replaced is the time at which a receiver last refused a token.
+	// replaced is when a receiver last refused a token.
 	replaced time.Time
-	// failure is the reason why there is no token, failed the time since when, and retry the
-	// time of the next request.
+	// failure is the reason why there is no token, failed is when the request for it failed, and
+	// retry is when the next request may be made.
 	failure       error
 	failed, retry time.Time
-	// asking is the request in flight, nil without one.
+	// asking is the request in flight, nil when there is none.
 	asking *asking
 }
 
-// asking is one request to a token endpoint, shared by all callers that wait.
+// asking is one request to a token endpoint. All callers that wait share it.
 type asking struct {
 	done  chan struct{}
 	token string
@@ -93,8 +92,8 @@ func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
 
-// replace returns a new access token after a receiver refused one. It returns the refused token
-// when that token itself replaced another one less than tokenPause ago.
+// replace returns a new access token after a receiver has refused a token. It returns the
+// refused token again when that token replaced another one less than tokenPause ago.
 func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (string, error) {
 	return t.await(ctx, e, refused)
 }
@@ -113,7 +112,7 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 }
 
 // lookup returns a token, the reason why there is none, or a request in flight, which it starts
-// when needed.
+// if necessary.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +169,7 @@ func (t *tokens) forget(id int64) {
 	delete(t.grants, id)
 }
 
-// last returns the present token while it is valid, although a renewal failed.
+// last returns the present token after its renewal failed, as long as it is valid.
 func (g *grant) last(now time.Time) (string, error) {
 	if g.token != "" && now.Before(g.end) {
 		return g.token, nil
@@ -178,7 +177,7 @@ func (g *grant) last(now time.Time) (string, error) {
 	return "", g.failure
 }
 
-// ask requests a token for all callers that wait.
+// ask requests a token, on behalf of all callers that wait.
 func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -199,7 +198,7 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	close(done.done)
 }
 
-// survive fetches a token. A panic counts as a failure, so that the other callers get a result.
+// survive calls fetch, and turns a panic into a failure, so that the other callers get a result.
 func (g *grant) survive(ctx context.Context) (token string, life time.Duration, err error) {
 	var broken error
 	defer func() {
@@ -212,8 +211,8 @@ func (g *grant) survive(ctx context.Context) (token string, life time.Duration, 
 	return g.fetch(ctx)
 }
 
-// fetch asks a token endpoint for a token with the client's credentials in the
-// body (RFC 6749, sections 2.3.1 and 4.4).
+// fetch requests a token from a token endpoint. The client's credentials are in the body (RFC
+// 6749, sections 2.3.1 and 4.4).
 func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	var err error
 	if g.client == nil {
@@ -243,7 +242,7 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 }
 
 // certified returns a client that presents the certificate of a provider, if the provider has
-// one. Its connections are not shared with others.
+// one. It shares no connections with other clients.
 func (e endpoint) certified() (*http.Client, error) {
 	pair, err := clientCertificate(*e.Endpoint, e.now())
 	var unfit *passerelle.Error
@@ -277,11 +276,11 @@ func unreached(err error) string {
 	return failure(0, err)
 }
 
-// tokenFault is the failure of a request without an access token.
+// tokenFault returns the failure of a request for which there is no access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
 
-// earlierFault is the earlier failure of a token endpoint, for requests during the pause after
-// it.
+// earlierFault is the failure of requests during the pause after a token endpoint has failed. It
+// repeats the failure of the token endpoint.
 type earlierFault struct {
 	error
 	ago, again time.Duration
@@ -344,7 +343,7 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 
 func outsideHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// lifetime reads the seconds that a token is valid for. Some servers write them as text. Any
+// lifetime reads for how many seconds a token is valid. Some servers write them as text. Any
 // value other than a positive number counts as missing.
 func lifetime(expiresIn any) time.Duration {
 	seconds, _ := expiresIn.(float64)

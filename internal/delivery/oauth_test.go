@@ -33,7 +33,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The secrets of these tests, which must not appear anywhere.
+// These are the secrets of the tests. They must not appear in any output.
 const (
 	clientSecret = "canary-secret &="
 	canaryToken  = "canary-token"
@@ -79,7 +79,7 @@ func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.answer = answer
 }
 
-// want checks how many requests it has got.
+// want checks how many requests the token endpoint has got.
 func (s *tokenServer) want(t *testing.T, times int) {
 	t.Helper()
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func newGuarded(t *testing.T) *guarded {
 	return g
 }
 
-// want checks the headers since the last check.
+// want checks the headers that arrived since the last check.
 func (g *guarded) want(t *testing.T, want ...string) {
 	t.Helper()
 	g.mu.Lock()
@@ -186,8 +186,9 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 	})
 }
 
-// All senders that wait for a token share one request to the token endpoint: the endpoint delays
-// the first request until a second one arrives, and none arrives.
+// TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
+// request to the token endpoint. The endpoint delays its answer to give a second request time to
+// arrive, and none may arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64
@@ -282,7 +283,8 @@ func TestATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
 	})
 }
 
-// A refused token is replaced once, for the refused request and for later ones.
+// TestRefusedTokensAreReplaced checks that a refused token is replaced once, for the refused
+// request and for later requests.
 func TestRefusedTokensAreReplaced(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -303,7 +305,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 		in.want(t, bearer(2, 3)...)
 		r.emit(4, 1)
 		r.emit(5, 1)
-		r.run(0, 2) // a moment later no new token is requested
+		r.run(0, 2) // a moment later, no new token is requested
 		in.want(t, bearer(3, 3)...)
 		tokens.want(t, 3)
 		r.clock.advance(time.Minute)
@@ -315,7 +317,8 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 	})
 }
 
-// Providers that sign send no second request after a status 401.
+// TestSignaturesAreNotRenewed checks that, with a provider that signs, no second request is sent
+// after a status 401.
 func TestSignaturesAreNotRenewed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -329,8 +332,9 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// Whatever a token endpoint answers, nothing is sent, one sentence is recorded, and the next
-// token request waits for the pause.
+// TestTokenEndpointsThatFail has many bad answers of a token endpoint. Nothing may then be sent
+// to the receiver, one sentence must be recorded, and the next token request must wait for the
+// pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)
@@ -390,8 +394,8 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 	})
 }
 
-// During the pause after a failure of a token endpoint, the log repeats the failure as an earlier
-// one.
+// TestAnOldFailureOfATokenEndpointIsNamedAsOld checks the log during the pause after a failure
+// of a token endpoint. It must repeat the failure and say that it happened earlier.
 func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -423,8 +427,8 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	})
 }
 
-// A token endpoint that does not answer takes less time than a receiver may take, and its
-// failure does not count against the receiver.
+// TestTokenEndpointsThatHang checks that a token endpoint that does not answer gets less time
+// than a receiver, and that its failure does not count as a timeout of the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		over := make(chan struct{})
@@ -452,7 +456,8 @@ func TestTokenEndpointsThatHang(t *testing.T) {
 	})
 }
 
-// A provider gets a new token after a change, unless only its name changed.
+// TestChangedProvidersForgetTheirTokens checks that a provider gets a new token after a change,
+// unless only its name changed.
 func TestChangedProvidersForgetTheirTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -552,8 +557,9 @@ func block(kind string, content []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
 }
 
-// Some token endpoints ask for a certificate. For each provider its own certificate is
-// presented, and the server's address is checked in every case.
+// TestTokenEndpointsThatAskForACertificate checks that each provider's own certificate is
+// presented to token endpoints that ask for one, and that the server's address is checked in
+// every case.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -605,8 +611,8 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	})
 }
 
-// A domain's certificate authorities apply to token endpoints too: a token is not used once its
-// endpoint is no longer trusted.
+// TestAuthoritiesOfADomainVouchForTokenEndpoints checks that a domain's certificate authorities
+// apply to token endpoints too. A token must not be used once its endpoint is no longer trusted.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

@@ -14,16 +14,16 @@ import (
 const (
 	// MaxTestBody is the largest size in bytes of a test payload.
 	MaxTestBody = 256 << 10
-	// MaxDue limits the count of undelivered deliveries.
+	// MaxDue is the number up to which undelivered deliveries are counted.
 	MaxDue = 10_000
 
-	// operatorTimeout is how long an operator waits for another sender to release a webhook. The
-	// request itself may then take as long as any other.
+	// operatorTimeout is how long an operator's request waits until another sender releases the
+	// webhook. The request itself may then take as long as any other.
 	operatorTimeout = 5 * time.Second
 )
 
-// Payload is the payload of a delivery as text, without additions. The body must not have been
-// erased.
+// Payload returns the payload of a delivery as text, without additions. The body must not have
+// been erased.
 func Payload(d store.WebhookData) string {
 	if d.MediaType == store.JSON {
 		return string(withID(d.Body, d.ID, nil))
@@ -33,9 +33,10 @@ func Payload(d store.WebhookData) string {
 
 // Resend sends a delivery again now, whatever its last result, and returns when the result is
 // stored. It fails with Missing when the webhook has no such delivery. It fails with Conflict
-// when the body was erased, when an undelivered delivery still waits for its predecessor, when
-// the webhook is deleted or disabled, or while another sender has the lease of the webhook. It
-// fails with Unavailable when too many clients are waiting, like [Delivery.Await].
+// when the body was erased, or the delivery still waits for an earlier one. It also fails with
+// Conflict when the webhook is deleted or disabled, and while another sender has the lease of
+// the webhook. It fails with Unavailable when too many clients are waiting, like
+// [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	})
 }
 
-// decide records, under the lease of its webhook, that a delivery is about to be sent.
+// decide records, under the lease of the webhook, that an operator is about to send a delivery.
 func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID, acts []store.Audit) error {
 	if len(acts) == 0 {
 		return nil
@@ -94,8 +95,8 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	return found, nil
 }
 
-// Test sends a test payload of the webhook's event: the given data, or a sample when the data is
-// nil. The payload is sent once, like every other payload, and stored with the others. Test
+// Test sends a test payload for the webhook's event: data, or a sample of the event when data is
+// nil. The payload is sent once, in the same way as other payloads, and stored with them. Test
 // returns the id of the delivery. It fails with Conflict, and stores nothing, when the webhook
 // is deleted or disabled, or while another sender has the lease of the webhook. It fails with
 // Unavailable when too many clients are waiting, like [Delivery.Await].
@@ -132,9 +133,9 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	return id, err
 }
 
-// Recover makes the undelivered events since an instant, in the domain's time, due now, and
-// returns their number, counted up to MaxDue. A webhook that failures have stopped continues.
-// The caller must wake the sender.
+// Recover makes the undelivered events since an instant of the domain's time due now, and
+// returns their number. It counts no further than MaxDue. A webhook that failures have stopped
+// continues. The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64
@@ -169,8 +170,8 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne sends one request under the lease of the webhook for the delivery that load returns,
-// and records the result even when the caller has left.
+// sendOne sends one request, for the delivery that load returns, under the lease of the webhook.
+// It records the result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {

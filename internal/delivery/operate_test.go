@@ -21,8 +21,9 @@ func conflict(t *testing.T, err error, words string) {
 	}
 }
 
-// TestResendKeepsTheOrderOfASubject: of three deliveries about one payment and one about
-// another, only the first of each payment may be sent early, and accepted ones at any time.
+// TestResendKeepsTheOrderOfASubject has three deliveries about one payment and one about
+// another. Only the first of each payment may be sent early, and an accepted delivery at any
+// time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -49,8 +50,8 @@ func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	})
 }
 
-// TestWhatIsHeldBackIsNotResent: neither a delivery that is held back nor its successor can be
-// resent.
+// TestWhatIsHeldBackIsNotResent checks that neither a delivery that is held back nor its
+// successor can be resent.
 func TestWhatIsHeldBackIsNotResent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -79,8 +80,8 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 	})
 }
 
-// timedReceiver accepts everything, and records the time limit of each request. It calls before,
-// unless it is nil, and then answers.
+// timedReceiver accepts everything, and records the time limit of each request. If before is not
+// nil, it is called before the answer.
 type timedReceiver struct {
 	before func()
 	limits []time.Duration
@@ -96,8 +97,9 @@ func (p *timedReceiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, req.Context().Err()
 }
 
-// A request that an operator sends may take as long as the domain allows its receivers, and is
-// recorded although the operator does not wait for the result.
+// TestAnOperatorsRequestHasTheTimeOfTheDomain checks that a request of an operator may take as
+// long as the domain allows. It must be recorded although the operator does not wait for the
+// result.
 func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))
@@ -120,8 +122,8 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	})
 }
 
-// TestWhatIsRecoveredDuringARunStaysDue: an operator requests a run, once and twice, during a
-// run that has already passed the first delivery.
+// TestWhatIsRecoveredDuringARunStaysDue requests a run, once and twice, during a run that has
+// already passed the first delivery.
 func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
 	for times := 1; times <= 2; times++ {
 		onEach(t, func(t *testing.T, r *fixture) {

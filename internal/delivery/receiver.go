@@ -14,7 +14,7 @@ import (
 
 const (
 	// MaxReceivedBody is the largest body that the built-in receiver accepts. The event about
-	// the first read of an ordinary customer of a simulated bank has half of this size.
+	// the first read of an ordinary customer of a simulated bank is half as large.
 	MaxReceivedBody = 4 << 20
 	maxReceiverName = 64
 	// withheld replaces the value of a header that may contain a credential.
@@ -24,9 +24,10 @@ const (
 // credentials are the headers whose values the built-in receiver does not store.
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
-// Receive is the built-in receiver: it checks the signature of a request, stores the request
-// with the result, and returns the result. The path is the escaped path of the request line,
-// without the query. A larger body is a TooLarge error.
+// Receive is the built-in receiver. It checks the signature of a request, stores the request
+// with the result of the check, and returns the result. path is the escaped path of the request
+// line, without the query. Receive fails with TooLarge when the body is larger than
+// MaxReceivedBody.
 func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
 	var (
 		result string
@@ -68,8 +69,8 @@ func withoutCredentials(header http.Header) http.Header {
 	return kept
 }
 
-// checkSignature returns the result that a receiver with the secrets of all providers of the
-// domain would get.
+// checkSignature checks a signature like a receiver that has the secrets of all providers of the
+// domain.
 func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
 	if !signed(header) {
 		return "no signature", nil

@@ -14,20 +14,20 @@ type resultBatch struct {
 	to      target
 	results []result
 	void    []passerelle.DeliveryID
-	// lease is the length of the renewed lease, and until the earliest instant at which it can
-	// lapse.
+	// lease is the length of the renewed lease, and until is the earliest instant at which it
+	// can lapse.
 	lease time.Duration
 	until time.Time
 	// ended means that failures have ended the run.
 	ended bool
-	// flushed is the last delivery that the flusher tried in the run that was due at
-	// due, zero when this batch has none.
+	// flushed is the last delivery that the flusher tried in the run that was due at due. It is
+	// zero when the batch contains no such delivery.
 	flushed passerelle.DeliveryID
 	due     *time.Time
 
 	counts Counts
-	// following are the successors of accepted deliveries, which are now the oldest of their
-	// subjects.
+	// following contains the successors of accepted deliveries, which are now the oldest of
+	// their subjects.
 	following page
 	// unwanted means that the webhook was deleted or disabled since it was loaded.
 	unwanted bool
@@ -42,7 +42,7 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 	return b
 }
 
-// storeBatch stores a batch and renews the lease, or fails and stores nothing when the lease has
+// storeBatch stores a batch and renews the lease. It stores nothing and fails when the lease has
 // lapsed, because another sender may have sent the same deliveries. A failed delivery makes a
 // run of the flusher due.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
@@ -77,9 +77,9 @@ func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err erro
 	return nil
 }
 
-// following reads the successors of the accepted deliveries, and of the deliveries without a
-// body, in a batch. The page is empty when nothing more may be sent. The target is loaded only
-// when the page has deliveries.
+// following reads the successors of those deliveries of a batch that were accepted or have no
+// body. The page is empty when nothing more may be sent. The target is loaded only when the page
+// has deliveries.
 func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	defer guard(&p.err)
 	over := b.void

@@ -14,25 +14,26 @@ import (
 
 // Registration is the data of a new webhook from a client.
 type Registration struct {
-	// Client is the application that the webhook belongs to, zero for none.
+	// Client is the application to which the webhook belongs, zero for none.
 	Client passerelle.ClientID
-	// User limits the webhook to the events of one user; zero for no limit.
+	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
 	Event string
 	URL   string
-	// Auth is the id or name of the provider that authenticates requests; empty for none.
+	// Auth is the id or name of the provider that authenticates requests. Empty means none.
 	Auth string
-	// Disabled webhooks get nothing until they are enabled.
+	// Disabled means that nothing is sent to the webhook until it is enabled.
 	Disabled bool
 	// By is the actor of the registration, for the log.
 	By        string
 	Execution store.Execution
 }
 
-// Register creates a webhook. The event must exist. The URL must be absolute, http or in a live
-// domain https, of at most passerelle.MaxURL characters and without user info. Application, user
-// and provider must belong to the domain. A domain has at most store.MaxWebhooks webhooks. A
-// webhook for events without a user cannot be limited to a user.
+// Register creates a webhook. The event must exist. The URL must be absolute, with the scheme
+// https, or http outside live domains. It has at most passerelle.MaxURL characters and no user
+// info. The application, the user and the provider must belong to the domain. A domain has at
+// most store.MaxWebhooks webhooks. A webhook for events without a user cannot be limited to a
+// user.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration, acts ...store.Audit) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
@@ -75,9 +76,9 @@ func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what st
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
-// WebhookUpdate is a change of a webhook. A nil field does not change. The values have the same
-// meaning as in Registration. Deleted deletes the webhook or restores it. A restored webhook
-// gets its undelivered events.
+// WebhookUpdate is a change of a webhook. A nil field leaves the value as it is. The fields have
+// the same meaning as in Registration. Deleted deletes the webhook or restores it. A restored
+// webhook gets its undelivered events.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
@@ -87,9 +88,9 @@ type WebhookUpdate struct {
 	By string
 }
 
-// Update changes a webhook. Undelivered events go to the new URL. It fails with Missing when
-// the webhook does not exist or stays deleted, and with Conflict when restoring it exceeds the
-// limit.
+// Update changes a webhook. Undelivered events are sent to the new URL. Update fails with
+// Missing when the webhook does not exist or stays deleted, and with Conflict when the domain
+// has too many webhooks to restore it.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
@@ -126,8 +127,8 @@ func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostProvider returns an error that names the provider when it was deleted in between, because
-// the store's error only says that something is missing.
+// lostProvider returns an error that names the provider if it was deleted meanwhile. The store's
+// error only says that something is missing.
 func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
 	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
 		return err
@@ -154,7 +155,8 @@ func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by s
 	})
 }
 
-// registered loads a webhook, including deleted ones, or returns passerelle.Missing.
+// registered loads a webhook, even if it is deleted. It fails with passerelle.Missing when there
+// is none.
 func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := d.DB.Webhook(ctx, domain.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -183,7 +185,7 @@ func (d *Delivery) change(ctx context.Context, domain passerelle.Domain, what st
 	return nil
 }
 
-// check validates a change for the domain and resolves its names.
+// check validates a change for the domain, and replaces names with ids.
 func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) (store.WebhookChange, error) {
 	out := store.WebhookChange{URL: c.URL, Client: c.Client, User: c.User, Disabled: c.Disabled, Deleted: c.Deleted}
 	if c.Event != nil {
@@ -208,7 +210,7 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 	return out, d.checkOwners(ctx, domain, c)
 }
 
-// checkOwners checks that application and user exist; zero means none.
+// checkOwners checks that the application and the user exist. Zero means none.
 func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
 	if c.Client != nil && *c.Client != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, *c.Client)
@@ -223,7 +225,7 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 	return nil
 }
 
-// checkLimit refuses to limit a webhook to a user when its event never belongs to a user,
+// checkLimit fails when a webhook is limited to a user and its event never belongs to a user,
 // because such a webhook would never send anything.
 func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	if entry, _ := webhook.Lookup(string(event)); user != 0 && !entry.OfUser() {
@@ -232,9 +234,9 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	return nil
 }
 
-// checkChange applies checkLimit to the webhook after a change. A webhook that was limited
-// earlier can still be disabled or deleted. A webhook that waits for a provider cannot be
-// changed to send without one.
+// checkChange applies checkLimit to the webhook as it is after a change. A webhook that was
+// limited earlier can still be disabled or deleted. If the provider of a webhook was deleted,
+// the change cannot remove the provider, because stored events would be sent unsigned.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the previous one was deleted, and the webhook's waiting payloads are not sent without one")

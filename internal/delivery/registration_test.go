@@ -75,7 +75,7 @@ func (r *fixture) user() passerelle.UserID {
 	return u.ID
 }
 
-// TestEventsOfNoUserAreNotLimitedToOne refuses changes that would combine a user with an event
+// TestEventsOfNoUserAreNotLimitedToOne checks that no change can combine a user with an event
 // that never belongs to a user.
 func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -104,8 +104,8 @@ func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	})
 }
 
-// TestMakingLiveIsBounded refuses to restore a deleted webhook in a domain that has the largest
-// allowed number of webhooks.
+// TestMakingLiveIsBounded checks that a deleted webhook cannot be restored in a domain that has
+// the largest allowed number of webhooks.
 func TestMakingLiveIsBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("http://a.example/", "")
@@ -126,7 +126,7 @@ func TestMakingLiveIsBounded(t *testing.T) {
 		if got := r.now(w); got.Deleted == nil || got.URL != "http://a.example/" {
 			t.Errorf("refused, and it is %+v", got)
 		}
-		_, err = r.Update(t.Context(), r.domain, last.ID, live) // it is live
+		_, err = r.Update(t.Context(), r.domain, last.ID, live) // this webhook is not deleted
 		must(t, err)
 		must(t, r.Delete(t.Context(), r.domain, last.ID, "test"))
 		_, err = r.Update(t.Context(), r.domain, w.ID, live)

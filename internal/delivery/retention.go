@@ -17,15 +17,15 @@ const (
 	purgeBatches = 1000
 )
 
-// KeptSince is the instant from which the events of a domain are stored, whether they are
-// finished or not.
+// KeptSince returns the instant since which all events of a domain are stored, even finished
+// ones.
 func KeptSince(values settings.Values, now time.Time) time.Time {
 	return now.AddDate(0, 0, -int(values.Int(settings.RetentionDays)))
 }
 
-// Purge removes finished events of a domain that are older than its setting, with their records,
-// and gives up the undelivered deliveries of deleted webhooks. Undelivered events for other
-// webhooks are stored without an age limit.
+// Purge removes the finished events of a domain that are older than its setting allows, with
+// their records, and gives up the undelivered deliveries of deleted webhooks. Undelivered events
+// for other webhooks are stored without an age limit.
 func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
 	if err != nil {

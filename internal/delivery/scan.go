@@ -19,8 +19,8 @@ type scan struct {
 
 func (s *scan) more() bool { return !s.ended || s.again }
 
-// begin returns the delivery after which the next page begins, and whether the page is
-// the first of the scan.
+// begin returns the delivery after which the next page begins, and whether that page is the
+// first of the scan.
 func (s *scan) begin() (passerelle.DeliveryID, bool) {
 	if s.ended {
 		*s = scan{}
@@ -37,14 +37,15 @@ func (s *scan) move(found []store.Delivery) {
 	s.cursor = found[len(found)-1].ID
 }
 
-// page is a part of a webhook's deliveries, with their target.
+// page is a part of a webhook's deliveries, with the target to which they are sent.
 type page struct {
-	// isNew marks a page of deliveries that were never tried, and first marks the first page of
-	// a scan.
+	// isNew marks a page of deliveries that were never tried, and first the first page of a
+	// scan.
 	isNew, first bool
 	to           target
 	found        []store.Delivery
-	// left is the last delivery that is left to the flusher, zero when the flusher has no work.
+	// left is the last delivery that is left to the flusher. It is zero when the flusher has no
+	// work.
 	left passerelle.DeliveryID
 	err  error
 }
@@ -73,8 +74,8 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 	return p
 }
 
-// untried returns the newest delivery, or zero when the flusher has no work. It is called before
-// the page is read, so that the result covers no delivery that is missing on the page.
+// untried returns the newest untried delivery, or zero when the flusher has no work. It is
+// called before the page is read, so that the deliveries up to the result are all on the page.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

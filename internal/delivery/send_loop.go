@@ -17,9 +17,8 @@ const (
 	// deliveries and those in flight are sent again.
 	maxBatch  = 1000
 	batchTime = time.Second
-	// fullBatch is the number of results, and recordDelay the time, that the loop waits for
-	// before it stores a batch while it has more to send. A transaction for each result would
-	// cost more than the sending.
+	// While it has more to send, the loop stores a batch after fullBatch results or after
+	// recordDelay. A transaction for each result would cost more than the sending.
 	fullBatch   = 4 * pageSize
 	recordDelay = 100 * time.Millisecond
 	// keepLeaseTime is how long a lease is kept for the next event.
@@ -30,8 +29,8 @@ const (
 type queued struct {
 	store.Delivery
 	to *target
-	// place is the number, from 1, of a delivery that a run of the flusher tries. It is zero for
-	// new deliveries.
+	// place numbers the deliveries that a run of the flusher tries, from 1. It is zero for new
+	// deliveries.
 	place int
 }
 
@@ -50,20 +49,20 @@ type result struct {
 // time. Only the goroutine of the session accesses the fields. Other goroutines send their
 // results through channels.
 //
-// A delivery is sent only after the success of its predecessor is stored, because only then can
-// a page contain it. A page may contain deliveries whose results were stored while the page was
-// being read. They are not sent again.
+// A page contains a delivery only after the success of its predecessor was stored, so the loop
+// cannot send it earlier. A page may also contain deliveries whose results were stored while the
+// page was being read. The loop does not send them again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
-	// due is the time at which this run of the flusher became due, nil outside of a run. stopped
-	// means that failures ended the last run and no request was accepted since.
+	// due is when this run of the flusher became due, nil if this is not a run of the flusher.
+	// stopped means that failures ended the last run and that no request was accepted since.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.
 	more <-chan struct{}
-	// to is the webhook at the time of the last page. longest is the longest lease that a
-	// request of this session may need.
+	// to is the webhook as it was when the last page was read. longest is the longest lease that
+	// a request of this session may need.
 	to      target
 	longest time.Duration
 
@@ -83,7 +82,7 @@ type pageReader struct {
 	// is the scan that was read last.
 	newest, overdue scan
 	last            *scan
-	// first is the first page of the present scan of new deliveries.
+	// first is the first page of the current scan of new deliveries.
 	first   page
 	reading bool
 	results chan page
@@ -93,20 +92,20 @@ type pageReader struct {
 type sendQueue struct {
 	waiting []queued
 	places  int // how many deliveries of the flusher were queued
-	// void are deliveries whose body was erased, which are only recorded.
+	// void contains deliveries whose body was erased. They are not sent but only recorded.
 	void []passerelle.DeliveryID
-	// taken deliveries are queued, in flight, or have a result that is not stored. failed
-	// deliveries were tried and not accepted. Pages that contain such deliveries do not queue
-	// them again.
+	// taken contains the deliveries that are queued, are in flight, or have a result that is not
+	// stored yet. failed contains those that were tried and not accepted. When a page contains
+	// such deliveries, they are not queued again.
 	taken, failed map[passerelle.DeliveryID]bool
-	// recorded deliveries had their results stored while a page was being read. The page may
-	// contain them. They stay in taken until that page is processed.
+	// recorded contains the deliveries whose results were stored while a page was being read.
+	// Because the page may contain them, they stay in taken until it is processed.
 	recorded []passerelle.DeliveryID
 }
 
-// senderPool sends deliveries in as many goroutines as the largest number of requests that have
-// been in flight at the same time. With a new goroutine for each request, the stack would have
-// to grow each time.
+// senderPool sends deliveries in goroutines that it reuses. There are as many as the largest
+// number of requests that were in flight at the same time. In a new goroutine for each request,
+// the stack would have to grow each time.
 type senderPool struct {
 	requests chan queued
 	results  chan result
@@ -117,7 +116,7 @@ type senderPool struct {
 // recorder stores results.
 type recorder struct {
 	answered   []result
-	unrecorded int       // results that are not stored yet, including those being stored
+	unrecorded int       // results that are not stored yet, including those that are being stored
 	since      time.Time // when the oldest of them arrived
 	furthest   int       // the highest place of a delivery with a stored result
 	storing    bool
@@ -126,8 +125,8 @@ type recorder struct {
 	broken bool
 }
 
-// newSendLoop begins a session. A run of the flusher begins with few requests in flight and
-// counts failures from zero. Otherwise the count continues from the last session.
+// newSendLoop makes the loop of a session. A run of the flusher begins with few requests in
+// flight, and counts failures from zero. Otherwise the count continues from the last session.
 func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Time, more <-chan struct{}) (*sendLoop, error) {
 	l := &sendLoop{
 		session: s, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
@@ -155,8 +154,8 @@ func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Tim
 	return l, nil
 }
 
-// run sends until nothing is left, until failures or the context end it, or until an error
-// occurs. It then waits for the requests in flight and stores their results.
+// run sends until nothing is left, failures end the run, the context ends, or an error occurs.
+// Then it waits for the requests in flight and stores their results.
 func (l *sendLoop) run(ctx context.Context) error {
 	defer close(l.done)
 	for l.step(ctx) {
@@ -164,7 +163,7 @@ func (l *sendLoop) run(ctx context.Context) error {
 	return l.end(ctx)
 }
 
-// handOver sends a result of another goroutine to the loop, unless the loop has ended.
+// handOver passes a result from another goroutine to the loop, unless the loop has ended.
 func handOver[T any](l *sendLoop, to chan<- T, found T) {
 	select {
 	case to <- found:
@@ -194,9 +193,9 @@ func (l *sendLoop) step(ctx context.Context) bool {
 	return true
 }
 
-// keepLease keeps the lease of a healthy webhook for keepLeaseTime, because otherwise the next
-// event would have to wait for a write that takes the lease again. It reports whether there is a
-// new delivery to send. It returns early when another session of this process needs the lease.
+// keepLease keeps the lease of a healthy webhook for keepLeaseTime. Without it, the next event
+// would have to wait until the lease is written again. It reports whether there is a new
+// delivery to send. It returns early when another session of this process needs the lease.
 func (l *sendLoop) keepLease(ctx context.Context) bool {
 	healthy := l.more != nil && l.due == nil && !l.stopped && l.pages.first.left == 0 && l.limit.failed == 0
 	if !healthy || !l.open(ctx) {
@@ -246,8 +245,8 @@ func (l *sendLoop) read(ctx context.Context) {
 	go func() { handOver(l, l.pages.results, l.session.readPage(ctx, isNew, first, after)) }()
 }
 
-// next is the scan to read from, nil when both have ended. New and overdue deliveries alternate,
-// so that neither waits for the end of the other.
+// next returns the scan to read from, or nil when both have ended. New and overdue deliveries
+// alternate, so that neither kind waits until the other is finished.
 func (p *pageReader) next() *scan {
 	from, other := &p.newest, &p.overdue
 	if p.last == from {
@@ -310,8 +309,8 @@ func (q *sendQueue) take() queued {
 	return next
 }
 
-// dropRecorded allows pages to queue the recorded deliveries again, because the next page cannot
-// contain outdated copies of them.
+// dropRecorded removes the recorded deliveries from taken. The next page cannot contain outdated
+// copies of them.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)
@@ -357,7 +356,7 @@ func (l *sendLoop) ready(ctx context.Context) bool {
 	return l.open(ctx) && len(l.queue.waiting) > 0 && l.pool.inFlight < l.limit.room() && l.recordingKeepsUp()
 }
 
-// recordingKeepsUp reports whether the results that are not stored are few and recent.
+// recordingKeepsUp reports whether the results that are not stored yet are few and recent.
 func (l *sendLoop) recordingKeepsUp() bool {
 	return l.recorder.unrecorded == 0 || l.recorder.unrecorded < maxBatch && l.sinceOldest() < batchTime
 }
@@ -382,7 +381,7 @@ func (l *sendLoop) shouldRecord(ctx context.Context) bool {
 		l.ready(ctx) && !l.session.covers(l.queue.waiting[0].to)
 }
 
-// record starts storing the results so far, once the previous batch is stored.
+// record starts storing the results that have arrived so far, once the previous batch is stored.
 func (l *sendLoop) record(ctx context.Context) {
 	r := &l.recorder
 	if r.storing || r.broken || !l.shouldRecord(ctx) {
@@ -420,7 +419,7 @@ func (l *sendLoop) afterRecord(b resultBatch) {
 	}
 }
 
-// finish removes the deliveries of a stored batch from taken.
+// finish notes that the results of a batch are stored.
 func (q *sendQueue) finish(b resultBatch) {
 	for _, one := range b.results {
 		q.recorded = append(q.recorded, one.delivery)

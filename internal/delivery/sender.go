@@ -9,17 +9,17 @@ import (
 	"passerelle"
 )
 
-// maxTroubled is how many failing webhooks a process serves at the same time. Even with many
-// unreachable receivers, other webhooks have room.
+// maxTroubled is how many failing webhooks a process serves at the same time, so that other
+// webhooks have room even when many receivers are unreachable.
 const maxTroubled = maxWebhooks / 2
 
 // Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine,
-// which ends when nothing is left. No webhook waits for another: if all shared one pass, the
-// slowest receiver would delay all others, and a small pool would soon be full of requests that
-// time out.
+// which ends when nothing is left. No webhook waits for another. If all webhooks shared one
+// pass, the slowest receiver would delay all others, and a small pool would soon be full of
+// requests that time out.
 //
-// A webhook has one worker at a time, which gets a signal when more deliveries arrive. Between
-// processes, the lease in the database decides which one sends.
+// A webhook has one worker at a time, which gets a signal when more deliveries arrive. The lease
+// in the database decides which process sends.
 type Sender struct {
 	delivery *Delivery
 	// ctx ends when the workers must stop.
@@ -32,8 +32,8 @@ type Sender struct {
 	workers  sync.WaitGroup
 }
 
-// worker is the goroutine of one webhook. again is the job that was requested while it works,
-// and more signals it.
+// worker is the goroutine of one webhook. again is a job that was requested while it works, and
+// more signals that there is one.
 type worker struct {
 	job
 	again *job
@@ -81,7 +81,7 @@ func (s *Sender) Pass(ctx context.Context) error {
 
 // Stop starts no more requests, waits for those in flight, and returns when their results are
 // stored and all leases are released. It fails with the context's error when the context ends
-// first: deliveries without a stored result are then sent again after the leases have lapsed.
+// first. Deliveries without a stored result are then sent again after the leases have lapsed.
 // After Stop, Pass does nothing.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
@@ -128,8 +128,8 @@ func (s *Sender) work(w *worker) {
 	}
 }
 
-// next is the job that was requested while the worker was busy. Without such a job the worker
-// ends, and a later request starts another worker.
+// next returns the job that was requested while the worker was busy. If there is none, the
+// worker ends, and a later request starts another worker.
 func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

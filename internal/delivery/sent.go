@@ -15,27 +15,27 @@ import (
 	"passerelle/webhook"
 )
 
-// MaxShownPayload is how many bytes of a payload Sent contains at most.
+// MaxShownPayload is the largest number of bytes of a payload that Sent contains.
 const MaxShownPayload = 8 << 10
 
-// Sent is the stored content of the last request for a delivery. Before the first request, it is
-// the content that will be sent.
+// Sent is the content of the last request for a delivery, as far as it is stored. Before the
+// first request, it is the content that will be sent.
 type Sent struct {
-	// Payload contains the first MaxShownPayload bytes of the payload before compression, whose
-	// length is Size. Both are empty when the body was Erased.
+	// Payload contains the first MaxShownPayload bytes of the payload before compression. Size
+	// is the length of the whole payload. Both are empty when the body was Erased.
 	Payload []byte
 	Size    int64
 	Erased  bool
-	// Headers are sorted by name, without Authorization, and without headers that depend on
-	// settings of the domain and have changed since.
+	// Headers are the headers, sorted by name. They do not include Authorization, nor headers
+	// that depend on settings of the domain that have changed since.
 	Headers []Header
 }
 
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
-// Sent returns a delivery's request to the webhook. A delivery of another webhook is
-// passerelle.Missing.
+// Sent returns the request for a delivery to the webhook. It fails with passerelle.Missing when
+// the webhook has no such delivery.
 func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) (Sent, error) {
 	found, err := d.DB.OneDelivery(ctx, w, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -64,7 +64,7 @@ func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.W
 	return Sent{Payload: begins, Size: b.size, Headers: headers}, nil
 }
 
-// headers are the headers of the last request for a delivery.
+// headers returns the headers of the last request for a delivery.
 func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Delivery) ([]Header, error) {
 	values, err := settings.Load(ctx, &s.d.DB.Reader, s.job.domain.ID)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Del
 	}
 	to := target{webhook: w, names: spell(values.List(settings.SignatureAliases)), compress: values.On(settings.Compression), agent: s.d.agent}
 	header := http.Header{}
-	d.Attempts = max(d.Attempts-1, 0) // the count before the last request
+	d.Attempts = max(d.Attempts-1, 0) // the number of attempts before the last request
 	to.describe(header, d)
 	if len(last) > 0 {
 		to.repeat(header, last[0].Signed)

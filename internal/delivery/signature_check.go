@@ -16,7 +16,7 @@ import (
 type SignedRequest struct {
 	// Provider is the id or name of the provider whose secrets are checked.
 	Provider string
-	// Method and URL belong to the request. Only the path of the URL is used.
+	// Method and URL are those of the request. Only the path of the URL is used.
 	Method, URL string
 	// Date and Signature are the header values. Body is the decompressed body.
 	Date, Body, Signature string
@@ -31,8 +31,8 @@ type SignatureCheck struct {
 }
 
 // Verify checks a signature with the secrets of a provider, as a receiver does, and explains the
-// result. It never shows the correct signature. It fails with Invalid, naming the field, when
-// the request cannot be checked.
+// result. It never shows the correct signature. It fails with an Invalid error that names the
+// field when the request cannot be checked.
 func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q SignedRequest) (SignatureCheck, error) {
 	address, err := url.Parse(q.URL)
 	if err != nil || address.Path == "" && address.Host == "" {
@@ -112,7 +112,8 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// check searches for the secret that made the signature, and otherwise for a common mistake.
+// check searches for the secret that made the signature. If it finds none, it searches for a
+// common mistake.
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
@@ -143,7 +144,7 @@ func (q SignedRequest) fits(s secret, path, body string, signed time.Time) bool 
 	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil
 }
 
-// late returns a sentence that receivers refuse a date, or "".
+// late returns a sentence that says that receivers refuse the date, or "" when they accept it.
 func late(signed, now time.Time) string {
 	if now.Sub(signed).Abs() <= webhook.DefaultTolerance {
 		return ""

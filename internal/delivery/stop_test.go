@@ -63,7 +63,7 @@ func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 			t.Errorf("news for %v", fresh)
 		}
 		r.clock.advance(time.Minute)
-		r.run(0, 10) // ten requests, and not one for each event
+		r.run(0, 10) // ten requests instead of one for each event
 		if got := r.now(w); !got.Stopped || got.ConsecutiveFailures != 20 {
 			t.Errorf("after a run %+v", got)
 		}
@@ -98,8 +98,9 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough: a webhook that was stopped because of one refused
-// payload gets the other deliveries in the run that finds its receiver working.
+// TestASuccessInARunLetsNewDeliveriesThrough has a webhook that was stopped because of one
+// refused payload. It must get the other deliveries in the run in which its receiver accepts a
+// request.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -225,8 +226,8 @@ func (r *fixture) emitHeldBack(paymentID, version int64, until time.Time) {
 	})
 }
 
-// TestHeldBackWaitsForItsTime: also for a failing webhook, a held back delivery is sent when it
-// is due, before the flusher runs.
+// TestHeldBackWaitsForItsTime checks that a held back delivery is sent when it is due, even if
+// its webhook is failing and the flusher is not due yet.
 func TestHeldBackWaitsForItsTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -257,7 +258,8 @@ func TestHeldBackWaitsForItsTime(t *testing.T) {
 	})
 }
 
-// TestTheSenderSendsWhatComesDue: a pass finds a delivery whose hold has ended.
+// TestTheSenderSendsWhatComesDue checks that a pass finds a delivery that is no longer held
+// back.
 func TestTheSenderSendsWhatComesDue(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		arrived := make(chan string, 1)
@@ -294,11 +296,11 @@ func TestWhatIsDroppedIsOver(t *testing.T) {
 	})
 }
 
-// TestTheRecordOfRequests checks the stored data of each request, and the health that is counted
-// from it.
+// TestTheRecordOfRequests checks the stored data of each request, and the health that is
+// calculated from it.
 func TestTheRecordOfRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
-		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside of the last
+		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside the last character
 		answers := []string{"fine", "wrong\x00\x1b[31m\nthing \xff!", long}
 		statuses := []int{200, 500, 400}
 		url := receiver(t, func(w http.ResponseWriter, req *http.Request) {
@@ -366,9 +368,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// A delivery is accepted at the time of the answer, and its recorded request begins at the time
-// of the request. A request that never reached the receiver counts as a failure, but not in the
-// average time of requests.
+// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the answer, and
+// that its recorded request begins at the time of the request. A request that never reached the
+// receiver must count as a failure, but not in the average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)
@@ -390,7 +392,7 @@ func TestRequestsTakeTheirTime(t *testing.T) {
 		r.emit(1, 1)
 		r.run(0, 1)
 		r.clock.advance(time.Minute)
-		r.run(1, 0) // 10 seconds for a token, a refusal, another token, and a success
+		r.run(1, 0) // takes 10 seconds in all: a token, a refusal, another token, and a success
 
 		at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second).UTC() }
 		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)

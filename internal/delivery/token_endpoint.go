@@ -14,16 +14,16 @@ import (
 // ClientCredentials is the only grant type that is requested from a token endpoint.
 const ClientCredentials = "client_credentials"
 
-// The largest sizes of the fields of a token endpoint.
+// These are the largest sizes of the fields of a token endpoint.
 const (
 	MaxCredential  = 1024
 	MaxCertificate = 32 << 10 // with the certificates of its issuers
 	MaxPrivateKey  = 8 << 10
 )
 
-// EndpointChange is a change of a token endpoint. A nil field does not change. The URL must
-// follow the rules for webhooks. Certificate and key are PEM and belong together. Either both
-// are set or neither, and empty values remove them.
+// EndpointChange is a change of a token endpoint. A nil field leaves the value as it is. The URL
+// must follow the rules for webhooks. The certificate and the key are PEM texts and belong
+// together: either both are set or neither. Empty values remove them.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
@@ -82,7 +82,7 @@ func (f endpointField) check(domain passerelle.Domain) error {
 	return passerelle.CheckText(f.name, *f.to, f.max)
 }
 
-// mustBeEmpty refuses fields of a token endpoint for a provider that has none.
+// mustBeEmpty fails when a field of a token endpoint is set for a provider that has none.
 func (c EndpointChange) mustBeEmpty() error {
 	for _, field := range c.fields(&store.TokenEndpoint{}, new(string)) {
 		if field.from != nil {
@@ -92,8 +92,8 @@ func (c EndpointChange) mustBeEmpty() error {
 	return nil
 }
 
-// clientCertificate is the client certificate for a token endpoint, or nil for none. It fails
-// for an expired certificate.
+// clientCertificate returns the client certificate for a token endpoint, or nil when there is
+// none. It fails when the certificate has expired.
 func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, error) {
 	switch {
 	case e.PublicCert == "" && e.PrivateCert == "":
@@ -134,7 +134,7 @@ func isPrivateKey(text string) bool {
 	return pkcs8 == nil || pkcs1 == nil || sec1 == nil
 }
 
-// firstBlock returns the content of the first block of a kind, or nil.
+// firstBlock returns the content of the first PEM block of a kind, or nil when there is none.
 func firstBlock(text string, is func(kind string) bool) []byte {
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
 		if is(block.Type) {

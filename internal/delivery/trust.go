@@ -13,8 +13,8 @@ import (
 // its own connections, because a server that one client trusts may be refused by another.
 const maxTrusts = 64
 
-// trusts caches the clients that trust additional certificate authorities, by these authorities,
-// the most recently used one last.
+// trusts caches the clients that trust additional certificate authorities, by the text of these
+// authorities. The most recently used client is last.
 type trusts struct {
 	mu   sync.Mutex
 	kept []trust

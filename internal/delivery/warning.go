@@ -9,16 +9,16 @@ import (
 	"passerelle/webhook"
 )
 
-// The limits for the requests to a webhook in a day.
+// Above these limits for the requests of a day, Warning reports a webhook.
 const (
 	fewSuccesses = 95 // per hundred requests
 	slowRequest  = 5 * time.Second
 )
 
-// Warning describes in sentences what an operator should know about a webhook, or returns "":
-// too many requests fail, they take too long, or they carry no proof of their sender.
-// hasApplication means that requests about users can carry the user token of an application,
-// which is such a proof.
+// Warning describes in sentences what an operator should know about a webhook: that too many
+// requests fail, that they take too long, or that they carry no proof of their sender. It
+// returns "" when there is nothing to report. hasApplication means that requests about users can
+// carry the user token of an application, which is such a proof.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {
