@@ -14,21 +14,21 @@ import (
 // ActionAnswer answers the present action of a payment.
 type ActionAnswer struct {
 	Action payment.Action
-	// Fields are the values for additionalInformationNeeded.
+	// Fields contains the values that answer additionalInformationNeeded.
 	Fields map[string]string
-	// Yes is the answer to psuValidation and confirm, and true for decoupled.
+	// Yes is the answer to psuValidation and confirm. It must be true for decoupled.
 	Yes bool
-	// Evidence is the page that a payer saw who answers in the webview, nil for other callers.
-	// This package fills in the domain and the instant.
+	// Evidence is the page that the payer saw when answering in the webview. It is nil for other
+	// callers. This package fills in the domain and the instant.
 	Evidence *payment.Evidence
 }
 
-// Answer sends the bank the answer to its present action, and returns the resulting payment. It
-// fails with Conflict when the payment has another action or another act on it is under way, and
-// with Invalid for wrong field values. The answer no to psuValidation or confirm ends the
-// payment, and is sent to the bank. When the bank does not answer in time, Answer returns the
-// payment as stored, and a loop finds the outcome. Answer fails with Unavailable when the bank
-// did not get the answer. The caller may then try again.
+// Answer sends the bank the answer to its present action, and returns the resulting payment. The
+// answer no to psuValidation or confirm ends the payment, and is sent to the bank. If the bank
+// does not reply in time, Answer returns the payment as it is stored, and a loop finds the
+// outcome. Answer fails with Conflict when the payment has another action or another act on it
+// is under way, and with Invalid when field values are wrong. It fails with Unavailable when the
+// bank did not get the answer, and the caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -53,7 +53,7 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // idle loads the session of a payment, and fails when an attempt is under way. The session has
-// no attempt when none was made. It calls others at the same time.
+// no attempt if none was made. The reads in others run at the same time.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// steered is a payment for whose order the bank follows a script.
+// steered returns a payment that was sent, and for whose order the bank follows a script.
 func (w *fixture) steered(script string, change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	label := func(d *payment.Draft) { d.Instructions[0].Label = script }
@@ -159,8 +159,8 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action every wrong answer: the error says what is expected,
-// nothing is written, and the bank gets nothing.
+// TestWrongAnswers gives each action every wrong answer. The error must say what is expected,
+// nothing may be written, and the bank must get nothing.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
@@ -227,8 +227,8 @@ func TestBadFields(t *testing.T) {
 	})
 }
 
-// TestNothingElseWhileOneIsUnderWay tries every other act while the outcome of an answer is open
-// or unknown.
+// TestNothingElseWhileOneIsUnderWay tries every other act on a payment while an answer is under
+// way or its outcome is unknown.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(psu)/done")
@@ -263,8 +263,8 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes are the results of each failure of an answer: immediately, and after a loop has
-// asked the recovered bank.
+// answerOutcomes lists the results of each failure of an answer. The first is the immediate
+// result. The second is the result after a loop has asked the bank, which works again.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault
@@ -283,7 +283,7 @@ var answerOutcomes = []struct {
 	{"no reply at all", before(ignoresDeadline), payment.Validating, payment.Rejected, false},
 }
 
-// ignoresDeadline returns only long after the deadline.
+// ignoresDeadline never returns, like a connector that ignores its deadline.
 func ignoresDeadline(context.Context) error {
 	select {}
 }
@@ -321,7 +321,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerNotSent uses a bank that cannot be reached: the answer yes may be tried again, and
+// TestAnswerNotSent uses a bank that cannot be reached. The answer yes may be tried again, and
 // the answer no is final.
 func TestAnswerNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -343,8 +343,8 @@ func TestAnswerNotSent(t *testing.T) {
 	})
 }
 
-// TestBankGoesOnAllTheSame answers no to a bank that has continued in the meantime: the bank's
-// outcome is stored.
+// TestBankGoesOnAllTheSame answers no to a bank that has continued with the order meanwhile, and
+// checks that the bank's outcome is stored.
 func TestBankGoesOnAllTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)
@@ -357,7 +357,8 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 	})
 }
 
-// TestConfirmationNeedsAnswers refuses a bank that accepts no answers.
+// TestConfirmationNeedsAnswers checks that a bank that accepts no answers cannot be used when
+// the client must confirm orders.
 func TestConfirmationNeedsAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.AutoConfirmation, "0")

@@ -28,15 +28,15 @@ type bankSession struct {
 	bank connector.Initiator
 	// callback is the query with which the bank has just sent the payer back, if it did.
 	callback url.Values
-	// late means that the payment changed while the bank was being called. A stale report then
-	// does not show a fault of the bank.
+	// late means that the payment changed while the bank was being called. If its report is then
+	// stale, this is not a fault of the bank.
 	late bool
 }
 
 // bankSession loads the session of a payment. It fails with store.ErrNotFound when the payment
 // was never sent, and with store.ErrSealed when the attempt cannot be decrypted. In both cases
-// it also returns the payment. The attempt is read after the payment, so an attempt that is read
-// as unanswered was also unanswered when the payment was read.
+// it also returns the payment. The attempt is read after the payment. So if the attempt is
+// unanswered, it was also unanswered when the payment was read.
 func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	var p *payment.Payment
 	var a store.Attempt
@@ -48,7 +48,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	if missing != nil {
 		return bankSession{}, missing
 	}
-	if len(p.Instructions) > 1 { // the lines were read after the attempt, and perhaps belong to a newer version of the payment
+	if len(p.Instructions) > 1 { // the lines were read after the attempt, and may belong to a newer version of the payment
 		a, err = i.DB.Attempt(ctx, d.ID, id)
 	}
 	if err != nil {
@@ -58,8 +58,8 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	return bankSession{domain: d, payment: p, attempt: a, bank: c}, err
 }
 
-// order builds the order that the connector gets. Slices and maps are copied, so that a
-// connector may change or store them. The device belongs to the person who caused the call.
+// order builds the order that the connector gets. Slices and maps are copied, because a
+// connector may change or store them. The device is that of the person who caused the call.
 func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	p := *s.payment
 	p.Instructions = slices.Clone(p.Instructions)
@@ -71,7 +71,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	}
 }
 
-// remember stores the connector's memory for its next call about the order.
+// remember stores the memory that the connector needs for its next call about the order.
 func (s bankSession) remember(tx *store.Tx, report payment.Report) error {
 	if report.Memory == nil {
 		return nil
@@ -85,9 +85,9 @@ var errNoConnector = errors.New("this program does not have the connector the or
 // bankCall makes one call of a connector, or several in a row.
 type bankCall func(context.Context, connector.Initiator, connector.Order) (payment.Report, error)
 
-// callBank calls the bank with the time limit of callers. A refusal is returned as a report. A
-// panic of the connector is returned as an error. It does not wait for a connector that ignores
-// its deadline, and drops its late reply.
+// callBank calls the bank, for at most the time that callers wait. It returns a refusal as a
+// report, and a panic of the connector as an error. It does not wait for a connector that
+// ignores its deadline, and drops the late reply.
 func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)
@@ -98,7 +98,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 		return call(ctx, s.bank, o)
 	})
 	if errors.Is(err, bankcall.ErrExited) {
-		runtime.Goexit() // as the connector did: the outcome is unknown, and recovery asks for it
+		runtime.Goexit() // like the goroutine of the connector; the outcome is unknown, and the recovery asks for it
 	}
 	failpoint.After("bank")
 	var refusal *payment.Refusal
@@ -133,9 +133,9 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 	return bank.Status(ctx, o)
 }
 
-// statusOrResend asks for the state of the order. It sends the order again only when the bank
-// does not know the key and the connector declares that the bank recognises repeated keys. The
-// order is then the same as before, with the stored device of the payer.
+// statusOrResend asks for the state of the order. It sends the order again only if the bank does
+// not know the key and the connector declares that the bank recognises repeated keys. The order
+// is the same as before, with the stored device of the payer.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !bank.Profile().Idempotent {
@@ -158,7 +158,7 @@ func answer(a connector.Answer) bankCall {
 	}
 }
 
-// cancel asks the bank to cancel the order. When the bank refuses, the order does not change.
+// cancel asks the bank to cancel the order. If the bank refuses, the order does not change.
 func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	canceller, able := bank.(connector.Canceller)
 	if !able {

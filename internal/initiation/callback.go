@@ -12,9 +12,9 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is the creation date from which domains emit an event for every change of
-// state. Older domains emit no event for a state with which the payer is redirected to the
-// client's callback. A setting can change this for each domain.
+// systematicSince is a date: domains that were created since then emit an event for every change
+// of state. Older domains emit no event for a state with which the payer is redirected to the
+// client's callback. A setting of the domain can change this.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain sends an event for every change of state.
@@ -25,8 +25,8 @@ func systematic(d passerelle.Domain, values settings.Values) bool {
 	return values.On(settings.Systematic)
 }
 
-// heldUntil is the instant until which the event of a payment's step waits for the payer to
-// return, zero when it does not wait.
+// heldUntil returns the instant until which the event of a payment's step is held back, because
+// the payer may return before it. It is zero when the event does not wait.
 func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) time.Time {
 	grace := time.Duration(values.Int(settings.CallbackGrace)) * time.Minute
 	if step.Payment.Returned != nil || grace == 0 || systematic(d, values) {
@@ -36,12 +36,12 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 }
 
 // Returned records that the payer is about to be redirected to the client's callback with the
-// state of the payment. It returns the payment with the state to be reported. In domains that do
-// not emit every event, it drops undelivered events about this state and earlier ones.
+// state of the payment. It returns the payment with the state that the redirect must report. In
+// domains that do not emit every event, it drops the undelivered events about this state and
+// earlier states.
 //
-// A payment that changes repeatedly, or a database that fails, does not prevent the payer from
-// returning. The client's webhooks then get events about states that the redirect has already
-// reported.
+// If the payment changes repeatedly or the database fails, the payer is redirected all the same.
+// The client's webhooks then get events about states that the redirect has already reported.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {
@@ -50,13 +50,13 @@ func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payme
 	return p
 }
 
-// mostReturns limits how often the return is recorded again because the payment has changed in
-// between.
+// mostReturns limits how often the recording of a return is tried because the payment has
+// changed meanwhile.
 const mostReturns = 5
 
 // recordReturn records the first return if the payment still has the version whose state is
-// reported, and otherwise tries again with the newer version. A simultaneous change is either
-// part of that version, or changes a payment whose payer has already returned.
+// reported. Otherwise it tries again with the newer version. So a simultaneous change is either
+// part of the reported state, or happens after the payer's return.
 func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) (*payment.Payment, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || systematic(d, values) {

@@ -10,15 +10,16 @@ import (
 	"passerelle/payment"
 )
 
-// older is the domain with an earlier creation date. Such a domain emits no events for states
-// that redirects report.
+// older returns the domain with an earlier creation date. Such a domain emits no events for
+// states that redirects report.
 func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)
 	return d
 }
 
-// wantHeld counts the deliveries of a payment up to a version and after it, by their result.
+// wantHeld checks that a payment's deliveries up to a version were dropped, and that later
+// deliveries were neither dropped nor held back.
 func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	t.Helper()
 	const from = `SELECT count(*) FROM delivery WHERE subject = 'payment' AND subject_id = $1 AND `
@@ -29,8 +30,8 @@ func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	}
 }
 
-// TestReturnWithStaleReport: the payment changes after the page was rendered. The stored state
-// is reported, once.
+// TestReturnWithStaleReport has a payment that changes after the page was rendered. The redirect
+// must report the stored state, and the return must be recorded once.
 func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)
@@ -56,7 +57,7 @@ func TestReturnWithStaleReport(t *testing.T) {
 	})
 }
 
-// TestReturnToANewerDomain: a return to a newer domain writes nothing.
+// TestReturnToANewerDomain checks that a return to a newer domain writes nothing.
 func TestReturnToANewerDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.stored(w.standing(payment.Pending))
@@ -68,8 +69,8 @@ func TestReturnToANewerDomain(t *testing.T) {
 	})
 }
 
-// TestReturnDuringAChange: a payment changes while its payer returns. Either the redirect
-// reports the change, or receivers get it at once.
+// TestReturnDuringAChange changes a payment while its payer returns. Either the redirect must
+// report the change, or receivers must get it at once.
 func TestReturnDuringAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d := w.older()

@@ -11,18 +11,20 @@ import (
 // MaxCallers is how many callers may wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning is how many callers may wait because the payer of one payment has returned.
+// maxReturning is how many callers may wait at the same time for the bank's answer about one
+// payment, because its payer has returned.
 const maxReturning = 2
 
-// Callers counts the callers that wait for banks. The limits are far below the service's
-// own, so that a bank that does not answer does not affect clients of other banks. The zero
-// value is ready to use.
+// Callers counts the callers that wait for banks. The limits are far below the service's own
+// limit of requests, so that a bank that does not answer does not affect clients of other banks.
+// The zero value is ready to use.
 type Callers struct {
 	mu   sync.Mutex
 	many map[any]int // counts by connector, and by payment
 }
 
-// enter counts a caller until leave is called, unless the limit is reached.
+// enter counts a caller until the returned function is called. It returns false when the limit
+// is reached.
 func (c *Callers) enter(of any, most int) (func(), bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +46,9 @@ func (c *Callers) leave(of any) {
 	}
 }
 
-// takeCallSlot counts a caller of a bank until leave is called. It fails with Unavailable when
-// MaxCallers callers already wait for this bank. In that case nothing is stored.
+// takeCallSlot counts a caller of a bank until the returned function is called. It fails with
+// Unavailable when MaxCallers callers already wait for this bank. It must be called before
+// anything is stored.
 func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	leave, entered := i.Callers.enter(connector, MaxCallers)
 	if !entered {

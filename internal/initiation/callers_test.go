@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// held returns a function that makes banks not answer until free is called, and that signals
-// each call.
+// held returns a function hold that makes banks wait with their answers until free is called.
+// Each call sends to arrived.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {
@@ -22,8 +22,8 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// TestSlowBankKeepsFewWaiting: when too many callers wait for a bank, the next caller is refused
-// before anything is stored.
+// TestSlowBankKeepsFewWaiting checks that, when too many callers wait for a bank, the next
+// caller is refused before anything is stored.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		hold, arrived, free := held()
@@ -58,9 +58,9 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	})
 }
 
-// TestPayerReturnsManyTimes: a payer opens the return link repeatedly while the bank does not
-// answer. The bank is asked at most twice at the same time, and other calls return the stored
-// state.
+// TestPayerReturnsManyTimes opens the return link of a payer repeatedly while the bank does not
+// answer. The bank must be asked at most twice at the same time, and the other calls must return
+// the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

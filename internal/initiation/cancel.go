@@ -10,18 +10,18 @@ import (
 	"passerelle/payment"
 )
 
-// CancelRequest is a request to end a payment. A client sets the address to which the payer
+// CancelRequest is a request to end a payment. A client must set the address to which the payer
 // returns from the bank. A payer on a page of the webview need not set it.
 type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
-	// Evidence is the page that a payer saw who cancels in the webview, nil for other callers.
-	// This package fills in the domain and the instant.
+	// Evidence is the page that the payer saw when cancelling in the webview. It is nil for
+	// other callers. This package fills in the domain and the instant.
 	Evidence *payment.Evidence
 }
 
-// code is the error code of a granted cancellation.
+// code returns the error code of a cancellation that was granted.
 func (c CancelRequest) code() payment.ErrorCode {
 	if c.By == payment.ByClient {
 		return payment.CancelledByClient
@@ -30,12 +30,13 @@ func (c CancelRequest) code() payment.ErrorCode {
 }
 
 // Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel it. It
-// returns the resulting payment: rejected, or with an action by which the payer approves the
-// cancellation, or unchanged when the bank refuses. A payer can abandon a payment that they have
-// not approved even when the bank does not cancel. It fails with Conflict when the payment can
-// no longer be cancelled or another act on it is under way, and with Invalid, code notSupported,
-// when the bank does not cancel. Without an answer in time, a loop finds the outcome later. It
-// fails with Unavailable when the bank did not get the request.
+// returns the resulting payment. The payment is rejected, has an action by which the payer
+// approves the cancellation, or is unchanged because the bank refuses. A payer who has not
+// approved a payment can abandon it even when the bank does not cancel orders. If the bank does
+// not reply in time, a loop finds the outcome later. Cancel fails with Conflict when the payment
+// can no longer be cancelled or another act on it is under way. It fails with Invalid and the
+// code notSupported when the bank does not cancel orders, and with Unavailable when the bank did
+// not get the request.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {
@@ -76,8 +77,8 @@ func (s bankSession) cancellable() bool {
 	return able && canceller.Profile().Payments.Cancellable
 }
 
-// cancelAtBank asks the bank to cancel. When the bank refuses, a payment that its payer has not
-// approved is abandoned.
+// cancelAtBank asks the bank to cancel. If the bank refuses and the payer has not approved the
+// payment, the payment is abandoned.
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
@@ -96,7 +97,7 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 
 // abandon ends the payment on behalf of a payer who has not approved it. It only asks the bank
 // for the status, because the payer may have approved a moment ago. In that case the payment
-// continues. A bank that is still waiting and accepts no answers is left waiting.
+// continues. A bank that still waits for the payer is left waiting.
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {
@@ -105,7 +106,7 @@ func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest
 	return i.send(ctx, s, statusOnly)
 }
 
-// statusOnly asks for the status of the order. When the request fails, the outcome stays open.
+// statusOnly asks for the status of the order. If the request fails, the outcome stays unknown.
 func statusOnly(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if errors.Is(err, connector.ErrNotSent) {
@@ -129,7 +130,7 @@ func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	return checkRegistered(s.domain, s.payment.Client, "client_redirect_uri", uri, registered)
 }
 
-// withdraw ends a payment that was not sent to a bank, or that was not approved there.
+// withdraw ends a payment that was not sent to a bank, or that the payer has not approved there.
 func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	p := s.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))

@@ -17,7 +17,7 @@ import (
 
 var withdrawal = initiation.CancelRequest{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
 
-// through redirects all calls to another simulated bank, with the name of the first.
+// through redirects all calls to the simulated bank with this name.
 func (w *fixture) through(name string) {
 	w.t.Helper()
 	for _, c := range w.bank.Connectors() {
@@ -29,7 +29,7 @@ func (w *fixture) through(name string) {
 	w.t.Fatalf("there is no bank %q", name)
 }
 
-// onItsWay is a payment in state pending whose bank takes an hour.
+// onItsWay returns a payment in state pending, which its bank executes after an hour.
 func (w *fixture) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	p := w.steered("actn(redirect)/pdng:1h/done", change...)
@@ -80,8 +80,8 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// TestCancellationApproved: the payment enters and leaves the detail cancelling through the
-// payer's decision at the bank. Neither change emits an event.
+// TestCancellationApproved checks how the payer's decision at the bank ends the detail
+// cancelling of a payment. Neither its beginning nor its end may emit an event.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary
@@ -125,7 +125,8 @@ func TestCancellationApproved(t *testing.T) {
 	}
 }
 
-// TestExecutedMeanwhile: a payment is executed before its payer decides about the cancellation.
+// TestExecutedMeanwhile has a payment that is executed before its payer decides about the
+// cancellation.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
@@ -139,7 +140,7 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers checks the results of the banks' immediate answers.
+// TestCancellationAnswers checks the results of each answer that a bank gives at once.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {
@@ -218,8 +219,8 @@ func TestCancellationRefusals(t *testing.T) {
 	})
 }
 
-// TestLostCancellations checks the results of failed calls, after a loop has asked the recovered
-// bank.
+// TestLostCancellations checks the results of failed calls after a loop has asked the bank,
+// which works again.
 func TestLostCancellations(t *testing.T) {
 	cancelling, forgotten := []string{"cancelling client"}, []string{"cancellationRefused bank"}
 	for _, test := range []struct {
@@ -259,7 +260,7 @@ func TestLostCancellations(t *testing.T) {
 	}
 }
 
-// TestCancellationNotSent: a cancellation that was not sent may be tried again.
+// TestCancellationNotSent checks that a cancellation that was not sent may be tried again.
 func TestCancellationNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
@@ -281,7 +282,8 @@ func TestCancellationNotSent(t *testing.T) {
 	})
 }
 
-// TestStatesOfCancellation: the return links of a cancellation differ from those of the payment.
+// TestStatesOfCancellation checks that the return links of a cancellation differ from those of
+// the payment.
 func TestStatesOfCancellation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

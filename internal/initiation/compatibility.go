@@ -10,14 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// Compatibility is a connector with the rules that a payment breaks.
+// Compatibility is a connector, with the rules of the connector that a payment breaks.
 type Compatibility struct {
 	Profile connector.Profile
 	Reasons []payment.Reason
 }
 
-// Compatibility lists the connectors of the domain that have a reason not to make the payment,
-// or a warning about it, in display order. With hidden it includes connectors that are not
+// Compatibility lists, in display order, the connectors of the domain that cannot make the
+// payment or have a warning about it. If hidden is true, it includes connectors that are not
 // offered to payers.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.Initiators(ctx, d)
@@ -65,10 +65,10 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource returns the number of the enabled source for payments, the first by priority.
-// Payers validate payments on a page of the bank, so a source for reading accounts must have the
-// mechanism webauth. It returns zero when a connector has no source for payments, and false when
-// all of them are disabled.
+// paymentSource returns the number of the enabled source for payments that comes first by
+// priority. Payers validate payments on a page of the bank, so a source for reading accounts
+// must have the mechanism webauth to be used for payments. The number is zero when a connector
+// has no source for payments. The second result is false when all of them are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	var open bool
 	open = true
@@ -85,15 +85,16 @@ func paymentSource(profile connector.Profile) (int64, bool) {
 	return 0, open
 }
 
-// ConnectorUUIDs returns the connectors in one of the countries, ISO 3166-1 alpha-2 codes, for a
-// filter of payments. The result is never nil.
+// ConnectorUUIDs returns the connectors in any of the countries, for a filter of payments.
+// Countries are ISO 3166-1 alpha-2 codes. The result is never nil, because a nil list would not
+// filter.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	in := func(country string) bool { return slices.Contains(countries, country) }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
 // SourceUUIDs returns the connector that has the source, if there is one, for a filter of
-// payments. The result is never nil.
+// payments. The result is never nil, because a nil list would not filter.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

@@ -14,7 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// repetitions is how often each contest is run: PASSERELLE_TEST_RACES in a long run.
+// repetitions returns how often each contest is run. A long run sets PASSERELLE_TEST_RACES.
 func repetitions(t *testing.T, usually int) int {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
@@ -28,7 +28,7 @@ func repetitions(t *testing.T, usually int) int {
 	return n
 }
 
-// contest is a set of two or more acts of two processes at the same moment.
+// contest is a set of acts on one payment that several processes begin at the same moment.
 type contest struct {
 	name    string
 	setting [2]string
@@ -37,11 +37,11 @@ type contest struct {
 	begin func(w *fixture) passerelle.PaymentID
 	// parties begin at the same moment, each in a process of its own.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
-	// later is the time after which a loop runs once more, if it does: of two simultaneous
-	// reports the later one is stored, and the other is read again.
+	// later is the time after which a loop runs once more, if it is not zero. Of two
+	// simultaneous reports one is stored, and the loop must ask for the other again.
 	later time.Duration
-	// ends are the states in which the contest may end, with the numbers of answers and
-	// cancellations that the bank may have got.
+	// ends contains the states in which the contest may end, each with the numbers of answers
+	// and cancellations that the bank may have got.
 	ends map[payment.State]contestEnd
 }
 
@@ -148,8 +148,9 @@ var (
 	}
 )
 
-// TestContests runs each contest many times. Each time one party decides the state, the others
-// get an error or change nothing, and the bank has the same state and got one request.
+// TestContests runs each contest many times. Each time, one party must decide the state, and the
+// others must get an error or change nothing. The bank must have the same state, and must have
+// got one request.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,20 +21,19 @@ var (
 	recovered = initiation.Done{Recovered: 1}
 )
 
-// lapsed is the length of a lease that has lapsed when it begins, so that a loop finds the data
-// of a dead holder at once.
+// lapsed is the length of a lease that has lapsed when it begins, so that a loop finds the work
+// of a crashed process at once.
 const lapsed = -time.Hour
 
-// impatience is how long a test waits for a bank that does not answer. A bank that works answers
-// much faster, even on a busy machine.
+// impatience is how long callers wait for a bank in tests where the bank does not answer. A bank
+// that works answers much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
-// crashes are the places of a crash during a validation, with the state after each.
+// crashes lists the places of a crash during a validation, with the state after each.
 var crashes = []struct {
 	name string
 	dies func(w *fixture, i *initiation.Initiation)
-	// left is the state after the crash, and sent the number of times that the bank got the
-	// order.
+	// left is the state after the crash, and sent is how often the bank got the order.
 	left    payment.State
 	attempt string
 	sent    int64
@@ -45,8 +44,8 @@ var crashes = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestCrashInAValidation crashes a process at each place, and makes another one bring the
-// payment to its end.
+// TestCrashInAValidation crashes a process at each place, and checks that another process brings
+// the payment to its end.
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
@@ -68,8 +67,8 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue brings a payment to its end after a crash that left its attempt in a state; empty means
-// no attempt.
+// rescue makes another process bring a payment to its end after a crash. attempt is the state in
+// which the crash left the attempt. Empty means no attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -128,8 +127,8 @@ func TestCrashInALoop(t *testing.T) {
 	}
 }
 
-// TestCrashAfterTheResend crashes the process that recovers an attempt immediately after it sent
-// the order again: the bank has the order once.
+// TestCrashAfterTheResend crashes a process that recovers an attempt, immediately after it has
+// sent the order again. The bank must have the order once.
 func TestCrashAfterTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -145,8 +144,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestDeviceOfTheResend: an order that is sent again contains the device of the payer who
-// validated it, because no payer is present then.
+// TestDeviceOfTheResend checks that an order that is sent again contains the device of the payer
+// who validated it, because no payer is present then.
 func TestDeviceOfTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
@@ -170,8 +169,8 @@ func TestDeviceOfTheResend(t *testing.T) {
 	})
 }
 
-// TestNeverSentAgain uses a bank that does not recognise keys: the service asks for an order
-// whose outcome is unknown at growing intervals, and never sends it again.
+// TestNeverSentAgain uses a bank that does not recognise keys. The service must ask at growing
+// intervals for an order whose outcome is unknown, and never send it again.
 func TestNeverSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -205,8 +204,8 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice the
-// previous one, up to six hours, with no work in between.
+// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long
+// as the previous one, up to six hours, and no work may be done before it ends.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -240,8 +239,8 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// TestOutcomes checks the results of each failure of the first call, immediately and after a
-// loop has asked the recovered bank.
+// TestOutcomes checks two results of each failure of the first call: the immediate result, and
+// that after a loop has asked the bank, which works again.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {
@@ -301,8 +300,9 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRecoveryRejectsOnRefusalAlone causes every failure while an attempt is recovered. A resend
-// or a status request that was not sent proves nothing about the first order.
+// TestRecoveryRejectsOnRefusalAlone causes every failure while an attempt is recovered. Only a
+// refusal may reject the payment: a resend or a status request that was not sent proves nothing
+// about the first order.
 func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.RegulatoryReason}
 	for _, test := range []struct {
@@ -336,8 +336,8 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway ends the request during the call to the bank: the answer is still stored,
-// before Validate returns.
+// TestClientGoesAway ends the request during the call to the bank. The answer must still be
+// stored before Validate returns.
 func TestClientGoesAway(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -353,7 +353,7 @@ func TestClientGoesAway(t *testing.T) {
 	})
 }
 
-// TestStopInALoop cancels a pass: the pass returns the error, and the next pass does the
+// TestStopInALoop cancels a pass. The pass must return the error, and the next pass must do the
 // remaining work.
 func TestStopInALoop(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -10,15 +10,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// lastDay is the instant since which a payment must have waited to expire now. It returns false
-// in a domain where payments do not expire.
+// lastDay returns the instant since which a payment must have waited to expire now. The second
+// result is false in a domain where payments do not expire.
 func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0
 }
 
 // expire ends a payment that has waited too long for a definitive status, unless it has changed
-// in between or its bank may be answering now.
+// meanwhile or its bank may be answering now.
 func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

@@ -70,7 +70,7 @@ func (w *fixture) expiring(validated bool, kind func(*payment.Draft)) passerelle
 // quiet stops the loop from asking banks.
 func (w *fixture) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
 
-// TestNothingExpires: in a domain without expiry, no payment expires.
+// TestNothingExpires checks that no payment expires in a domain that has expiry switched off.
 func TestNothingExpires(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.ExpireDays, "0")
@@ -80,8 +80,9 @@ func TestNothingExpires(t *testing.T) {
 	})
 }
 
-// TestExpirySkipsOpenAttempts: a payment does not expire while an attempt is open, because the
-// bank may be answering. It can expire once the attempt has ended with an unknown outcome.
+// TestExpirySkipsOpenAttempts checks that a payment does not expire while an attempt is open,
+// because the bank may be answering. It can expire once the attempt has ended with an unknown
+// outcome.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

@@ -9,8 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints are the places of a crash in a call about an existing order, with the state after
-// each: whether the attempt exists and is answered, and how often the bank got the request.
+// crashPoints lists the places of a crash in a call about an existing order. For each it has the
+// state after the crash: whether the attempt exists and is answered, and how often the bank got
+// the request.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)
@@ -22,7 +23,7 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed is a process that will crash at one of these places. Its leases lapse at once.
+// doomed returns a process that will crash at one of these places. Its leases lapse at once.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()
@@ -31,9 +32,9 @@ func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiatio
 	return i
 }
 
-// TestCrashInAnAnswer kills a process during an answer, yes or no. A second process finds the
-// outcome, and the service never sends the answer twice. The payer whose answer was lost may
-// answer again.
+// TestCrashInAnAnswer kills a process during an answer, yes or no. A second process must find
+// the outcome, and the answer must never be sent twice. A payer whose answer was lost may answer
+// again.
 func TestCrashInAnAnswer(t *testing.T) {
 	for _, point := range crashPoints {
 		for _, yes := range []bool{true, false} {
@@ -63,7 +64,7 @@ func TestCrashInAnAnswer(t *testing.T) {
 	}
 }
 
-// recoverAttempt makes another process finish the work after a crash.
+// recoverAttempt makes another process finish the work of a crashed process.
 func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
 	t.Helper()
 	want := none
@@ -76,8 +77,8 @@ func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt strin
 	w.wantAttempt(t, p.ID, "answered")
 }
 
-// TestCrashInACancellation is like TestCrashInAnAnswer, for a cancellation. An attempt that the
-// bank never got is dropped, and the cancellation can be repeated.
+// TestCrashInACancellation does the same as TestCrashInAnAnswer for a cancellation. An attempt
+// that the bank never got must be dropped, so that the cancellation can be repeated.
 func TestCrashInACancellation(t *testing.T) {
 	for _, point := range crashPoints {
 		if point.name == "after the second write" {
@@ -151,8 +152,8 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	}
 }
 
-// TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order: no process can call
-// the bank, and attempts become rare.
+// TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order, so that no process
+// can call the bank. The attempts to do so must become rare.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)

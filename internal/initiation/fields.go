@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// Limits of the values of payment fields, in characters. The website is indexed, because lists
-// filter by it.
+// These are the limits of payment fields, in characters. The website has a lower limit than
+// other values, because lists filter by it and its column is indexed.
 const (
 	maxFields     = 100
 	maxFieldName  = 255
@@ -32,9 +32,9 @@ const (
 // fieldPrefix is the prefix of a field's name in messages.
 const fieldPrefix = "fields."
 
-// fieldValues returns the values in now, decrypted, or the stored values when now is nil. It
-// accepts encrypted values in all domains, and plain text in sandboxes and in domains that allow
-// it.
+// fieldValues decrypts and returns the values in now, or returns the stored values when now is
+// nil. It accepts encrypted values in all domains, and plain text only in sandboxes and in
+// domains that allow it.
 func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
 	if now == nil {
 		if u.storedErr != nil {
@@ -52,7 +52,7 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 	return values, boundFields(values)
 }
 
-// boundFields refuses values beyond the limits for all fields before they are used.
+// boundFields checks values against the limits for all fields, before anything else uses them.
 func boundFields(values map[string]string) error {
 	if len(values) > maxFields {
 		return passerelle.InvalidField("fields", "has more than %d values", maxFields)
@@ -72,7 +72,7 @@ func boundFields(values map[string]string) error {
 	return nil
 }
 
-// checkEncrypted refuses plain text in domains that do not allow it.
+// checkEncrypted fails when a value is plain text in a domain that does not allow it.
 func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fields map[string]string) error {
 	plain := func(value string) bool { _, encrypted := keys.Encrypted(value); return !encrypted }
 	if d.Kind == passerelle.Sandbox || !slices.ContainsFunc(slices.Collect(maps.Values(fields)), plain) {
@@ -152,7 +152,7 @@ func checkField(path string, field payment.Field, value string) error {
 	return nil
 }
 
-// right are the valid values of a field.
+// right describes the valid values of a field.
 func right(field payment.Field) string {
 	switch {
 	case field.Type == "list":
@@ -163,12 +163,12 @@ func right(field payment.Field) string {
 	return fmt.Sprintf("must be text of at most %d characters", maxFieldValue)
 }
 
-// matchTime limits the time for matching a Perl pattern, which a hostile value could make
-// endless.
+// matchTime limits the time for matching a Perl pattern, because a hostile value could make the
+// match endless.
 const matchTime = 50 * time.Millisecond
 
-// fits matches a value with a pattern. When the pattern is invalid or the match takes too long,
-// the bank has to check the value.
+// fits reports whether a value matches a pattern. It also returns true when the pattern is
+// invalid or the match takes too long: the bank then has to check the value.
 func fits(pattern, value string) bool {
 	if compiled, err := regexp.Compile(pattern); err == nil {
 		return compiled.MatchString(value)

@@ -93,8 +93,8 @@ func TestEncryptedFields(t *testing.T) {
 	})
 }
 
-// TestBadEncryption: a value that cannot be decrypted is refused. The error contains neither the
-// value nor the cause.
+// TestBadEncryption checks that a value that cannot be decrypted is refused, and that the error
+// contains neither the value nor the cause.
 func TestBadEncryption(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -126,7 +126,7 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns: matching hostile patterns takes little time.
+// TestHostilePatterns checks that it takes little time to match hostile patterns.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver by which tests look behind the store
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver with which tests read tables without the store
 
 	"passerelle"
 	"passerelle/connector"
@@ -44,8 +44,8 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// fixture is a domain with a client and a webhook on a new database, the simulated bank with its
-// records in it, and the connection to that bank, which can fail.
+// fixture is a domain with a client and a webhook on a new database, and the simulated bank,
+// whose records are in the same database. line is the connector to that bank, which can fail.
 type fixture struct {
 	*initiation.Initiation
 	t      *testing.T
@@ -126,7 +126,7 @@ func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...
 	return d, c
 }
 
-// openRaw reads tables without the store, and moves the clock of leases.
+// openRaw opens a connection with which tests read tables without the store, and end leases.
 func openRaw(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	driver, source := "pgx", url
@@ -182,7 +182,7 @@ func (w *fixture) later(by time.Duration) passerelle.Domain {
 	return d
 }
 
-// draft is a payment of 12.50 euros, with more lines on request.
+// draft returns a draft with a number of lines, each of 12.50 euros.
 func draft(lines int, change ...func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{ClientRedirectURI: shop, ClientState: "basket 7"}
 	for n := range lines {
@@ -213,7 +213,7 @@ func validated(change ...func(*initiation.Choice)) initiation.Choice {
 	return c
 }
 
-// sent is a payment whose order was sent to the bank.
+// sent returns a payment whose order was sent to the bank.
 func (w *fixture) sent(lines int) *payment.Payment {
 	w.t.Helper()
 	p, err := w.Validate(w.t.Context(), w.domain, w.create(lines), validated())
@@ -246,7 +246,7 @@ func (w *fixture) stored(id passerelle.PaymentID) *payment.Payment {
 	return p
 }
 
-// unlike is the difference between two payments.
+// unlike returns the difference between two payments.
 func unlike(want, got *payment.Payment) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(passerelle.Date{}))
 }
@@ -258,7 +258,7 @@ func (w *fixture) wantState(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// wantAttempt checks the state of a payment's attempt; empty means no attempt.
+// wantAttempt checks the state of a payment's attempt. Empty means no attempt.
 func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -270,8 +270,8 @@ func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string
 	}
 }
 
-// wantSubmissions checks how often the simulated bank got the order of a payment, by the bank's
-// own records.
+// wantSubmissions checks, in the bank's own records, how often the simulated bank got the order
+// of a payment.
 func (w *fixture) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
 	t.Helper()
 	var got int64
@@ -315,10 +315,10 @@ func (w *fixture) events(id passerelle.PaymentID) []event {
 	return all
 }
 
-// checkInvariants checks the conditions that always hold in the database: histories are paths of
-// the state table and end in the payment's state; each transition except the creation has one
-// event with the same content, and each event one delivery; no payment has two orders at the
-// bank; a final payment waits for no one.
+// checkInvariants checks the conditions that always hold in the database. Histories are paths of
+// the state table, and end in the payment's state. Each transition except the creation has one
+// event with the same content, and each event has one delivery. No payment has two orders at the
+// bank. No check or action is left for a final payment.
 func (w *fixture) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {
@@ -363,8 +363,8 @@ func (w *fixture) checkHistory(t *testing.T, id int64, history []payment.Transit
 	}
 }
 
-// rows counts the rows of every table and the versions of payments, so that
-// two counts differ when anything was written in between.
+// rows counts the rows of every table and adds up the versions of payments, so that two results
+// differ if anything was written between them.
 func (w *fixture) rows() map[string]int64 {
 	w.t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`

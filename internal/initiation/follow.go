@@ -16,8 +16,8 @@ import (
 )
 
 // A payment is checked again after a quarter of its age, so that the end of a fast payment is
-// found quickly and a slow payment costs few requests. A bank may request another wait, within
-// limits: a loop must neither ask all the time nor wait for ever.
+// found quickly and a slow payment costs few requests. A bank may request another wait. These
+// limits apply to it, because a loop must neither ask all the time nor wait for ever.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -31,15 +31,15 @@ const batch = 32
 
 // Done counts the payments that one pass handled.
 type Done struct {
-	// Checked payments were asked about, Recovered payments had an attempt without a live
-	// holder, and Expired payments waited too long.
+	// Checked counts the payments about which banks were asked, Recovered those with an attempt
+	// whose process had ended, and Expired those that had waited too long.
 	Checked, Recovered, Expired int
 }
 
 // RunDue does the work that is due in a domain: it recovers interrupted attempts, asks banks
-// about due payments, and expires payments that waited too long, a batch of each, and returns
-// when all is done. A failure with one payment is logged, tried again later and does not affect
-// the others. RunDue fails with errors of the database or the context.
+// about due payments, and expires payments that have waited too long. A call handles one batch
+// of each. The failure of one payment is logged, does not affect the others, and is tried again
+// later. RunDue returns errors of the database and of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -79,8 +79,9 @@ func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks m
 	work.Wait()
 }
 
-// attend does one task for one payment. It does not log a lost race or a cancelled context.
-// After a cancellation the lease lapses, and the task is done again.
+// attend does one task for one payment, and logs a failure. It does not log that another process
+// was faster or that the context was cancelled. After a cancellation the lease lapses, and the
+// task is done again.
 func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, do func(context.Context, passerelle.Domain, passerelle.PaymentID) error) {
 	err := guard(func() error { return do(ctx, d, id) })
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
@@ -89,15 +90,15 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // check asks the bank about a payment that was sent, and stores the report. It skips a payment
-// whose attempt is unanswered, because settle handles it.
+// with an unanswered attempt, because settle handles it.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	_, err = i.ask(ctx, s, err)
 	return err
 }
 
-// ask is like check, for a loaded session. unloaded is the error from loading it. It returns the
-// payment in its resulting state.
+// ask does the same as check for a session that was loaded. unloaded is the error from loading
+// it. ask returns the resulting payment.
 func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
 	if errors.Is(unloaded, store.ErrSealed) {
 		return s.payment, errors.Join(unloaded, i.postpone(ctx, s, payment.Report{}))
@@ -117,9 +118,9 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	return p, err
 }
 
-// apply applies a report to a payment, stores it, and returns it. When the payment has changed
-// since it was loaded, it applies the report to the changed payment, whose rules drop stale
-// reports. It drops a report that is older than the last attempt.
+// apply applies a report to a payment, stores it, and returns it. If the payment has changed
+// since it was loaded, apply applies the report to the changed payment. The rules of payments
+// drop stale reports. apply itself drops a report that is older than the last attempt.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
@@ -162,7 +163,8 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	return &p, err
 }
 
-// endStale handles a report that adds nothing, and ends the wait for its attempt.
+// endStale handles a report that changes nothing. It closes an attempt that is still live, or
+// plans the next check.
 func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Live() {
 		return i.dismiss(ctx, s, report)
@@ -181,7 +183,7 @@ func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Pa
 	})
 }
 
-// nextCheck is the time of the next question to the bank, nil in a final state.
+// nextCheck returns the time at which the bank is asked next, or nil in a final state.
 func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report payment.Report) *time.Time {
 	if p.State.Final() {
 		return nil
@@ -195,8 +197,9 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	return &next
 }
 
-// postpone plans the next question after an answer that changed nothing, or after no answer. The
-// memory of the connector is stored only when the payment has not changed since it was loaded.
+// postpone plans when the bank is asked next after an answer that changed nothing, or after no
+// answer. It stores the memory of the connector only if the payment has not changed since it was
+// loaded.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {

@@ -1,6 +1,6 @@
-// Package initiation has the use cases of payments: creating them, validating them with the
-// payer, answering the bank's questions, cancelling, following them at the bank, expiring them,
-// and recovering work that a crash interrupted.
+// Package initiation has the use cases of payments. It creates them, validates them with the
+// payer, answers the bank's questions, cancels them, follows them at the bank, and expires them.
+// It also recovers work that a crash interrupted.
 //
 // It owns the order of steps. It commits the intent before it calls a bank, calls no bank inside
 // a transaction, and commits a change of state with its transition, its event and its
@@ -8,10 +8,10 @@
 // (their connectors) or sending events (package delivery).
 //
 // It fails with *passerelle.Error for mistakes of the caller. When a bank's answer is missing or
-// invalid, it rejects nothing: the attempt stays recorded and blocks other acts on the payment,
-// and a loop asks the bank for the state of the order. It sends an order a second time only when
-// the connector declares that its bank recognises the key and the bank says that it does not
-// know the key. It never repeats an answer or a cancellation.
+// invalid, it does not reject the payment. The attempt stays recorded and blocks other acts on
+// the payment, and a loop asks the bank for the state of the order. It sends an order a second
+// time only when the connector declares that its bank recognises the key and the bank says that
+// it does not know the key. It never repeats an answer or a cancellation.
 package initiation
 
 import (
@@ -49,13 +49,14 @@ type Initiation struct {
 	Now func() time.Time
 	// MAC authenticates the return links that pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
-	// Notifications makes the addresses to which banks send reports; nil for none.
+	// Notifications makes the addresses to which banks send reports. Nil means that there are
+	// none.
 	Notifications *notification.Notifications
 	// Wake wakes the sender of webhooks after an event was committed.
 	Wake func()
 	Log  *slog.Logger
-	// Tracer continues the trace of an order when a loop or a caller asks about the order; nil
-	// for no traces.
+	// Tracer continues the trace of an order when a loop or a caller asks about the order. Nil
+	// means no traces.
 	Tracer *tracing.Tracer
 	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs to
 	// the process that opened it. It is longer than AnswerTime, so that an answer that arrives
@@ -66,12 +67,12 @@ type Initiation struct {
 	Callers *Callers
 }
 
-// An addition adds statements to the transaction of an act.
+// addition adds statements to the transaction of an act.
 type addition func(*store.Tx) error
 
-// onRecord adds the record of an act to the transaction that stores the act, before a bank is
-// called: the entries of the audit log and, unless nil, the page that the payer saw. An act that
-// is refused before that leaves no record.
+// onRecord returns an addition that stores the record of an act in the transaction of the act,
+// before a bank is called. The record consists of entries of the audit log and, unless seen is
+// nil, the page that the payer saw. An act that is refused earlier leaves no record.
 func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts []store.Audit) addition {
 	return func(tx *store.Tx) error {
 		if err := tx.Audit(acts...); err != nil || seen == nil {
@@ -90,7 +91,7 @@ func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20
 
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
-// now returns the present instant of a domain in the precision of the database, so that an
+// now returns the present instant of a domain with the precision of the database, so that an
 // answer contains the same instant as later reads.
 func (i *Initiation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
@@ -102,7 +103,7 @@ type Creation struct {
 	// Settings are the settings of the domain.
 	Settings settings.Values
 	Draft    payment.Draft
-	// Strict refuses fields that are otherwise dropped.
+	// Strict makes Create fail for fields that it would otherwise drop.
 	Strict bool
 	// Execution is the idempotency key of the request, if any. Answer renders the answer that
 	// repetitions of the request get.
@@ -110,7 +111,7 @@ type Creation struct {
 	Answer    func(*payment.Payment) ([]byte, error)
 }
 
-// Create stores a payment in state created, with entries of the audit log about it.
+// Create stores a payment in state created, with its entries of the audit log.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation, acts ...store.Audit) (*payment.Payment, error) {
 	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
@@ -133,7 +134,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		return tx.AuditOf(int64(p.ID), acts...)
 	})
 	if errors.Is(err, store.ErrConstraint) {
-		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted in between
+		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted meanwhile
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store a payment: %w", err)
@@ -154,7 +155,7 @@ func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	return tx.Answered(c.Execution, int64(p.ID), answer)
 }
 
-// maxLabel is the longest label that the named connector accepts.
+// maxLabel returns the length of the longest label that a connector accepts.
 func (i *Initiation) maxLabel(name string) int {
 	c, known := i.Connectors.Initiator(name)
 	if !known {
@@ -183,9 +184,9 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	return nil
 }
 
-// CheckRedirect refuses a URI that is not registered with the client. For a client without
-// registered URIs, it accepts any URI in a sandbox domain and none in a live one. It fails
-// with Invalid on the field.
+// CheckRedirect fails with an Invalid error that names the field when a URI is not registered
+// with the client. For a client without registered URIs, it accepts any URI in a sandbox domain
+// and none in a live domain.
 func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, field, uri string) error {
 	registered, err := i.DB.RedirectURIs(ctx, d.ID, by)
 	if err != nil {
@@ -201,10 +202,10 @@ func checkRegistered(d passerelle.Domain, by passerelle.ClientID, field, uri str
 	return passerelle.InvalidField(field, "%q is not registered with client %d; registered are %q", uri, by, registered)
 }
 
-// checkReturn refuses a webview_url that is neither on the site of a registered redirect URI of
-// the client nor on the domain's own site. The holder of a payment token can set this URL, and
-// the domain's callback redirects to it from then on. Clients without registered URIs are
-// treated as in CheckRedirect.
+// checkReturn fails unless webview_url is on the site of a registered redirect URI of the
+// client, or on the domain's own site. The check is necessary because the holder of a payment
+// token can set this URL, and the domain's callback then redirects payers to it. Clients without
+// registered URIs are treated as in CheckRedirect.
 func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) error {
 	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
 		return nil
@@ -218,7 +219,7 @@ func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) e
 		p.Client, site(d.BaseURL), client.RedirectURIs)
 }
 
-// site is the scheme and host of a URL that was parsed before.
+// site returns the scheme and the host of a URL that was parsed before.
 func site(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -227,7 +228,7 @@ func site(address string) string {
 	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
-// checkUsers refuses identities whose user does not exist in the domain.
+// checkUsers fails when the user of an identity does not exist in the domain.
 func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	type named struct {
 		path string
@@ -269,8 +270,8 @@ func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *paymen
 	}), err
 }
 
-// Chosen returns the connector that the client or the payer chose before, if it can make the
-// payment. It may be hidden.
+// Chosen returns the connector that the client or the payer chose earlier, if it can make the
+// payment. The connector may be hidden.
 func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment.Payment) (connector.Profile, bool, error) {
 	if p.Connector == "" {
 		return connector.Profile{}, false, nil
@@ -291,8 +292,8 @@ func usable(d passerelle.Domain, profile connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !profile.Sandbox
 }
 
-// eligible finds a connector by UUID or numeric id. It fails with Invalid, naming the reason,
-// when the connector cannot make the payment.
+// eligible finds a connector by UUID or numeric id. It fails with an Invalid error that names
+// the reason when the connector cannot make the payment.
 func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if err != nil {
@@ -358,7 +359,8 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 	})
 }
 
-// event returns the event of one transition: the payment right after it, without personal data.
+// event returns the event of one transition. Its body is the payment right after the transition,
+// without personal data.
 func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
 	return store.EmittedEvent{
@@ -371,7 +373,7 @@ func (i *Initiation) event(d passerelle.Domain, values settings.Values, step pay
 // subject is the subject of payment events.
 const subject = "payment"
 
-// ConnectorID is the deprecated numeric name of a connector.
+// ConnectorID returns the numeric id of a connector, which is deprecated.
 func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 	c, known := i.Connectors.Initiator(uuid)
 	if !known {

@@ -138,8 +138,8 @@ func TestRefusedAtTheBank(t *testing.T) {
 	})
 }
 
-// TestLinesOneByOne: the bank's reports about single lines are stored before the state changes,
-// and no event is emitted until it does.
+// TestLinesOneByOne checks that the bank's reports about single lines are stored before the
+// state of the payment changes, and that no event is emitted until it changes.
 func TestLinesOneByOne(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful
@@ -167,7 +167,8 @@ func TestLinesOneByOne(t *testing.T) {
 	})
 }
 
-// TestChoiceIsKept: a choice is stored without sending an order, and used in a later validation.
+// TestChoiceIsKept checks that a choice is stored without an order being sent, and is used in a
+// later validation.
 func TestChoiceIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// line is the connector to the simulated bank, with failures that a test sets. Without a failure
-// it changes nothing.
+// line is the connector to the simulated bank, with failures that a test sets. It passes
+// everything on unchanged while no failure is set.
 type line struct {
 	connector.Initiator
 	mu               sync.Mutex
@@ -55,14 +55,14 @@ func (l *line) replace(able connector.Initiator) {
 	l.profile.UUID, l.profile.ID = uuid, id
 }
 
-// breaks sets the failure of orders and status requests from now on; nil for none.
+// breaks sets the failures of orders and of status requests from now on. Nil means no failure.
 func (l *line) breaks(initiate, status fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.initiate, l.status = initiate, status
 }
 
-// used returns the number of calls since it was last called.
+// used returns the number of calls to the bank since used was last called.
 func (l *line) used() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *line) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return l.through(ctx, o, func() fault { return l.status }, l.Initiator.Status)
 }
 
-// Answer passes on an answer and counts it, like Cancel.
+// Answer passes on an answer and counts it, as Cancel does for a cancellation.
 func (l *line) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	return l.through(ctx, o, func() fault { return l.answer }, func(ctx context.Context, o connector.Order) (payment.Report, error) {
 		l.count(&l.answers)
@@ -107,7 +107,7 @@ func (l *line) counts() (answers, cancels int) {
 	return l.answers, l.cancels
 }
 
-// interrupts sets the failure of answers and cancellations from now on.
+// interrupts sets the failures of answers and of cancellations from now on.
 func (l *line) interrupts(answer, cancel fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +153,7 @@ func meanwhile(do func()) fault {
 	}
 }
 
-// answers replaces the bank's report by a report of the test.
+// answers replaces the bank's report with a report of the test.
 func answers(report payment.Report) fault {
 	return func(context.Context, connector.Order, exchange) (payment.Report, error) { return report, nil }
 }
@@ -164,7 +164,7 @@ func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
 func panics(context.Context) error { panic("the connector is broken") }
 
-// dies ends the goroutine like the end of the process: nothing after it is executed, and no
+// dies ends the goroutine as a crash of the process would: no code after it is executed, and no
 // error is returned.
 func dies(context.Context) error { runtime.Goexit(); return nil }
 

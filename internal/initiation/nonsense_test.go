@@ -31,9 +31,9 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense has reports of a bank that change nothing. Remarkable reports appear once in the
-// timeline. The next question is planned in any case, so that the next pass does not ask again
-// at once.
+// TestNonsense has reports of a bank that change nothing. Remarkable reports must appear once in
+// the timeline. In any case, a later check must be planned, so that the next pass does not ask
+// again at once.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
 		return payment.Report{Status: payment.Settled, Lines: lines}
@@ -91,8 +91,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestWaitsWithinReason: the wait that a bank requests is limited, and without such a request
-// the wait is a quarter of the payment's age.
+// TestWaitsWithinReason checks that the wait that a bank requests is limited, and that without
+// such a request the wait is a quarter of the payment's age.
 func TestWaitsWithinReason(t *testing.T) {
 	for _, test := range []struct{ asked, age, want time.Duration }{
 		{-time.Hour, 15 * time.Second, 15 * time.Second},
@@ -118,8 +118,8 @@ func TestWaitsWithinReason(t *testing.T) {
 	}
 }
 
-// TestLargeReport: a refusal with very long texts is stored, for the largest possible bulk
-// payment.
+// TestLargeReport checks that a refusal with very long texts is stored for the largest possible
+// bulk payment.
 func TestLargeReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(payment.MaxInstructions)
@@ -136,8 +136,8 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// TestConnectorIsGone: after the connector of sent payments was removed, checks become rarer,
-// and a program that has the connector continues.
+// TestConnectorIsGone checks that checks become rarer after the connector of sent payments was
+// removed, and that a program with the connector continues them.
 func TestConnectorIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -166,8 +166,8 @@ func TestConnectorIsGone(t *testing.T) {
 	})
 }
 
-// TestReturns: a payer returns with every wrong state parameter, then several times with the
-// right one.
+// TestReturns makes a payer return with every wrong state parameter, and then several times with
+// the right one.
 func TestReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -207,7 +207,8 @@ func swap(c byte) string {
 	return "A"
 }
 
-// TestReturnToASilentBank: when the bank does not answer, the payment is returned as stored.
+// TestReturnToASilentBank checks that Return returns the payment as it is stored when the bank
+// does not answer.
 func TestReturnToASilentBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -225,8 +226,8 @@ func TestReturnToASilentBank(t *testing.T) {
 	})
 }
 
-// TestReturnBeforeTheAnswer: the payer returns while the outcome of the order is unknown. Return
-// leaves the outcome to the running attempt.
+// TestReturnBeforeTheAnswer makes the payer return while the outcome of the order is unknown.
+// Return must leave the outcome to the running attempt.
 func TestReturnBeforeTheAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

@@ -57,8 +57,8 @@ func (c *count) add(err error) {
 	}
 }
 
-// TestValidationsAtOnce validates one payment many times concurrently: one call sends the order,
-// and all others get a conflict.
+// TestValidationsAtOnce validates one payment many times concurrently. One call must send the
+// order, and all others must get a conflict.
 func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -82,8 +82,8 @@ func TestValidationsAtOnce(t *testing.T) {
 	})
 }
 
-// TestKeepAndValidateAtOnce stores one choice and validates another concurrently: the order
-// contains the validated choice.
+// TestKeepAndValidateAtOnce stores one choice and validates another concurrently. The order must
+// contain the validated choice.
 func TestKeepAndValidateAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 30 {
@@ -104,8 +104,9 @@ func TestKeepAndValidateAtOnce(t *testing.T) {
 	})
 }
 
-// TestValidationDuringAnAttempt checks that the error is a conflict with a time to retry, and
-// that nothing changes, whether the attempt is open or unknown.
+// TestValidationDuringAnAttempt validates a payment while its attempt is open, and while the
+// outcome is unknown. The validation must fail with a conflict and a time to retry, and change
+// nothing.
 func TestValidationDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -130,9 +131,9 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce: the payer returns, and loops of two processes recover and follow, at the
-// moment between a bank's answer and its storage. The bank does not recognise keys and leases do
-// not protect: only the database prevents that the order is sent twice.
+// TestEverybodyAtOnce makes the payer return and the loops of two processes recover and follow
+// the payment, all between a bank's answer and its storage. The bank does not recognise keys,
+// and all leases have lapsed, so only the database prevents the order from being sent twice.
 func TestEverybodyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -168,7 +169,8 @@ func TestEverybodyAtOnce(t *testing.T) {
 	})
 }
 
-// approvedAtOnce returns once the payer has approved.
+// approvedAtOnce makes the payer approve. Then the payer's returns and the loops run at the same
+// moment.
 func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
 	t.Helper()
 	if got := w.decide(w.stored(id), "approve"); got != state {
@@ -179,8 +181,8 @@ func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state st
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestTwoLoops: two processes do the due work for many payments concurrently. Each payment is
-// handled once, and none is left.
+// TestTwoLoops makes two processes do the due work for many payments concurrently. Each payment
+// must be handled once, and none may be left.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -226,8 +228,8 @@ func TestTwoLoops(t *testing.T) {
 	})
 }
 
-// TestAnswerOverAChange changes the payment between the bank's answer and its storage: the
-// answer is applied to the changed payment.
+// TestAnswerOverAChange changes the payment between the bank's answer and its storage. The
+// answer must be applied to the changed payment.
 func TestAnswerOverAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		change := func() {
@@ -246,8 +248,8 @@ func TestAnswerOverAChange(t *testing.T) {
 	})
 }
 
-// TestOlderReport: two processes store the same report. The first is stored, and the second
-// returns no error.
+// TestOlderReport makes two processes store the same report. The first report must be stored,
+// and storing the second must return no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -269,8 +271,8 @@ func TestOlderReport(t *testing.T) {
 	})
 }
 
-// TestNewerReportComesLate: a newer report that is stored second is applied to the result of the
-// first.
+// TestNewerReportComesLate checks that a newer report that is stored second is applied to the
+// result of the first.
 func TestNewerReportComesLate(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -289,8 +291,9 @@ func TestNewerReportComesLate(t *testing.T) {
 	})
 }
 
-// TestNotSentAfterATakeover: a validation takes so long that a loop takes over its attempt. When
-// it then turns out that the first call sent nothing, the results of the loop stay.
+// TestNotSentAfterATakeover has a validation that takes so long that a loop takes over its
+// attempt. If the first call then reports that it sent nothing, the results of the loop must
+// stay.
 func TestNotSentAfterATakeover(t *testing.T) {
 	for name, want := range map[string]payment.State{"and sent": payment.Validating, "and died": payment.Created} {
 		t.Run(name, func(t *testing.T) {
@@ -322,8 +325,8 @@ func TestNotSentAfterATakeover(t *testing.T) {
 	}
 }
 
-// TestEndedMeanwhile expires a payment whose order is in flight or unknown: it stays expired,
-// nothing more is sent, and checks end.
+// TestEndedMeanwhile expires a payment whose order is in flight or whose outcome is unknown. The
+// payment must stay expired, nothing more may be sent, and the checks must end.
 func TestEndedMeanwhile(t *testing.T) {
 	expire := func(w *fixture) {
 		p := w.stored(1)

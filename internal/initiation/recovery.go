@@ -11,10 +11,10 @@ import (
 	"passerelle/payment"
 )
 
-// settle closes an attempt whose caller died or got no answer, by asking the bank. It does
-// nothing when the caller has stored an answer in between. Only an order that the payment still
-// waits for may be sent again. When such a resend fails before anything is sent, the outcome
-// stays unknown, because the first order may have arrived.
+// settle asks the bank for the outcome of an attempt whose process has crashed or got no answer,
+// and closes the attempt. It does nothing when an answer was stored meanwhile. It may send an
+// order again only if the payment still waits for it. If such a resend fails before anything is
+// sent, the outcome stays unknown, because the first order may have arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
@@ -38,8 +38,8 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 	return err
 }
 
-// recovery returns the call that finds the outcome of the attempt, and false when the payment no
-// longer waits for the outcome.
+// recovery returns the call that finds the outcome of the attempt. The second result is false
+// when the payment no longer waits for the outcome.
 func (s bankSession) recovery() (bankCall, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return s.statusOrResend, s.payment.State == payment.Created
@@ -47,9 +47,9 @@ func (s bankSession) recovery() (bankCall, bool) {
 	return status, !s.payment.State.Final()
 }
 
-// conclude interprets a report as the outcome of an attempt. The answer no of a payer or client
-// has ended the order unless the bank continued it, because no other answer will come. A bank
-// that does not report a requested cancellation will not execute it.
+// conclude interprets a report as the outcome of an attempt. If a payer or a client answered no,
+// the order has ended unless the bank continued it, because no other answer will come. If the
+// bank does not report a cancellation that was requested, it will not execute the cancellation.
 func conclude(a store.Attempt, report payment.Report) payment.Report {
 	if !a.Live() {
 		return report
@@ -61,7 +61,7 @@ func conclude(a store.Attempt, report payment.Report) payment.Report {
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
 	case a.Kind == store.AttemptAnswer && said && !a.Agreed && (report.Status == payment.Awaiting || report.Status == payment.Declined):
 		if report.Status == payment.Awaiting {
-			report.Description = "" // which says what the payer was to do
+			report.Description = "" // the description says what the payer was to do
 		}
 		report.Status, report.Code, report.By = payment.Declined, no.code, no.by
 	}
@@ -77,11 +77,11 @@ var refusals = map[payment.Action]struct {
 	payment.PSUValidation: {payment.CancelledByUser, payment.ByPayer},
 }
 
-// atOnce is a wait that has already ended, also for a clock that counts in milliseconds.
+// atOnce is a wait that has already ended, even by a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay is the time until the bank is asked after a failed call: zero, except when the call
-// may still be running.
+// retryDelay returns how long to wait after a failed call before the bank is asked. There is no
+// wait unless the call may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {
 		return s.backoff()
@@ -89,13 +89,14 @@ func (s bankSession) retryDelay(why error) time.Duration {
 	return atOnce
 }
 
-// backoff is the wait before the next question about an attempt. It doubles with each question.
+// backoff returns how long to wait before the bank is asked about an attempt again. The wait
+// doubles each time.
 func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// postponeAttempt plans the next question about an attempt whose outcome is unknown, and stores
-// the connector's memory of it.
+// postponeAttempt plans when the bank is asked again about an attempt whose outcome is unknown,
+// and stores the connector's memory of the order.
 func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report payment.Report, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
@@ -103,9 +104,9 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report 
 	})
 }
 
-// dismiss closes an attempt whose outcome the payment no longer waits for. The bank is not asked
-// about it again. It logs a warning when the attempt was an order, because the bank may have the
-// order.
+// dismiss closes an attempt for whose outcome the payment no longer waits. The bank is not asked
+// about it again. If the attempt was an order, dismiss logs a warning, because the bank may have
+// the order.
 func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Kind == store.AttemptInitiation {
 		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", s.payment.ID, "state", s.payment.State)

@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantRefusal expects an error of a kind, on a field, that contains all words, and no row
-// written since the count.
+// wantRefusal checks that an error has a kind and a field and contains all words, and that no
+// row was written since rows was counted.
 func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error
@@ -169,7 +169,7 @@ func TestWrongPayment(t *testing.T) {
 	})
 }
 
-// TestOtherDomainsAreLeftAlone: a loop for one domain does no work of another domain.
+// TestOtherDomainsAreLeftAlone checks that a loop for one domain does no work of another domain.
 func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -185,8 +185,8 @@ func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestLiveDomain: a live domain accepts no simulated bank and, by default, no field in plain
-// text.
+// TestLiveDomain checks that a live domain accepts no simulated bank and, by default, no field
+// in plain text.
 func TestLiveDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		live, client := w.createDomain("live", passerelle.Live, shop)
@@ -330,8 +330,8 @@ func TestNothingSensitiveLeaves(t *testing.T) {
 	})
 }
 
-// TestReturnIsOnAKnownSite: the holder of a payment token cannot make the domain's callback
-// redirect payers to any address.
+// TestReturnIsOnAKnownSite checks that the holder of a payment token cannot make the domain's
+// callback redirect payers to an unknown site.
 func TestReturnIsOnAKnownSite(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, c := w.createDomain("registered", passerelle.Sandbox, shop)
@@ -352,8 +352,8 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 	})
 }
 
-// TestNothingTypedIsKept puts a marked word into the payer's input while the bank waits, right
-// or wrong, encrypted or plain, and searches for the word in all outputs and tables.
+// TestNothingTypedIsKept puts a marked word into what the payer enters while the bank waits,
+// right or wrong, encrypted or plain. Then it searches for the word in all outputs and tables.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *fixture) {

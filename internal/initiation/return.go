@@ -25,8 +25,8 @@ const (
 	cancelMark  = "c"
 )
 
-// returnURL is the address to which a bank sends the payer's browser. It identifies the payment,
-// and its MAC makes it valid only for this step.
+// returnURL returns the address to which a bank sends the payer's browser. It identifies the
+// payment, and its MAC makes it valid only for this step.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
@@ -41,8 +41,8 @@ func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, m
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// returning reads the payment of a state parameter. It compares the complete text with the
-// issued one, because base64 decoding ignores line breaks.
+// returning returns the payment that a state parameter identifies. It compares the complete text
+// with the text that was issued, because base64 decoding ignores line breaks.
 func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) < stateNumber+stateMAC {
@@ -59,11 +59,11 @@ func FromCancellation(state string) bool {
 	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
-// Return handles a payer who returns from a bank, with the state parameter of the return link
-// and the bank's query. It asks the bank at once and returns the payment, whose state decides
-// where the payer is redirected next. It fails with Missing when the state parameter was
-// altered. When the bank cannot be asked, or too many callers wait for it, the payment is
-// returned as stored.
+// Return handles a payer who returns from a bank. state is the state parameter of the return
+// link, and callback is the query that the bank added. Return asks the bank at once and returns
+// the payment, whose state decides where the payer is redirected next. If the bank cannot be
+// asked, or too many callers wait for it, it returns the payment as it is stored. It fails with
+// Missing when the state parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {

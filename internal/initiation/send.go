@@ -32,7 +32,8 @@ func (i *Initiation) openFirst(ctx context.Context, d passerelle.Domain, p *paym
 	return attempt, err
 }
 
-// openNext commits the intent to send the bank more about an order it has.
+// openNext commits the intent to send the bank an answer or a cancellation for an order that it
+// has.
 func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
 	if s.attempt.Number == 0 {
 		return next, passerelle.Conflicting("No bank has an order for this payment.")
@@ -43,7 +44,7 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	return next, err
 }
 
-// encodeDevice encodes the payer's device, nil when there is none.
+// encodeDevice encodes the payer's device. It returns nil when there is none.
 func encodeDevice(ctx context.Context) ([]byte, error) {
 	device := connector.DeviceOf(ctx)
 	if !device.Address.IsValid() {
@@ -79,7 +80,8 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 	return raced(err)
 }
 
-// raced turns a lost race for the payment into an error that asks the client to try again.
+// raced returns an error that asks the client to try again if another process has changed the
+// payment first.
 func raced(err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrDuplicate) {
 		return underWay()
@@ -91,8 +93,8 @@ func raced(err error) error {
 }
 
 // send calls the bank and stores its answer. It continues when the caller leaves, because the
-// order may have been sent. When it cannot store an answer, it returns the payment as stored,
-// and a loop finds the outcome.
+// order may have been sent. If it cannot store an answer, it returns the payment as the database
+// has it, and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
 	ctx = i.Tracer.Continue(context.WithoutCancel(ctx), s.attempt.Trace)
 	report, err := i.callBank(ctx, s, call)
@@ -109,8 +111,8 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 	return i.undecided(ctx, s, report, err)
 }
 
-// undecided leaves the outcome to a loop, unless another caller has stored an outcome. The loop
-// may start before the lease lapses, except when the call may still be running.
+// undecided leaves the outcome to a loop, unless another caller has stored one. The loop may
+// start before the lease lapses, except when the call may still be running.
 func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
@@ -122,8 +124,8 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 	return i.load(ctx, s.domain, s.payment.ID)
 }
 
-// unsent concludes an attempt whose call sent nothing. When a loop has taken over the attempt,
-// it concludes nothing, because the loop may have sent the order.
+// unsent closes an attempt whose call sent nothing. It does not close an attempt that a loop has
+// taken over, because the loop may have sent the order.
 func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
@@ -139,7 +141,7 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Rep
 }
 
 // outcomeIfNotSent returns the outcome of an attempt that the bank never got, and whether this
-// outcome ends the order. It ends the order for the order itself and for the answer no.
+// outcome ends the order. It does so if the attempt was the order itself or the answer no.
 func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true

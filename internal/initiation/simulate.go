@@ -12,7 +12,7 @@ import (
 
 // SimulatedChange is one change of a payment, as if its bank had reported it.
 type SimulatedChange struct {
-	// State is the payment's next state. With Instruction, it is the state of that line.
+	// State is the payment's next state or, if Instruction is set, the state of that line.
 	State payment.State
 	// Code is the reason why a payment or a line is rejected. Empty means noSpecifiedReason.
 	Code payment.ErrorCode
@@ -41,7 +41,7 @@ func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passe
 	}
 	check := i.nextCheck(d, p, payment.Report{})
 	if bank.attempt.Number == 0 {
-		check = nil // no bank has an order, so no check is planned
+		check = nil // no bank has the order, so no check is planned
 	}
 	return p, raced(i.commit(ctx, d, p, steps, check, i.onRecord(d, nil, acts)))
 }
@@ -65,7 +65,7 @@ func (s SimulatedChange) illegal(from payment.State) error {
 	return passerelle.Conflicting("The state cannot change from %s to %s here.", from, s.State)
 }
 
-// check refuses changes that no bank could report or that are more than one edge.
+// check fails for a change that no bank could report, or that follows more than one edge.
 func (s SimulatedChange) check(p *payment.Payment) error {
 	rejects := s.State == payment.Rejected || s.State == payment.Partial
 	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }
@@ -97,7 +97,7 @@ func (s SimulatedChange) checkLine(p *payment.Payment) error {
 	return nil
 }
 
-// report is the report of a bank for the change.
+// report returns the report with which a bank would cause the change.
 func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	if s.Instruction != nil {
 		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{s.line(*s.Instruction, s.State)}}
@@ -117,7 +117,7 @@ func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	return settled
 }
 
-// reports are the reports without lines.
+// reports contains the reports that have no lines.
 var reports = map[payment.State]payment.Report{
 	payment.Validating: {Status: payment.Awaiting, Action: payment.Decoupled},
 	payment.Pending:    {Status: payment.Processing},

@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// standing is a payment of two lines that a simulation brought to a state.
+// standing returns a payment with two lines that a simulation has brought to a state.
 func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	w.t.Helper()
 	id := w.create(2)
@@ -30,8 +30,8 @@ func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	return id
 }
 
-// TestEveryEdge simulates every state from every state: edges of the state table succeed with
-// their event, and all other changes are conflicts.
+// TestEveryEdge simulates the change from every state to every state. Edges of the state table
+// must succeed and emit their event, and all other changes must be conflicts.
 func TestEveryEdge(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for _, from := range payment.States() {
@@ -125,7 +125,8 @@ func TestSimulationRefusals(t *testing.T) {
 	})
 }
 
-// TestNoBankBehindASimulation: a simulated payment has no order to answer or to cancel.
+// TestNoBankBehindASimulation checks that a simulated payment has no order that could be
+// answered or cancelled.
 func TestNoBankBehindASimulation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Validating)

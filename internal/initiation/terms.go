@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// fallbackLanguage is the language of terms when they do not exist in the requested language.
+// fallbackLanguage is the language of terms that do not exist in the requested language.
 const fallbackLanguage = "en"
 
 // LocalizedTerms are the terms of service that payers of a domain accept, in one language.
@@ -40,8 +40,8 @@ var builtIn = store.Terms{
 	},
 }
 
-// Terms returns the terms in force: in the requested language, else in English, else in any
-// language.
+// Terms returns the terms in force: in the requested language if possible, otherwise in English,
+// and otherwise in any language.
 func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (LocalizedTerms, error) {
 	current, err := i.currentTerms(ctx, d)
 	if err != nil {
@@ -75,8 +75,8 @@ func in(language string, t store.Terms) LocalizedTerms {
 
 func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Content)) }
 
-// AcceptedTerms returns the terms that the payer of a payment accepted, and false when the payer
-// accepted none.
+// AcceptedTerms returns the terms that the payer of a payment accepted. The second result is
+// false when the payer accepted none.
 func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (LocalizedTerms, bool, error) {
 	if p.TermsVersion == "" {
 		return LocalizedTerms{}, false, nil
@@ -91,9 +91,9 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 	return in(language, accepted), true, nil
 }
 
-// AcceptTerms records that the payer of a created payment accepted the terms in force. It fails
-// with Invalid for other terms, and with Conflict for a payment in a later state whose payer has
-// not accepted them.
+// AcceptTerms records that the payer of a payment in state created accepted the terms in force.
+// It fails with Invalid when other terms are named, and with Conflict when the payment is in a
+// later state and its payer has not accepted the terms.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// websiteField is the payment field that lists of payments can be filtered by.
+// websiteField is the payment field by which lists of payments can be filtered.
 const websiteField = "website"
 
 // DefaultMechanism is the mechanism when validate_mechanism is missing.
@@ -21,7 +21,7 @@ const DefaultMechanism = "webauth"
 
 // Choice is the decision of the payer, or of a client on the payer's behalf.
 type Choice struct {
-	// Connector is a UUID or numeric id; empty keeps the connector that was chosen before.
+	// Connector is a UUID or a numeric id. Empty keeps the connector that was chosen earlier.
 	Connector string
 	Mechanism string
 	// Fields contains values of the connector's payment fields, encrypted or in plain text. Nil
@@ -30,16 +30,16 @@ type Choice struct {
 	Payer  *passerelle.Account
 	// WebviewURL is the address to which the payer returns after an action.
 	WebviewURL string
-	// When Validated is set, the order is sent. Otherwise the choice is only stored.
+	// Validated makes Validate send the order. Otherwise it only stores the choice.
 	Validated bool
-	// Evidence is the page that a payer saw who orders in the webview, nil for other callers.
-	// This package fills in the domain and the instant.
+	// Evidence is the page that the payer saw when validating in the webview. It is nil for
+	// other callers. This package fills in the domain and the instant.
 	Evidence *payment.Evidence
 }
 
-// Validate applies the payer's choice to a payment in state created. With Validated, it
-// sends the order to the bank. When the bank does not answer in time, it returns the payment
-// as stored, and a loop finds the outcome.
+// Validate applies the payer's choice to a payment in state created. If choice.Validated is
+// true, it sends the order to the bank. If the bank does not reply in time, Validate returns the
+// payment as it is stored, and a loop finds the outcome.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
 	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {
@@ -73,8 +73,8 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank must wait for the client's confirmation. It fails with Invalid
-// for a connector that accepts no answers, because the order would wait for ever, and for a
-// connector that executes orders at once.
+// if the bank must wait but cannot: because the connector accepts no answers, so that the order
+// would wait for ever, or executes orders at once.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
@@ -86,8 +86,8 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 	return true, nil
 }
 
-// unvalidated is a payment with the data that its validation depends on. Errors of the other
-// reads are stored, and reported only when the value is used.
+// unvalidated is a payment with the data on which its validation depends. If that data cannot be
+// read, the error is stored, and reported only when the data is used.
 type unvalidated struct {
 	payment *payment.Payment
 	client  store.Client
@@ -97,7 +97,7 @@ type unvalidated struct {
 	attemptErr, clientErr, storedErr error
 }
 
-// unvalidated loads the payment, its client and, on request, its stored field values.
+// unvalidated loads the payment, its client and, if withFields is true, its stored field values.
 func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, withFields bool) (unvalidated, error) {
 	var u unvalidated
 	err := i.DB.Together(ctx, func(r *store.Reader) error {
@@ -118,8 +118,8 @@ func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id pa
 	return u, err
 }
 
-// mayValidate refuses a payment that was validated before, or whose validation is under way. The
-// schema refuses a second attempt when another one was made after the payment was loaded.
+// mayValidate fails for a payment that was validated before, or whose validation is under way.
+// If another attempt was made after the payment was loaded, the schema refuses the second one.
 func (u unvalidated) mayValidate() error {
 	if err := u.payment.Expects(""); err != nil {
 		return err
