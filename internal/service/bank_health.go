@@ -8,9 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The interval at which replicas exchange the list of banks that they do not call, and
-// disturbanceHolds, the time for which an entry is valid without a repetition. What one said
-// holds for disturbanceHolds without being said again.
+// Replicas exchange the lists of banks that they do not call, at the interval disturbanceEvery.
+// An entry that is not repeated stays valid for disturbanceHolds.
 const (
 	disturbanceEvery = 5 * time.Second
 	disturbanceHolds = 20 * time.Second
@@ -18,15 +17,15 @@ const (
 
 // bankHealth is the list that this process reported last.
 type bankHealth struct {
-	// process is the name of this process, different after each start.
+	// process is the name of this process. It differs after each start.
 	process string
 	said    bool
 }
 
-// ShareBankHealth reports the banks that this process does not call to other replicas, and reads
-// their lists. Users see at every replica that a bank fails, but each process decides by the
-// results of its own calls whether it calls the bank, because the network of one machine may be
-// the cause.
+// ShareBankHealth tells other replicas which banks this process does not call, and reads their
+// lists, so that users of every replica see that a bank fails. Each process still decides by the
+// results of its own calls whether to call a bank, because the cause may be the network of one
+// machine.
 func (s *Service) ShareBankHealth(ctx context.Context) error {
 	now, own := s.config.Now(), s.registry.LeftAlone()
 	if len(own) > 0 || s.bankHealth.said {

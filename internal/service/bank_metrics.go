@@ -8,10 +8,12 @@ import (
 	"passerelle/connector"
 )
 
-// bankMetrics report the results of calls to banks. They are read at each scrape.
+// bankMetrics collects metrics about the results of calls to banks. It reads them at each
+// scrape.
 type bankMetrics struct{ connectors *connector.Registry }
 
-// measure describes a metric of a bank, with its labels other than the connector.
+// measure describes a metric of banks. Its first label is the connector, and labels are the
+// others.
 func measure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("passerelle_bank_"+name, help, append([]string{"connector"}, labels...), nil)
 }

@@ -13,21 +13,22 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// A BankFile is one file of a folder of banks, with the bank or its error.
+// BankFile is one file of a folder of banks, with the bank or the error of the file.
 type BankFile struct {
 	Path string
 	Bank *berlingroup.Bank
 	Err  error
 }
 
-// BankFiles reads the files *.toml of a folder in the order of their names. It fails when
-// the folder cannot be read. A wrong file has its own error, and so has a file whose UUID or
-// number belongs to another connector, built-in ones included.
+// BankFiles reads the files *.toml of a folder in the order of their names. It fails when the
+// folder cannot be read. An invalid file has its own error. So has a file with a UUID or a
+// number that belongs to another connector, even a built-in one.
 func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks replaces a wrong file by its last valid version.
+// readBanks is like BankFiles, but replaces an invalid file with its last valid version from
+// before.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -62,7 +63,8 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// emptyFolder returns nil when the folder exists, because banks may come later.
+// emptyFolder returns an error unless the folder exists. An empty folder is valid, because banks
+// may be added later.
 func emptyFolder(folder string) error {
 	matches, err := filepath.Glob(folder)
 	if err == nil && len(matches) == 0 {
@@ -74,7 +76,7 @@ func emptyFolder(folder string) error {
 // takenNames maps the UUIDs and numbers that connectors use to the source of each connector.
 type takenNames map[string]string
 
-// take reserves the UUID and numbers of a connector, all or none.
+// take reserves the UUID and the numbers of a connector: all of them or none.
 func (t takenNames) take(p connector.Profile, whose string) error {
 	names := []string{p.UUID, strconv.FormatInt(p.ID, 10)}
 	for _, s := range p.Sources {
@@ -91,9 +93,9 @@ func (t takenNames) take(p connector.Profile, whose string) error {
 	return nil
 }
 
-// ReloadBanks reads the folder of banks again. It logs a wrong file and does not change the bank
-// of that file. When the folder cannot be read, it keeps all banks. Running calls end with the
-// version they began with.
+// ReloadBanks reads the folder of banks again. If a file is invalid, it logs the error and does
+// not change the bank. If the folder cannot be read, it keeps all banks. Running calls continue
+// with the version of the bank with which they began.
 func (s *Service) ReloadBanks(ctx context.Context) {
 	if err := s.loadBanks(ctx); err != nil {
 		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)
@@ -120,7 +122,7 @@ func (s *Service) loadBanks(ctx context.Context) error {
 	return nil
 }
 
-// loadFiles registers the given connectors and the banks in the folder.
+// loadFiles registers the connectors in all and the banks in the folder.
 func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, programs map[int64]program) error {
 	files, err := readBanks(s.config.Banks, all, s.banks)
 	if err != nil {

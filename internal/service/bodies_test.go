@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// heap is the number of bytes in use on the heap.
+// heap returns the number of bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -28,7 +28,7 @@ func heap() int64 {
 // body.
 func begin(c net.Conn, header, body string, without int) {
 	fmt.Fprintf(c, "POST /sandbox/receiver/n HTTP/1.1\r\nHost: test.example\r\nContent-Length: %d\r\n%s\r\n", len(body), header)
-	_, _ = io.WriteString(c, body[:len(body)-without]) // it fails when the request is refused in between
+	_, _ = io.WriteString(c, body[:len(body)-without]) // it fails when the request is refused before its end
 }
 
 // post begins a request on a new connection.
@@ -56,12 +56,12 @@ func answerOn(t *testing.T, c net.Conn) (servicetest.Answer, http.Header) {
 const (
 	crowd     = 100
 	maxBodies = 16 << 20
-	// margin is the memory that the service and the test need in addition.
+	// margin is the memory that the service and the test need besides the bodies.
 	margin = 64 << 20
 )
 
-// Unfinished bodies use a limited part of memory. More large bodies are refused, and small
-// bodies are accepted.
+// TestBodiesThatNeverEnd checks that unfinished bodies use a limited amount of memory. Beyond
+// it, large bodies are refused, and small bodies are still accepted.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -90,7 +90,8 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// Compressed content is stored in compressed form until it is complete.
+// TestCompressedBodiesThatNeverEnd checks that compressed bodies stay compressed in memory until
+// they are complete.
 func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -127,7 +128,8 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// Every reader of a body reports when there is no room for it.
+// TestNoRoomForABody checks that every handler that reads a body reports when there is no room
+// for it.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

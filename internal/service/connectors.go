@@ -11,14 +11,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// Connectors lists all connectors of the program explicitly, so that readers see which banks it
-// supports. Without the simulated bank, simulated connectors only have profiles.
+// Connectors lists all connectors of the program, so that readers of the code see which banks it
+// supports. If simulated is an empty Bank, its connectors only have profiles.
 func Connectors(simulated *sandbox.Bank) []connector.Connector {
 	return append(simulated.Connectors(), statements.Connector{})
 }
 
-// newBank returns the simulated bank, whose ledger is in the database, so that its orders
-// survive the end of the process.
+// newBank returns the simulated bank. Its ledger is in the database, so that its orders survive
+// a restart of the process.
 func (s *Service) newBank() *sandbox.Bank {
 	return &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: s.DB}, Base: s.bankBase, MAC: s.config.Keys.MAC,
@@ -26,8 +26,8 @@ func (s *Service) newBank() *sandbox.Bank {
 	}
 }
 
-// bankBase is the base address of the simulated bank's pages for a domain. When the domain
-// cannot be loaded the link does not work, and the page it leads to says so.
+// bankBase returns the base address of the simulated bank's pages for a domain. If the domain
+// cannot be loaded, the link does not work, and the page to which it leads says so.
 func (s *Service) bankBase(domain passerelle.DomainID) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -9,11 +9,12 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// maxDeviceHeader is the largest length of a user's header that is passed on to banks.
+// maxDeviceHeader is the length up to which headers of users are passed on to banks.
 const maxDeviceHeader = 512
 
-// noteDevice records the user's device: from the headers of the sender or, when an application
-// sent the request, from the headers of the Berlin Group standard.
+// noteDevice records the user's device in the context of a request. It reads the headers of the
+// sender or, if an application sent the request, the headers that the Berlin Group standard
+// defines for this.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		device := headersOf(r, "")

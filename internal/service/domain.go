@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// EnsureDomain creates the domain unless one of that name exists, and moves an existing one to
-// the base URL.
+// EnsureDomain creates the domain. If a domain with its name exists, EnsureDomain moves that
+// domain to the base URL.
 func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
 	known, err := db.DomainByName(ctx, d.Name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -70,7 +70,7 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 	return found.Domain, err
 }
 
-// origin is the address of a domain without the version segment. Pages and receivers have
+// origin returns the address of a domain without the version segment. Pages and receivers have
 // addresses below it.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
@@ -104,8 +104,8 @@ func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Loca
 	return values.Location(), nil
 }
 
-// eachDomain turns a pass over one domain into a pass over all. A failure in one domain does
-// not stop the others.
+// eachDomain turns a pass over one domain into a pass over all domains. A failure in one domain
+// does not affect the others.
 func (s *Service) eachDomain(do func(context.Context, passerelle.Domain) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		all, err := s.DB.Domains(ctx)

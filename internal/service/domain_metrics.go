@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// maxMeasured is how many domains are measured, the oldest first. Each costs a dozen short
+// maxMeasured is how many domains are measured: the oldest ones. Each costs a dozen short
 // queries per minute.
 const maxMeasured = 100
 
@@ -42,8 +42,8 @@ var (
 	troubles        = figure("connections_in_trouble", "Failing connections of users, by state. It stops at 10000.", "domain", "state")
 )
 
-// maxPending is the largest counted number of undelivered requests of a webhook, and of payments
-// with an unknown outcome.
+// maxPending is the number up to which undelivered requests of a webhook, and payments with an
+// unknown outcome, are counted.
 const maxPending = 1000
 
 // Describe implements prometheus.Collector.
@@ -62,7 +62,7 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// measure reads the metrics again. When it fails, the former values stay with their time.
+// measure reads the metrics again. If it fails, the earlier values and their time stay.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) measure(ctx context.Context) error {
 	return nil
 }
 
-// reading is one reading of all metrics.
+// reading collects the values while all metrics are read once.
 type reading struct {
 	*store.DB
 	at      time.Time

@@ -2,5 +2,5 @@ package service
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics are the metrics of a service.
+// Metrics returns the metrics of a service.
 func Metrics(s *Service) prometheus.Collector { return s.metrics.Registry().(*prometheus.Registry) }

@@ -17,7 +17,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// called returns the answer of a listener for a host. It follows no redirect.
+// called sends a request for a host to a listener, and returns the answer. It follows no
+// redirects.
 func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)
@@ -40,7 +41,8 @@ func called(t *testing.T, method, address, host, path string, header map[string]
 	return answer, string(body)
 }
 
-// Every answer of a domain with https tells browsers to use https only.
+// TestStrictTransport checks that every answer of a domain with https tells browsers to use only
+// https.
 func TestStrictTransport(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true})
 	if _, err := service.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: "plain", Kind: passerelle.Sandbox, BaseURL: "http://plain.example/2.0"}); err != nil {
@@ -68,7 +70,8 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// The console has a separate listener, or is disabled, or is at the same listener as the API.
+// TestWhereTheConsoleIs checks that the console has a separate listener, is disabled, or is at
+// the same listener as the API.
 func TestWhereTheConsoleIs(t *testing.T) {
 	const found, absent = "Sign in", "notFound"
 	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
@@ -119,8 +122,8 @@ func attempt(t *testing.T, address, forwarded string) (status int) {
 	return answer.StatusCode
 }
 
-// Sign-ins through an unknown proxy cause a warning once an hour. Sign-ins through a known
-// proxy, or without a proxy, cause none.
+// TestUnknownProxyIsWarnedOf checks that sign-ins through an unknown proxy cause a warning once
+// an hour, and that other sign-ins cause none.
 func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	for name, test := range map[string]struct {

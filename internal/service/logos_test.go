@@ -14,8 +14,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestLogosOfTheOperator: the API serves the operator's own logo of a bank in both sizes, and a
-// drawn one for other banks and when the operator takes it away.
+// TestLogosOfTheOperator checks that the API serves the operator's own logo of a bank in both
+// sizes. For other banks, and after the operator has removed the logo, it must serve a drawn
+// one.
 func TestLogosOfTheOperator(t *testing.T) {
 	must := func(t *testing.T, err error) {
 		t.Helper()

@@ -34,8 +34,8 @@ func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
-// addEarlierWords makes the payments of a domain be found by word that were registered before
-// words were stored.
+// addEarlierWords adds the words of payments that were registered before words were stored, so
+// that searches find these payments too.
 func (s *Service) addEarlierWords(ctx context.Context, d passerelle.Domain) error {
 	return search.AddEarlier(ctx, s.DB, d.ID)
 }
@@ -51,8 +51,8 @@ func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	return err
 }
 
-// fetchers are the loops that fetch files, by the UUIDs of connectors with files. Each connector
-// has its own loop, so that a slow one does not delay the others.
+// fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector
+// that has files gets its own loop, so that a slow one does not delay the others.
 func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
 	loops := map[string]*background.Loop{}
 	for _, c := range all {
@@ -82,11 +82,11 @@ func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	}
 }
 
-// expiredKept is how long an expired token stays stored, for operators who ask why a program is
-// refused.
+// expiredKept is how long an expired token stays stored, so that operators can see why a program
+// is refused.
 const expiredKept = 24 * time.Hour
 
-// A purge removes a million rows at most, in units of this size.
+// A purge removes at most a million rows, in units of purgeBatch rows.
 const (
 	purgeBatch   = 10_000
 	purgeBatches = 100
@@ -105,7 +105,7 @@ func (s *Service) purge(ctx context.Context) error {
 	)
 }
 
-// maintenance reports whether the interface is closed.
+// maintenance reports whether the API is closed.
 func (s *Service) maintenance(ctx context.Context) (bool, error) {
 	since, err := s.DB.Maintenance(ctx)
 	return since != nil, err

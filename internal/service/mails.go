@@ -17,7 +17,7 @@ type Mailer interface {
 	Send(ctx context.Context, m mail.Message) error
 }
 
-// ShownMails writes mails to the log instead of sending them, without their recipients.
+// ShownMails writes mails to the log, without their recipients, instead of sending them.
 type ShownMails struct{ Log *slog.Logger }
 
 // Send shows a mail.
@@ -28,20 +28,21 @@ func (s ShownMails) Send(ctx context.Context, m mail.Message) error {
 
 const (
 	mailEvery = 5 * time.Second
-	// mailPass is how many mails a pass sends at most.
+	// mailPass is the largest number of mails that a pass sends.
 	mailPass = 100
-	// mailLease is longer than sending a mail and recording it can take together.
+	// mailLease is longer than it can take to send a mail and record it.
 	mailLease = 2 * mail.Timeout
 	// mailRecord limits the time for recording a mail when the process is stopping.
 	mailRecord = 10 * time.Second
-	// After a failure, a mail is tried again after a pause that doubles each time.
+	// firstMailPause is the pause after the first failure to send a mail. Each later pause is
+	// twice as long.
 	firstMailPause = time.Minute
 	maxMailPause   = time.Hour
 )
 
-// SendMails sends the mails that are due, one after the other. A loop calls it when there is a
-// Mailer. A refused mail does not prevent the next one from being sent. When a process ends
-// before it records a mail, the mail is sent again with the same id.
+// SendMails sends the mails that are due, one after the other. A loop calls it if there is a
+// Mailer. If the mail server refuses a mail, the next one is still sent. If the process ends
+// before it has recorded a mail, the mail is sent again with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)
@@ -88,7 +89,7 @@ func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) e
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // it took so long that another process has sent it since
+		return nil // sending took so long that another process has sent the mail since
 	}
 	if err != nil {
 		return fmt.Errorf("record mail %d: %w", m.ID, err)
@@ -96,7 +97,7 @@ func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) e
 	return nil
 }
 
-// mailPause is the pause after a number of attempts.
+// mailPause returns the pause after a number of attempts.
 func mailPause(attempts int64) time.Duration {
 	pause := firstMailPause
 	for n := int64(1); n < attempts && pause < maxMailPause; n++ {

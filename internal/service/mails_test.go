@@ -41,7 +41,8 @@ type shownMail struct {
 	Error     *string `json:"error"`
 }
 
-// outage is a sandbox with a frozen clock, and a webhook whose receiver's answers the test sets.
+// outage is a sandbox with a frozen clock and a webhook. The test sets the answers of its
+// receiver.
 type outage struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -342,7 +343,8 @@ func TestMailsAreSentOnce(t *testing.T) {
 	})
 }
 
-// The pauses between attempts grow from a minute to an hour, without end.
+// TestMailsAreTriedAgain checks that mails are tried again without end, with pauses that grow
+// from a minute to an hour.
 func TestMailsAreTriedAgain(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		var ids []string
@@ -395,7 +397,7 @@ func TestARefusedMailDoesNotHoldOthersUp(t *testing.T) {
 	})
 }
 
-// While one sender sends a mail, another sender skips it.
+// TestTwoSendersShareTheMails checks that a sender skips a mail while another sender sends it.
 func TestTwoSendersShareTheMails(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		o.send = func(ctx context.Context, m mail.Message) error {

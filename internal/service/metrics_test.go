@@ -37,8 +37,8 @@ says what to watch.
 // description parses the description of a metric.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
 
-// measured returns the names of all metrics, and rows with the service's own metrics, their
-// labels and meaning.
+// measured returns the names of all metrics, and a row for each of the service's own metrics,
+// with its labels and meaning.
 func measured(t *testing.T) (names map[string]bool, rows []string) {
 	t.Helper()
 	all := make(chan *prometheus.Desc)
@@ -82,7 +82,8 @@ func TestMetricsPageIsFresh(t *testing.T) {
 // metricName finds the metrics that an expression names.
 var metricName = regexp.MustCompile(`\b(?:passerelle|process|go)_[a-z0-9_]+|\bup\b`)
 
-// TestWhatIsWatchedIsMeasured: the service exports each metric that alerts and dashboards use.
+// TestWhatIsWatchedIsMeasured checks that the service exports each metric that alerts and
+// dashboards use.
 func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	names, _ := measured(t)
 	files, err := filepath.Glob("../../deploy/observability/*")
@@ -110,7 +111,7 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	}
 }
 
-// expressions are the expressions in alerts and dashboards.
+// expressions returns the expressions in the text of alerts or dashboards.
 func expressions(text string) []string {
 	var all []string
 	for _, match := range regexp.MustCompile(`(?m)^\s*"?expr"?: (.*)$`).FindAllStringSubmatch(text, -1) {

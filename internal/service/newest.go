@@ -10,9 +10,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// newestIDs returns the newest objects of a domain, by the parameter names of their ids in paths
-// of the API. Objects that cannot be read are omitted, and the examples of the reference then
-// have general ids.
+// newestIDs returns the ids of the newest objects of a domain. The keys of the map are the names
+// that these ids have as parameters in paths of the API. It omits objects that cannot be read.
+// The examples of the reference then have general ids.
 func (s *Service) newestIDs(ctx context.Context, d passerelle.Domain) map[string]string {
 	newest, ids := store.Window{Descending: true, Limit: 1}, map[string]string{}
 	if one, is := first(s.DB.Payments(ctx, store.PaymentFilter{Domain: d.ID}, store.Window{Order: "register_date", Descending: true, Limit: 1}, false)); is {
@@ -36,7 +36,8 @@ func (s *Service) newestIDs(ctx context.Context, d passerelle.Domain) map[string
 	return ids
 }
 
-// addNewestOf adds the newest objects of a user. The user's id is "me" for the user's own token.
+// addNewestOf adds the ids of a user's newest objects. The id of the user is "me", because the
+// examples use the user's own token.
 func (s *Service) addNewestOf(ctx context.Context, d passerelle.DomainID, user passerelle.UserID, ids map[string]string) {
 	data, newest := bankstore.From(s.DB), store.Window{Descending: true, Limit: 1}
 	ids["userId"] = "me"

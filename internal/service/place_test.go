@@ -72,7 +72,7 @@ func TestReceiverRefusesInTheFormOfTheInterface(t *testing.T) {
 	})
 }
 
-// pack compresses a body as for sending.
+// pack compresses a body.
 func pack(t *testing.T, body string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -104,7 +104,8 @@ func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	}
 }
 
-// A panic outside of the API is answered with the error body of the API.
+// TestAPanicIsRefusedInTheFormOfTheInterface checks that a panic outside the API is answered
+// with an error body of the API.
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool
 	now := func() time.Time {
@@ -118,7 +119,8 @@ func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	refused(t, s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)), http.StatusInternalServerError, "bug")
 }
 
-// Some request targets have no path, so no route matches them.
+// TestTargetsWithoutAPathAreRefused sends request targets without a path, which no route
+// matches.
 func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for _, line := range []string{"OPTIONS *", "GET *", "GET " + s.Origin, "CONNECT bank.example:443", "CONNECT " + s.Addr(), "GET /nothing"} {
@@ -126,7 +128,7 @@ func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	}
 }
 
-// raw sends a request line unchanged.
+// raw sends a request line exactly as it is.
 func raw(t *testing.T, address, line string) servicetest.Answer {
 	t.Helper()
 	connection := dial(t, address)
@@ -158,7 +160,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return connection
 }
 
-// opened is a service without a listener, with a sandbox and a live domain.
+// opened returns an open service that does not serve yet, with a sandbox domain and a live
+// domain.
 func opened(t *testing.T, c service.Config) *service.Service {
 	t.Helper()
 	c.Migrate, c.Timing = true, sandbox.CI

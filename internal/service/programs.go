@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// program is a connector program that the service calls, with its row. calls is nil for a
+// program is a connector program with its row. calls is the connector that calls it, nil for a
 // program that was left out because of an error.
 type program struct {
 	row   store.ConnectorProgram
@@ -83,7 +83,8 @@ func (s *Service) loadProgram(ctx context.Context, one programs.Program) (connec
 	return c, calls, err
 }
 
-// followPrograms reloads the connectors when a program was added, removed or described again.
+// followPrograms reloads the connectors when a program was added or removed, or its description
+// has changed.
 func (s *Service) followPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // which a request is stored.
 const receiverPath = "/sandbox/receiver/"
 
-// receive is the built-in receiver of a sandbox domain: it stores and accepts every request.
+// receive is the built-in receiver of a sandbox domain. It stores and accepts every request.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) {
 	if err := s.keep(w, r); err != nil {
 		s.api.Refuse(w, r, err)
@@ -44,7 +44,8 @@ func (s *Service) keep(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// received is the body of a request that the receiver takes.
+// received returns the body of a request, or an error if the receiver does not accept the
+// request.
 func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -61,9 +62,9 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, receivingError(err)
 }
 
-// inflate returns the decompressed body, which signatures cover. It decompresses only a complete
-// body. Otherwise up to a thousand times as much memory would be used while it waits for bytes
-// that may never arrive.
+// inflate returns the decompressed body, which signatures cover. The body must be complete. If
+// inflate read from the connection, it could use up to a thousand times as much memory while it
+// waits for bytes that may never arrive.
 func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 	whole, err := gzip.NewReader(bytes.NewReader(sent))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// logins are the logins of the simulated institutions in the form of the API.
+// logins returns the logins of the simulated institutions in the form of the API.
 func logins() []wire.Login {
 	var shown []wire.Login
 	for _, l := range customers.Logins() {
@@ -20,8 +20,8 @@ func logins() []wire.Login {
 }
 
 // scenarios returns the scenarios of the simulated banks in the form of the API. The two forms
-// may differ only in how they represent an absent value. A member that only one of them has is
-// an error.
+// may differ only in how they represent an absent value. It fails when only one of them has a
+// member.
 func scenarios() ([]wire.Scenario, error) {
 	raw, err := json.Marshal(sandbox.Scenarios())
 	if err != nil {

@@ -2,9 +2,9 @@
 // simulated banks, background loops and listeners.
 //
 // It owns the wiring and the order of starting and stopping, so that the commands and the tests
-// run the same program. It does not own flags or the environment, which package main owns, or
-// any behaviour that a request can observe. It fails at start, before it listens, when the
-// database, its schema or the key file is not usable.
+// run the same program. It does not own flags and the environment, which package main reads, or
+// any behaviour that a request can observe. It fails at the start, before it listens, when the
+// database, its schema or the key file cannot be used.
 package service
 
 import (
@@ -53,70 +53,72 @@ import (
 
 // Config is the configuration of a program.
 type Config struct {
-	// Database is a URL in the form of store.Open.
+	// Database is the address of the database, for store.Open.
 	Database string
 	Keys     *keys.Ring
-	// Files is the place where files are stored, in the form of blob.New.
+	// Files is where files are stored, as a location for blob.New.
 	Files string
-	// Listen and OpsListen are addresses; an empty OpsListen means no such listener.
+	// Listen is the address of the API and its pages. OpsListen is the address for metrics. If
+	// it is empty, there is no such listener.
 	Listen, OpsListen string
-	// Profiles are served at OpsListen, in addition to metrics.
+	// Profiles makes OpsListen serve profiles besides metrics.
 	Profiles bool
 	// ConsoleListen is the address of a separate listener for the console, or NoConsole. When it
 	// is empty, the console is at the same listener as the API.
 	ConsoleListen string
 	TLS           *tls.Config
-	// Loopback is for the developer's machine: every loopback name reaches
-	// the first domain, and webhooks may be sent to loopback addresses.
+	// Loopback is for a developer's machine: every loopback name leads to the first domain, and
+	// webhooks may be sent to loopback addresses.
 	Loopback bool
-	// LeaseTimeout is how long a change waits while its connection is being read; zero means ten
-	// seconds.
+	// LeaseTimeout is how long a change of a connection waits while the connection is being
+	// read. Zero means ten seconds.
 	LeaseTimeout time.Duration
-	// Banks is a folder of bank files and logos; empty for none.
+	// Banks is a folder of bank files and logos. Empty means none.
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
-	// Networks are private networks that webhooks may be sent to.
+	// Networks are private networks to which webhooks may be sent.
 	Networks []netip.Prefix
-	// Ports are the only allowed ports of webhooks; none means any.
+	// Ports are the only allowed ports of webhooks. An empty list allows any port.
 	Ports          []uint16
 	TrustedProxies []netip.Prefix
-	// MaxRequests limits the concurrent requests; zero is DefaultMaxRequests.
+	// MaxRequests limits the number of concurrent requests. Zero means DefaultMaxRequests.
 	MaxRequests int64
-	// MaxBodies limits the bytes of request bodies in memory; zero is DefaultMaxBodies.
+	// MaxBodies limits the bytes of request bodies in memory. Zero means DefaultMaxBodies.
 	MaxBodies int64
-	// DatabaseTimeout limits a query, with the wait for a connection; zero is
-	// DefaultDatabaseTimeout.
+	// DatabaseTimeout limits the time of a query, including the wait for a connection. Zero
+	// means DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
-	// Identities is the identity provider for operators; nil for none. The service sets the
+	// Identities is the identity provider for operators, nil for none. The service sets the
 	// client that calls it.
 	Identities *oidc.Config
-	// Mail sends the mails about webhooks. When it is nil they wait for a process that has a
+	// Mail sends the mails about webhooks. If it is nil, mails wait for a process that has a
 	// Mailer.
 	Mail Mailer
-	// Alone gives each unit of writing a transaction of its own, like the field of
-	// store.Options.
+	// Alone gives each unit its own transaction, as in store.Options.
 	Alone bool
-	// Migrate applies missing migrations first. Otherwise an outdated schema is an error.
+	// Migrate makes Open apply missing migrations first. Otherwise Open fails when the schema is
+	// outdated.
 	Migrate bool
-	// Traces says where traces go. The service sets its Version and Log.
+	// Traces defines where traces are sent. The service sets its Version and Log.
 	Traces otlp.Config
-	// Version is the program's version, for receivers of webhooks and for monitoring.
+	// Version is the version of the program. Receivers of webhooks and monitoring see it.
 	Version string
 	Log     *slog.Logger
-	// Now returns the real time; nil means the machine's clock.
+	// Now returns the real time. Nil means the machine's clock.
 	Now func() time.Time
 }
 
-// NoConsole is the address of a console that is switched off.
+// NoConsole is the value of ConsoleListen that disables the console.
 const NoConsole = "none"
 
-// DefaultMaxRequests is the default limit of concurrent requests: enough for all callers that
-// wait for a bank, and few enough for the database to answer the others in about a second.
+// DefaultMaxRequests is the default limit of concurrent requests. It is high enough for all
+// callers that wait for banks, and low enough for the database to answer the others in about a
+// second.
 const DefaultMaxRequests = 512
 
-// DefaultMaxBodies is the default limit for request bodies in memory, in addition to the first
-// 16 KiB of each body: room for a dozen bodies of the largest accepted size.
+// DefaultMaxBodies is the default limit for request bodies in memory. It does not count the
+// first 16 KiB of each body. There is room for a dozen bodies of the largest accepted size.
 const DefaultMaxBodies = 128 << 20
 
 // DefaultDatabaseTimeout is how long a query may take. No query normally takes as long as a
@@ -126,10 +128,10 @@ const DefaultDatabaseTimeout = 30 * time.Second
 // maxSyncs is how many reads that users requested run in the background at the same time.
 const maxSyncs = 64
 
-// maxFileFetches is how many files that readers wait for are fetched at the same time.
+// maxFileFetches is how many files are fetched at the same time because readers wait for them.
 const maxFileFetches = 16
 
-// Service is the assembled program. It is used once: Open, Start, Stop.
+// Service is the assembled program. Each is opened, started and stopped once.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -143,11 +145,11 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config Config
-	// traces exports spans; nil for no traces.
+	// traces exports spans, nil for no traces.
 	traces *otlp.Exporter
 	// notifications handles the reports of banks.
 	notifications *notification.Notifications
-	// registry contains every connector, and banks the banks from files, by path.
+	// registry contains all connectors, and banks the banks from files, by path.
 	registry connector.Registry
 	banks    map[string]*berlingroup.Bank
 	// logos are the operator's logos in the folder of bank files.
@@ -179,8 +181,8 @@ type Service struct {
 	warned atomic.Int64
 }
 
-// Open opens the database, assembles the parts and binds the listeners. It serves no request
-// yet, so that callers can use the address for the base URL of a domain first.
+// Open opens the database, assembles the parts and binds the listeners. It does not serve
+// requests yet, so that the caller can first use the address in the base URL of a domain.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -304,11 +306,11 @@ func (s *Service) standing() background.Group {
 	}
 }
 
-// identitiesTimeout is the longest time for one answer of an identity provider.
+// identitiesTimeout is the longest time that an answer of the identity provider may take.
 const identitiesTimeout = 10 * time.Second
 
-// identities is the configured identity provider, if any. It is called like webhooks: at public
-// addresses and in the operator's networks, without following redirects.
+// identities returns the configured identity provider, if any. The rules for webhooks apply to
+// calls of the provider: only public addresses and the operator's networks, and no redirects.
 func identities(c Config) (*oidc.Provider, error) {
 	if c.Identities == nil {
 		return nil, nil //nolint:nilnil // without a provider, operators have passwords
@@ -344,7 +346,8 @@ func (s *Service) listen() error {
 	return nil
 }
 
-// warnOfProfiles logs a warning when other machines can request profiles, which show memory.
+// warnOfProfiles logs a warning when other machines can request profiles, because profiles show
+// what is in memory.
 func (s *Service) warnOfProfiles() {
 	at, err := netip.ParseAddrPort(s.ops.Addr())
 	if s.config.Profiles && (err != nil || !at.Addr().IsLoopback()) {
@@ -352,7 +355,7 @@ func (s *Service) warnOfProfiles() {
 	}
 }
 
-// ConsoleAddr is the separate address of the console, if any.
+// ConsoleAddr returns the separate address of the console. It is empty when there is none.
 func (s *Service) ConsoleAddr() string {
 	if s.consoleServer == nil {
 		return ""
@@ -360,10 +363,11 @@ func (s *Service) ConsoleAddr() string {
 	return s.consoleServer.Addr()
 }
 
-// Addr is the address at which the program listens, as host:port.
+// Addr returns the address at which the program listens, as host:port.
 func (s *Service) Addr() string { return s.server.Addr() }
 
-// OpsAddr is the address of the listener for metrics and profiles, empty when there is none.
+// OpsAddr returns the address of the listener for metrics and profiles. It is empty when there
+// is none.
 func (s *Service) OpsAddr() string {
 	if s.ops == nil {
 		return ""
@@ -377,7 +381,7 @@ func (s *Service) Start() {
 	s.Serve()
 }
 
-// Serve is like Start without the loops, so due work waits.
+// Serve begins to serve without starting the loops, so that due work waits.
 func (s *Service) Serve() {
 	s.server.Start(s.Handler())
 	if s.ops != nil {
@@ -388,20 +392,21 @@ func (s *Service) Serve() {
 	}
 }
 
-// Ended is closed when the listener ends without Stop. If there was an error, it is sent first.
+// Ended returns a channel that is closed when the listener ends without Stop. If there was an
+// error, it is sent first.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
-// product is the name of the program with its version, in the form of headers.
+// product returns the name and the version of the program in the form that headers use.
 func (s *Service) product() string {
 	return "Passerelle/" + cmp.Or(strings.TrimPrefix(s.config.Version, "v"), "development")
 }
 
-// Handler is the handler of the listener.
+// Handler returns the handler of the listener.
 func (s *Service) Handler() http.Handler {
 	return s.asCalled(s.places())
 }
 
-// API is only the JSON API.
+// API returns the JSON API.
 func (s *Service) API() *httpapi.API { return s.api }
 
 func (s *Service) newAPI() *httpapi.API {
@@ -420,8 +425,8 @@ func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 
 var errPanicked = errors.New("the handler panicked")
 
-// FirstDomain makes sure that a domain with a name exists at the base URL, and returns it. This
-// creates the first domain of a new database.
+// FirstDomain makes sure that a domain with a name exists at the base URL, and returns it. In a
+// new database, it creates the first domain.
 func (s *Service) FirstDomain(ctx context.Context, name string, kind passerelle.DomainKind, baseURL string) (passerelle.Domain, error) {
 	return EnsureDomain(ctx, s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: baseURL, Created: s.config.Now()})
 }

@@ -9,14 +9,14 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// closing is the part of the stopping time that is reserved for closing the database, at most a
-// fifth of that time.
+// closing is the time that Stop reserves for closing the database. It reserves at most a fifth
+// of the time that it has.
 const closing = 5 * time.Second
 
-// Stop waits for running requests while it stops the loops and the sender of webhooks, then
-// closes the database, all within the context's deadline. Shortly before the deadline it closes
+// Stop waits for running requests while it stops the loops and the sender of webhooks. Then it
+// closes the database, all within the context's deadline. Shortly before the deadline, it closes
 // the connections of clients that have not finished, so that enough time remains for closing the
-// database. The next start or another replica finishes their work.
+// database. The next start, or another replica, finishes the interrupted work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	early, cancel := sooner(ctx)
@@ -27,7 +27,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	return errors.Join(served, <-worked, s.closeDatabase(ctx), s.traces.Close(ctx))
 }
 
-// sooner returns a context that ends earlier than the given one, if that has a deadline.
+// sooner returns a context that ends earlier than ctx, if ctx has a deadline.
 func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -46,7 +46,7 @@ func (s *Service) stopServing(ctx context.Context) error {
 	return err
 }
 
-// stopWork first stops the loops that make work for the sender.
+// stopWork stops the loops and then the sender, because the loops make work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
 	stopped := within(ctx, func() error { s.loops.Stop(); s.syncs.Stop(); s.fileFetches.Stop(); return nil })
 	if stopped != nil {
@@ -62,8 +62,8 @@ func (s *Service) closeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// within returns the result of a function without a context, or the context's error when the
-// context ends first.
+// within calls a function that takes no context. It returns its result, or the error of the
+// context when the context ends first.
 func within(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

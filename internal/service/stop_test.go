@@ -18,8 +18,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A client that does not finish only loses its own request: the service reports draining, and
-// closes the database in time.
+// TestASlowClientDoesNotKeepTheServiceFromStopping checks that a client that does not finish
+// loses only its own request. The service must report that it is draining, and close the
+// database in time.
 func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
