@@ -14,8 +14,9 @@ import (
 // units wait meanwhile on SQLite.
 const earlierAtOnce = 100
 
-// AddEarlier adds the words of all payments of a domain from before the table payment_word, the
-// newest first. It stops, without an error, when another process adds them.
+// AddEarlier adds the words of all payments of a domain that are older than the table
+// payment_word, the newest first. It stops without an error when another process is doing the
+// same.
 func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
 	for {
 		before, err := database.One(ctx, db.Rows(), database.ScanInt, `SELECT before_id FROM payment_word_earlier WHERE domain_id = $1`, int64(domain))
@@ -31,7 +32,7 @@ func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) e
 	}
 }
 
-// addBefore adds the words of the payments before an id, and stores how far it got.
+// addBefore adds the words of a batch of payments before an id, and stores how far it got.
 func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, before int64) error {
 	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)
 	if err != nil {
@@ -51,5 +52,5 @@ func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, be
 	})
 }
 
-// knownWordRows are rows of words that may be there already.
+// knownWordRows inserts rows of words, some of which may already exist.
 var knownWordRows = wordRows.OrNothing()

@@ -1,13 +1,15 @@
 // Package search finds payments by any word of a label, and by the e-mail address of a payer or
 // beneficiary.
 //
-// It owns the table payment_word, which has a row for each word of a payment, with the newest
-// payments of a word side by side. Words of labels are in folded case. Addresses are not
-// there, but a value that is the same for the same address of a domain, and of no use without
-// the key file. It decides about nothing: the payments themselves are in package store.
+// It owns the table payment_word, which has a row for each word of a payment. The newest
+// payments with a word are next to each other in its index. Words of labels are stored in folded
+// case. Instead of an address, the table contains a blind value: it is the same for the same
+// address in a domain, and useless without the key file. The package does not own the payments
+// themselves, which are in package store.
 //
-// It fails like package store. AddEarlier adds the words of payments that are older than the
-// table, which are not found until then. The table payment_word_earlier says how far it got.
+// It fails with the errors of package store. Payments that are older than the table are not
+// found until AddEarlier has added their words. The table payment_word_earlier records how far
+// it got.
 package search
 
 import (
@@ -26,18 +28,19 @@ import (
 )
 
 const (
-	// The smallest and largest number of characters of a word; the rest of a longer word is left
-	// out.
+	// minWord and maxWord are the smallest and the largest number of characters of a word. A
+	// longer word is cut off.
 	minWord = 2
 	maxWord = 32
-	// The largest number of words of a payment, because bulk payments repeat their words.
+	// maxWords is the largest number of words of a payment. It is enough, because bulk payments
+	// repeat their words.
 	maxWords = 100
 )
 
 // mailColumn is the column name under which e-mail addresses are indexed.
 const mailColumn = "payment_word.mail"
 
-// Words returns the words of a text by which it is found, each once.
+// Words returns the words by which a text is found, each once.
 func Words(text string) []string {
 	var words []string
 	for word := range strings.FieldsFuncSeq(database.Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -53,8 +56,8 @@ func cut(word string) string {
 	return string(runes[:min(len(runes), maxWord)])
 }
 
-// mail returns the value by which an address is found, empty when there are no keys. The value
-// is never equal to a word, because it begins with @, which words do not contain.
+// mail returns the value by which an address is found. It is empty when there are no keys. It
+// never equals a word, because it begins with @, which words do not contain.
 func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 	if ring == nil {
 		return ""
@@ -69,7 +72,7 @@ func Add(tx *store.Tx, p *payment.Payment) {
 
 var wordRows = database.NewRowType("payment_word (domain_id, word, registered, payment_id)")
 
-// rowsOf are the rows of the words of a payment.
+// rowsOf returns the rows for the words of a payment.
 func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	var rows []any
 	for _, word := range wordsOf(tx.Keys(), p) {
@@ -107,7 +110,7 @@ type source interface {
 	Rows() *database.Querier
 }
 
-// ByWord returns the newest payments of a domain with a word in a label.
+// ByWord returns the newest payments of a domain that have this word in a label.
 func ByWord(ctx context.Context, from source, domain passerelle.DomainID, word string, limit int) ([]passerelle.PaymentID, error) {
 	words := Words(word)
 	if len(words) != 1 {
@@ -116,7 +119,8 @@ func ByWord(ctx context.Context, from source, domain passerelle.DomainID, word s
 	return find(ctx, from, domain, words[0], limit)
 }
 
-// ByMail returns the newest payments of a domain that have an e-mail address in a party.
+// ByMail returns the newest payments of a domain in which the payer or a beneficiary has this
+// e-mail address.
 func ByMail(ctx context.Context, from source, domain passerelle.DomainID, address string, limit int) ([]passerelle.PaymentID, error) {
 	return find(ctx, from, domain, mail(from.Keys(), domain, address), limit)
 }
