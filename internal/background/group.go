@@ -2,7 +2,7 @@ package background
 
 import "sync"
 
-// Group is a number of loops that live together.
+// Group is a number of loops that are started and stopped together.
 type Group []*Loop
 
 // Start starts every loop.

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Loop runs a pass when it starts, then whenever Every has gone by since the
-// last pass ended, and whenever it is woken. The fields are set before Start
-// and not changed after. Methods are safe for concurrent use.
+// Loop runs a pass when it starts, whenever Every has passed since the last pass ended, and
+// whenever it is woken. Its fields must not change after Start. Its methods are safe for
+// concurrent use.
 type Loop struct {
 	// Name identifies the loop in logs.
 	Name string
-	// Every is the pause between passes. With zero, only Wake starts passes.
+	// Every is the pause between passes. If it is zero, only Wake starts passes.
 	Every time.Duration
 	// Pass does one round of work. It should return soon after its context is cancelled, because
 	// Stop waits for it.
@@ -37,7 +37,7 @@ type Loop struct {
 // Counts returns the numbers of finished and of failed passes.
 func (l *Loop) Counts() (int64, int64) { return l.passes.Load(), l.failures.Load() }
 
-// state is the state of a loop, which only moves forward.
+// state is the state of a loop. It never returns to an earlier state.
 type state int
 
 const (
@@ -46,8 +46,8 @@ const (
 	stopped
 )
 
-// Start begins the passes, in a separate goroutine. A loop runs once: Start does nothing when
-// the loop is running or was stopped.
+// Start begins the passes, in a separate goroutine. It does nothing when the loop is running or
+// was stopped.
 func (l *Loop) Start() {
 	l.init()
 	l.mu.Lock()
@@ -60,18 +60,18 @@ func (l *Loop) Start() {
 	go l.run(ctx, l.done)
 }
 
-// Wake makes a pass due now. It never blocks. Any number of calls during a pass cause one
-// further pass. The first pass counts for all calls before Start.
+// Wake makes a pass due now. It never blocks. Any number of calls during a pass cause one more
+// pass. The first pass serves all calls before Start.
 func (l *Loop) Wake() {
 	l.init()
 	select {
 	case l.wake <- struct{}{}:
-	default: // one is pending, and its pass has not begun
+	default: // a request is pending, and its pass has not begun
 	}
 }
 
-// Stop cancels the running pass and returns when it has ended. Stopping twice is harmless, and
-// so is stopping before Start, which then does nothing. A pass must not stop its own loop.
+// Stop cancels the running pass, and returns when it has ended. A second call does nothing. If
+// Stop is called before Start, Start does nothing. A pass must not stop its own loop.
 func (l *Loop) Stop() {
 	l.mu.Lock()
 	l.state = stopped
@@ -97,7 +97,8 @@ func (l *Loop) run(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// drain drops requests from before the first pass, because the first pass does their work.
+// drain drops the requests that arrived before the first pass, because the first pass does their
+// work.
 func (l *Loop) drain() {
 	select {
 	case <-l.wake:
@@ -106,7 +107,7 @@ func (l *Loop) drain() {
 }
 
 func (l *Loop) wait(ctx context.Context) {
-	var due <-chan time.Time // never ready, unless there is an interval
+	var due <-chan time.Time // never ready if there is no interval
 	if l.Every > 0 {
 		timer := time.NewTimer(l.Every)
 		defer timer.Stop()
@@ -119,7 +120,7 @@ func (l *Loop) wait(ctx context.Context) {
 	}
 }
 
-// attempt converts a panic of the pass to an error, so that one bad item does not end all
+// attempt runs a pass. It converts a panic into an error, so that one bad item does not end all
 // background work.
 func (l *Loop) attempt(ctx context.Context) (err error) {
 	defer func() {
@@ -130,7 +131,7 @@ func (l *Loop) attempt(ctx context.Context) (err error) {
 	return l.Pass(ctx)
 }
 
-// report does not log a pass that Stop interrupted.
+// report counts a pass, and logs its failure unless Stop interrupted it.
 func (l *Loop) report(ctx context.Context, err error) {
 	l.passes.Add(1)
 	if err == nil || ctx.Err() != nil {

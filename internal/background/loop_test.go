@@ -37,8 +37,8 @@ func (r *recorder) want(t *testing.T, at ...time.Duration) {
 	}
 }
 
-// after lets a duration pass in the synctest bubble, and lets everything run that falls due in
-// it.
+// after lets a duration pass in the synctest bubble, and waits for everything that falls due
+// meanwhile.
 func after(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

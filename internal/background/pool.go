@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// Pool runs work that requests have caused and for which no request waits, each in a separate
-// goroutine. The fields are set before it is used. Methods are safe for concurrent use.
+// Pool runs work that requests cause and for which no request waits. Each piece of work has its
+// own goroutine. The fields must be set before the pool is used. Its methods are safe for
+// concurrent use.
 type Pool struct {
-	// Size is the number of pieces of work that run at once.
+	// Size is the largest number of pieces of work that run at once.
 	Size int
 	// Log receives panics. It is required.
 	Log *slog.Logger
@@ -24,8 +25,8 @@ type Pool struct {
 	working sync.WaitGroup
 }
 
-// Go begins a piece of work, whose context ends when the pool is stopped. It starts nothing and
-// returns false while the pool is full, and after the pool was stopped.
+// Go starts a piece of work. The context of the work ends when the pool is stopped. Go starts
+// nothing and returns false while the pool is full, and after it was stopped.
 func (p *Pool) Go(work func(context.Context)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
