@@ -1,11 +1,11 @@
-// Package bankcall calls connectors, for payments, banking data and files. A connector is not
-// trusted: it may hang, panic, end its goroutine, or ignore its deadline.
+// Package bankcall calls connectors for payments, banking data and files. It does not trust a
+// connector, which may hang, panic, end its goroutine, or ignore its deadline.
 //
-// It owns the deadline of a call, and what happens when a connector does not return. It does
-// not own the question, the meaning of the answer, or its size.
+// It owns the deadline of a call, and what happens when a connector does not return. It does not
+// own what is asked, or the meaning and the size of the answer.
 //
-// A call fails with the error of the connector, whose text [connector.Guard] keeps out of logs,
-// with connector.ErrPanicked, with ErrExited or with ErrAbandoned.
+// A call fails with the error of the connector, with connector.ErrPanicked, with ErrExited or
+// with ErrAbandoned. [connector.Guard] keeps the text of a connector's error out of logs.
 package bankcall
 
 import (
@@ -26,16 +26,17 @@ var (
 	ErrExited = fmt.Errorf("%w: it ended its goroutine", connector.ErrPanicked)
 )
 
-// Limits has the limits of a call.
+// Limits contains the limits of a call.
 type Limits struct {
 	// Connector is the name of the connector, for traces.
 	Connector string
 	// Deadline is the deadline in the connector's context.
 	Deadline time.Duration
-	// Grace is how long the call waits for the connector after the end of its context.
+	// Grace is how long the call waits for the connector after the connector's context has
+	// ended.
 	Grace time.Duration
-	// Meanwhile is called each Interval during the call; nil for none. It can end the call by
-	// cancelling a context from which the call's context is derived.
+	// Meanwhile, unless it is nil, is called at each Interval during the call. It can end the
+	// call by cancelling a context from which the call's context is derived.
 	Meanwhile func()
 	Interval  time.Duration
 }
@@ -46,8 +47,8 @@ type answer[T any] struct {
 	err   error
 }
 
-// Do makes a call in another goroutine and waits for the answer. With an error it also returns
-// the connector's result, except when the connector was abandoned.
+// Do makes a call in another goroutine and waits for the answer. Even when it returns an error,
+// it returns the connector's result too, unless the connector was abandoned.
 func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
 	defer cancel()
@@ -89,7 +90,7 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits for the answer of a connector after its time has ended.
+// awaitLate waits for the answer of a connector whose time has ended, for at most grace.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
