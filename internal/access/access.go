@@ -1,11 +1,12 @@
 // Package access authenticates callers and decides which actions they may do: tokens, scopes,
 // and the applications that own them.
 //
-// It owns how tokens are made, hashed, checked and ended, about when each was last used, which
-// principal a token represents, and the keys that sign tokens and answers. It does not own which
-// scope a call needs (the route table does) nor users: their tokens are made in the units in
-// which package aggregation makes or keeps them. A token leaves this package once, when it is
-// created. The database has its hash, and the sealed text of permanent user tokens for webhooks.
+// It owns how tokens are made, hashed, checked and ended, and which principal a token
+// represents. It also owns the approximate time of their last use, and the keys that sign tokens
+// and answers. It does not own the scope that a call needs, which is in the route table. It does
+// not own users either: package aggregation creates them, in the same units as their tokens. A
+// token leaves this package once, when it is created. The database has the hash of the token
+// and, for webhooks, the sealed text of permanent user tokens.
 //
 // It fails with Unauthenticated for every invalid token, and does not say why. It fails with
 // Forbidden when a caller asks for more rights than it has, and with the code rateLimited after
@@ -27,11 +28,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// PaymentTokenLife is how long a token bound to one payment is valid.
+// PaymentTokenLife is how long a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
-// Access answers questions about tokens and applications. Now is real time: the validity of
-// credentials does not follow a sandbox's clock.
+// Access has the use cases of tokens and applications. Now is real time, because the validity of
+// credentials does not follow the clock of a sandbox.
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time
@@ -44,8 +45,8 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
-// BearerToken is a bearer token. It may have been looked up before its domain is known. It
-// grants nothing until [Access.Admit] has checked the domain.
+// BearerToken is the bearer token of a request. It may be looked up before the domain of the
+// request is known. It grants nothing until [Access.Admit] has checked the domain.
 type BearerToken struct {
 	Text   string
 	looked bool
@@ -53,7 +54,7 @@ type BearerToken struct {
 	err    error
 }
 
-// Lookup looks up a bearer token. A text without the form of a token needs no query.
+// Lookup looks up a bearer token. A text that does not have the form of a token needs no query.
 func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
 	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
@@ -62,12 +63,12 @@ func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) Bea
 	return s
 }
 
-// Authenticate resolves the bearer token of a request to a domain.
+// Authenticate returns the principal of the bearer token of a request to a domain.
 func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, bearer string) (Principal, error) {
 	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
-// Admit resolves the bearer token of a request to a domain, after its lookup.
+// Admit does the same as Authenticate, for a token that was already looked up.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
@@ -89,7 +90,7 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Be
 	return principal(token), nil
 }
 
-// accepts reports whether a token is valid and of a kind; anyKind accepts all.
+// accepts reports whether a token is valid and has a kind. anyKind accepts all kinds.
 func (a *Access) accepts(token store.Token, kind TokenKind) bool {
 	return (kind == anyKind || token.Kind == string(kind)) && token.Revoked == nil && !a.expired(token)
 }
@@ -98,10 +99,10 @@ func (a *Access) expired(token store.Token) bool {
 	return token.Expires != nil && !a.Now().Before(*token.Expires)
 }
 
-// anyKind is the kind for a signed token, whose row has its real kind.
+// anyKind stands for the kind of a signed token. Its real kind is in its row.
 const anyKind TokenKind = ""
 
-// recognise returns the kind of a token from its form, or anyKind for a signed one.
+// recognise returns the kind of a token according to its form, or anyKind for a signed token.
 func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bearer string) (TokenKind, bool, error) {
 	if !signed(bearer) {
 		kind, ok := wellFormed(bearer)
@@ -119,8 +120,8 @@ func principal(t store.Token) Principal {
 	return p
 }
 
-// Grant is a token just made. Text is shown once and not stored, except for permanent user
-// tokens, see [store.Tx.KeepUserToken].
+// Grant is a token that was just made. Its text is shown once. It is not stored, except for
+// permanent user tokens, which [store.Tx.KeepUserToken] stores.
 type Grant struct {
 	Text    string
 	Token   store.Token
@@ -138,9 +139,9 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 	return a.issue(ctx, ServiceToken, store.Token{Domain: client.Domain, Client: client.ID, Expires: &expires}, scopes)
 }
 
-// IssuePayment makes a token that gives access to one payment only. All its scopes are scopes of
-// its maker; a maker with payments:admin has every scope, but payments:admin itself can never be
-// granted here. A maker that is bound to one payment can make tokens for that payment only.
+// IssuePayment makes a token that gives access to one payment only. Its scopes must be scopes of
+// its maker. A maker with payments:admin has every scope, but can never grant payments:admin
+// itself. A maker that has access to one payment can make tokens for that payment only.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
 		return Grant{}, passerelle.Missing()
@@ -154,7 +155,7 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
-		expires = *maker.Expires // otherwise a code from a link could renew itself for ever
+		expires = *maker.Expires // otherwise the holder of a code from a link could renew it for ever
 	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }
@@ -171,8 +172,8 @@ func grantable(maker Principal, scopes passerelle.Scopes) error {
 	return nil
 }
 
-// IssueOperator makes a permanent config or users token for the operator's own programs. An
-// operator's action is stored in the audit log with it, here and below.
+// IssueOperator makes a permanent config or users token for the operator's own programs. Like
+// the methods below, it stores the acts in the audit log with the change.
 func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind, acts ...store.Audit) (Grant, error) {
 	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
 	if !ok {
@@ -181,14 +182,15 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope}, acts...)
 }
 
-// IssueDeployment makes a config token of a domain that also gives access to the data shared by
-// all domains. It is for commands: no caller over the network can create such a token.
+// IssueDeployment makes a config token of a domain that also gives access to the data that all
+// domains share. Only commands call it, so that no caller over the network can create such a
+// token.
 func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID) (Grant, error) {
 	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
 }
 
-// Revoke ends the validity of a token. It fails with store.ErrNotFound for a token that is
-// revoked already.
+// Revoke ends the validity of a token. It fails with store.ErrNotFound when the token is already
+// revoked.
 func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
@@ -217,8 +219,8 @@ func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Toke
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }
 
-// hash returns the only form in which a token or a secret is stored. They have at least 128
-// random bits, so a fast hash is enough.
+// hash returns the only form in which a token or a secret is stored. A fast hash is enough,
+// because tokens and secrets have at least 128 random bits.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

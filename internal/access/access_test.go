@@ -148,7 +148,7 @@ func TestFormOfTokens(t *testing.T) {
 	}
 }
 
-// TestTamperedTokens changes every character, and the length.
+// TestTamperedTokens changes every character of a token, and its length.
 func TestTamperedTokens(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text
@@ -184,8 +184,8 @@ func TestTokensThatAreNoLongerGood(t *testing.T) {
 	d.wantRefused(d.domain, lasting.Text)
 }
 
-// TestUnreachableStoreIsNotABadToken: when the store is unreachable, the answer must not make a
-// client discard its token.
+// TestUnreachableStoreIsNotABadToken checks that the answer does not make a client discard its
+// token when the store is unreachable.
 func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text
@@ -199,7 +199,7 @@ func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	}
 }
 
-// TestNarrowing lists the scopes that a maker may grant.
+// TestNarrowing checks which scopes a maker may grant.
 func TestNarrowing(t *testing.T) {
 	const (
 		admin, readOnly, sensitive = passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsSensitive
@@ -319,7 +319,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// A code is part of a link, so that whoever finds the link must not be able to renew the code.
+// TestPaymentTokenDoesNotOutliveItsMaker checks that a code cannot be renewed. A code is part of
+// a link, and anybody might find the link.
 func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 	d := open(t)
 	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// AnswerKey is the key with which the answers of a domain are signed, and its id. The first call
-// for a domain makes the key.
+// AnswerKey returns the key with which the answers of a domain are signed, and the id of the
+// key. The first call for a domain makes the key.
 func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int64, jose.SigningKey, error) {
 	stored, err := a.DB.NewestSignKey(ctx, domain)
 	if errors.Is(err, store.ErrNotFound) {
@@ -34,9 +34,9 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
 }
 
-// RotateAnswerKey makes a new key that signs the answers of a domain. Older keys, now
-// deprecated, still verify the answers that they signed. An operator's action is stored in the
-// audit log with it.
+// RotateAnswerKey makes a new key that signs the answers of a domain. Older keys are deprecated,
+// but still verify the answers that they signed. It stores the acts in the audit log with the
+// change.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -21,7 +21,7 @@ import (
 // MaxName is the largest number of characters in the name of an application.
 const MaxName = 255
 
-// The limits of the values that an application can set, in characters and numbers of entries.
+// These are the limits of the values that an application can set, in characters or entries.
 const (
 	maxDescription = 4096
 	maxRedirects   = 100
@@ -48,9 +48,10 @@ func tooManyFailures(wait time.Duration) error {
 	}
 }
 
-// Application finds the client that the credentials belong to. An unknown id takes the same path
-// as a wrong secret. A caller who failed too often from an address waits there before a right
-// secret is accepted; see the keys auth.block_count and auth.block_seconds.
+// Application returns the client to which the credentials belong. It treats an unknown id like a
+// wrong secret. After too many failures from an address, it refuses even a right secret from
+// that address for a time. The configuration keys auth.block_count and auth.block_seconds define
+// how many and how long.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, domain)
 	if err != nil {
@@ -77,8 +78,8 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	return client, nil
 }
 
-// Sole returns the only application of a domain, which owns the objects that are created without
-// naming an application. It returns zero when there are several applications or none.
+// Sole returns the only application of a domain. It owns the objects that are created without
+// naming an application. Sole returns zero when there are several applications or none.
 func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	all, err := a.DB.Clients(ctx, domain)
 	if err != nil {
@@ -95,8 +96,8 @@ func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name 
 	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs})
 }
 
-// Create is like Register, with all fields of an application. An operator's action is stored in
-// the audit log with it.
+// Create is like Register, with all fields of an application. It stores the acts in the audit
+// log with the change.
 func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
 	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
@@ -104,14 +105,15 @@ func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c Clien
 	})
 }
 
-// ClientUpdate is a change of an application; nil leaves a field as it is.
+// ClientUpdate is a change of an application. A nil field leaves the value as it is.
 type ClientUpdate struct {
 	Name                                                *string
 	RedirectURIs                                        []string
 	PrimaryColor, SecondaryColor                        *string
 	Description, DescriptionBanks, DescriptionProviders *string
 	Pro                                                 *bool
-	// Config replaces the configuration, or with MergeConfig only the keys in Config.
+	// Config replaces the configuration. If MergeConfig is set, it replaces only the keys that
+	// are in Config.
 	Config      map[string]string
 	MergeConfig bool
 	// ResetSecret makes a new secret. The old secret is invalid from then on.
@@ -121,9 +123,9 @@ type ClientUpdate struct {
 	GenerateKeys bool
 }
 
-// Update changes an application and returns its new secret, if one was made; it is not shown
-// again. It fails with store.ErrNotFound when the application does not exist. An operator's
-// action is stored in the audit log with it.
+// Update changes an application and returns its new secret, if one was made. The secret is not
+// shown again. Update fails with store.ErrNotFound when the application does not exist. It
+// stores the acts in the audit log with the change.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
@@ -232,7 +234,7 @@ func checkAppearance(client store.Client) error {
 	)
 }
 
-// checkColor refuses a colour with too little contrast for the pages.
+// checkColor fails when a colour has too little contrast for the pages.
 func checkColor(field, value string, contrast float64) error {
 	if value == "" {
 		return nil
@@ -254,7 +256,7 @@ func checkConfig(client store.Client) error {
 }
 
 // Delete removes an application and ends its tokens. It fails with store.ErrNotFound when the
-// application does not exist. An operator's action is stored in the audit log with it.
+// application does not exist. It stores the acts in the audit log with the change.
 func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

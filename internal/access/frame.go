@@ -9,14 +9,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// FrameKey is the key of a client's configuration with the origins, separated by spaces, whose
-// pages may frame the webview.
+// FrameKey is the key of a client's configuration that lists the origins whose pages may frame
+// the webview, separated by spaces.
 const FrameKey = "webview.origins"
 
-// maxFrameOrigins limits a header that is sent with every page.
+// maxFrameOrigins limits the number of origins, because a header with all of them is sent with
+// every page.
 const maxFrameOrigins = 20
 
-// FrameOrigins are the origins whose pages may frame the webview for a client; none by default.
+// FrameOrigins returns the origins whose pages may frame the webview for a client. By default
+// there are none.
 func FrameOrigins(client store.Client) []string { return strings.Fields(client.Config[FrameKey]) }
 
 func checkFrame(client store.Client) error {
@@ -31,7 +33,7 @@ func checkFrame(client store.Client) error {
 }
 
 // isOrigin reports whether a text is an origin as browsers write it. Other characters could end
-// a word of the header.
+// a word of the header and begin another.
 func isOrigin(text string) bool {
 	if _, err := passerelle.ParseRedirectURI("", text); err != nil {
 		return false

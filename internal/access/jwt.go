@@ -18,21 +18,21 @@ import (
 	"passerelle/internal/store"
 )
 
-// A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. The key
-// pair of its application signs it, its header names the application, and it is stored like any
-// other token, so that it can be revoked and ends with its user.
+// A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. It is
+// signed with the key pair of its application, and its header names the application. It is
+// stored like any other token, so that it can be revoked and ends with its user.
 
-// maxSigned limits, in bytes, which tokens are parsed before their signature is checked, and
-// therefore which tokens are made.
+// maxSigned is the largest size in bytes of a signed token. Tokens are parsed before their
+// signature is checked, so larger texts are not parsed, and no larger token is made.
 const maxSigned = 4096
 
-// signingKeyBits is the size of the RSA keys that sign.
+// signingKeyBits is the size of the RSA keys that sign tokens.
 const signingKeyBits = 2048
 
 // Payload is the content of a signed token. Times are in seconds since the epoch. Expires is
 // nil for a token that is valid until it is revoked.
 type Payload struct {
-	User     passerelle.UserID `json:"id_user,omitempty"` // omitzero is unknown to the encoder of signed tokens
+	User     passerelle.UserID `json:"id_user,omitempty"` // the encoder of signed tokens does not know omitzero
 	Audience string            `json:"aud"`
 	Issuer   string            `json:"iss"`
 	Expires  *int64            `json:"exp,omitempty"`
@@ -42,8 +42,8 @@ type Payload struct {
 	ID       string            `json:"jti"`
 }
 
-// SigningKey returns the key with which an application signs. An application for which no keys
-// were generated is Invalid, for the field that named the application.
+// SigningKey returns the key with which an application signs. If no keys were generated for the
+// application, it fails with an Invalid error that names the field.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -64,8 +64,9 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 	return signer, nil
 }
 
-// GrantSigned is like GrantUser, for a signed token. Its payload repeats the scope, which the
-// service never reads. It expires with a temporary user, and otherwise at token.Expires.
+// GrantSigned is like GrantUser, for a signed token. The payload contains the scope for the
+// client; the service never reads it. The token expires with a temporary user, and otherwise at
+// token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer str
 	return grant, p, nil
 }
 
-// sign makes the signed text of a token, and its payload, from the row to be stored.
+// sign makes the signed text and the payload of a token from its row.
 func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Token) (string, Payload, error) {
 	now := a.Now()
 	p := Payload{
@@ -115,11 +116,12 @@ func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Toke
 	return text, p, nil
 }
 
-// signed reports whether a token has the three parts of a signed one.
+// signed reports whether a token has the three parts of a signed token.
 func signed(bearer string) bool { return strings.Count(bearer, ".") == 2 && len(bearer) <= maxSigned }
 
-// genuine checks the signature of a token against the application in its header, and that the
-// token belongs to that application. Its row decides whether it is still valid.
+// genuine checks the signature of a token with the key of the application in its header, and
+// checks that the token belongs to that application. The row of the token decides whether it is
+// still valid.
 func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer string) (bool, error) {
 	token, name, id := namesClient(bearer)
 	if id == 0 {
@@ -160,8 +162,8 @@ func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	return token, name, id
 }
 
-// keyPair makes a pair of signing keys, the private key in PKCS #8 and the public key in PEM. It
-// takes a noticeable part of a second.
+// keyPair makes a pair of signing keys: the private key in PKCS #8 and the public key in PEM.
+// This takes a noticeable part of a second.
 func keyPair() ([]byte, string, error) {
 	var private []byte
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)

@@ -16,21 +16,22 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of an uploaded logo: bytes, and pixels in each direction.
+// These are the limits of an uploaded logo: its bytes, and its pixels in each direction.
 const (
 	MaxLogo     = 256 << 10
 	maxLogoSide = 2048
 )
 
-// The size of a stored logo: twice the size on pages, for sharp screens, or the size on pages if
-// the larger logo would make pages too large.
+// logoSizes are the possible sizes of a stored logo. The first is twice the size on pages, for
+// screens with a high resolution. The second is the size on pages, if the larger logo would make
+// pages too large.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
 
 // maxKeptLogo is the largest number of bytes of a logo before it is stored at the smaller size.
 // A page has at most 100 kB in all.
 const maxKeptLogo = 32 << 10
 
-// pictures are the allowed formats of a logo, with their encoders.
+// pictures contains the allowed formats of a logo, with their encoders.
 var pictures = map[string]func(io.Writer, image.Image) error{
 	"png": png.Encode,
 	"jpeg": func(w io.Writer, picture image.Image) error {
@@ -39,9 +40,9 @@ var pictures = map[string]func(io.Writer, image.Image) error{
 }
 
 // SetLogo stores a PNG or JPEG as the logo of an application, in place of the last one, and
-// returns it with its id. The picture is redrawn at the size of pages, so that hidden data is
-// lost. Its first bytes decide the format. It fails with store.ErrNotFound when the client does
-// not exist.
+// returns the logo with its id. It draws the picture anew at the size for pages, so that hidden
+// data is lost. The first bytes of the picture decide its format. SetLogo fails with
+// store.ErrNotFound when the client does not exist.
 func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte, acts ...store.Audit) (store.Logo, error) {
 	logo, err := drawn(content)
 	if err != nil {
@@ -86,7 +87,7 @@ func drawn(content []byte) (store.Logo, error) {
 	return store.Logo{MediaType: "image/" + form, Content: kept.Bytes()}, nil
 }
 
-// scaled returns a picture reduced to the limits, with its proportions.
+// scaled returns a picture that is reduced to fit into bounds and keeps its proportions.
 func scaled(picture image.Image, bounds image.Point) image.Image {
 	size := picture.Bounds().Size()
 	width, height := size.X, size.Y
@@ -102,7 +103,7 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 }
 
 // DeleteLogo removes the logo of an application. It fails with store.ErrNotFound when there is
-// none. An operator's action is stored in the audit log with it.
+// none. It stores the acts in the audit log with the change.
 func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)

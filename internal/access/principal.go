@@ -9,8 +9,9 @@ import (
 // TokenKind is the kind of principal that a token represents.
 type TokenKind string
 
-// The kinds of token. A code is exchanged for a user token and opens webviews. A payment token
-// is for one payment. Config and users tokens are for the operator's own programs.
+// These are the kinds of tokens. A code opens webviews and can be exchanged for a user token. A
+// payment token gives access to one payment. Config and users tokens are for the operator's own
+// programs.
 const (
 	UserToken    TokenKind = "user"
 	CodeToken    TokenKind = "code"
@@ -20,8 +21,8 @@ const (
 	UsersToken   TokenKind = "users"
 )
 
-// Principal is the caller: the resolved content of a valid token. Client, User and Payment are
-// zero when the token has none. A payment token gives access to its payment only.
+// Principal is the caller whom a valid token represents. Client, User and Payment are zero when
+// the token has none. A payment token gives access to its payment only.
 type Principal struct {
 	Token   int64
 	Kind    TokenKind

@@ -9,12 +9,12 @@ import (
 )
 
 // maxThrottled is how many callers with wrong secrets are remembered at a time. Beyond this
-// number, each new caller replaces an old one. Memory stays limited, and an attacker needs that
-// many failed attempts before an earlier one is forgotten.
+// number, each new caller replaces an old one. This limits the memory, and an attacker still
+// needs that many failed attempts before an earlier one is forgotten.
 const maxThrottled = 10_000
 
-// throttle counts wrong secrets by application and address, in this process. An address that
-// guesses does not block the application itself.
+// throttle counts wrong secrets by application and address, in this process. It blocks the
+// address that guesses, and not the application.
 type throttle struct {
 	mu     sync.Mutex
 	failed map[guesser]spell
@@ -26,14 +26,14 @@ type guesser struct {
 	network netip.Prefix
 }
 
-// spell is a number of failures, which are forgotten at its end.
+// spell is a number of failures. They are forgotten when it ends.
 type spell struct {
 	failures int64
 	ends     time.Time
 }
 
-// newGuesser identifies an IPv6 caller by the network that a provider gives to one customer. All
-// texts that are not addresses count as one address.
+// newGuesser returns the identity of a caller. An IPv6 caller is identified by the network that
+// a provider gives to one customer. All texts that are not addresses count as one address.
 func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address string) guesser {
 	g := guesser{domain: domain, client: client}
 	ip, err := netip.ParseAddr(address)

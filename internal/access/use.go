@@ -14,17 +14,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits for records of use: how exact the last use is, how many uses are held in memory,
-// and how many are written at once.
+// These are the limits for records of use: how exact the last use is, how many uses are held in
+// memory, and how many are written at once.
 const (
 	useSpan  = time.Hour
 	maxUses  = 10_000
 	useBatch = 500
 )
 
-// uses are the credentials that were used since KeepUses was called last, of those whose last
-// use is not known to the hour. A credential for which there was no room, or whose use was lost
-// with the process, is recorded when it is used again.
+// uses contains the credentials that were used since KeepUses was last called and whose stored
+// last use is more than an hour old. If there is no room for a credential, or its use is lost
+// with the process, it is recorded when it is used again.
 type uses struct {
 	mu sync.Mutex
 	at map[credential]time.Time
@@ -60,8 +60,8 @@ func (u *uses) take() map[credential]time.Time {
 	return taken
 }
 
-// KeepUses writes the credentials that were used since the last call of KeepUses: each at most
-// once an hour, even if many processes use it.
+// KeepUses records the credentials that were used since it was last called. Each is written at
+// most once an hour, even if many processes use it.
 func (a *Access) KeepUses(ctx context.Context) error {
 	used := a.uses.take()
 	var failed error
@@ -79,8 +79,8 @@ func (a *Access) KeepUses(ctx context.Context) error {
 	return nil
 }
 
-// compare orders credentials, so that two processes never wait for each other's
-// rows.
+// compare orders credentials. All processes write them in this order, so that two of them never
+// wait for each other's rows.
 func (c credential) compare(o credential) int {
 	return cmp.Or(cmp.Compare(c.domain, o.domain), cmp.Compare(c.client, o.client), cmp.Compare(c.token, o.token))
 }

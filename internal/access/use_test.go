@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The last use of a credential that does not expire is stored to the hour, and is not written
-// more often. Failed uses, and uses of tokens that expire, are not recorded.
+// TestUsesAreKept checks that the last use of a credential that does not expire is written at
+// most once an hour. Failed uses, and uses of tokens that expire, must not be recorded.
 func TestUsesAreKept(t *testing.T) {
 	d := open(t)
 	grant, err := d.IssueOperator(t.Context(), d.domain, access.ConfigToken)

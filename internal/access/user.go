@@ -13,9 +13,10 @@ import (
 // CodeLife is how long a temporary code is valid, unless its user is deleted earlier.
 const CodeLife = 30 * time.Minute
 
-// GrantUser makes a token for a user in the unit that creates or keeps the user. For a
-// permanent user it is permanent, and webhooks of the client carry it. For a temporary user it
-// ends with the user. Client is zero for a token that belongs to no application.
+// GrantUser makes a token for a user in the unit that creates the user or makes the user
+// permanent. The token of a permanent user is permanent, and webhooks of the client carry it.
+// The token of a temporary user ends with the user. client is zero for a token that belongs to
+// no application.
 func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }
@@ -30,15 +31,15 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 	return grant, err
 }
 
-// RevokeUser ends the permanent tokens that a client has for a user, and the user's permanent
-// tokens without an application, in the unit that issues a new one.
+// RevokeUser ends the permanent tokens of a user that belong to the client or to no application.
+// It belongs in the unit that issues a new token.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
-// IssueCode makes a temporary code for the user of a token, valid for one exchange if it is
-// single and for any number of exchanges otherwise. A code opens pages and can be exchanged for
-// a token, but cannot be used for calls.
+// IssueCode makes a temporary code for the user of a token. If single is true, it is valid for
+// one exchange, and otherwise for any number. A code opens pages and can be exchanged for a
+// token, but cannot be used for calls.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {
@@ -51,9 +52,10 @@ func badCode() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, already used or issued to another application."}
 }
 
-// Redeem finds what an application may exchange for a permanent token: a code or the token of a
-// temporary user, issued to it or to no application, or a permanent token issued to it.
-// Anything else is Unauthenticated.
+// Redeem returns the token that an application may exchange for a permanent token. This is a
+// permanent token that was issued to the application. It may also be a code or the token of a
+// temporary user, if it was issued to the application or to none. For anything else Redeem fails
+// with Unauthenticated.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok := wellFormed(code)
 	if !ok || (kind != CodeToken && kind != UserToken) {
@@ -81,17 +83,17 @@ func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool 
 	return (token.Client == 0 || token.Client == client) && a.Now().Before(*token.Expires)
 }
 
-// Spend marks a code for one exchange as used, in the unit that issues the token. Of
-// simultaneous exchanges one succeeds. The units of the other exchanges fail with an error that
-// Spent recognises.
+// Spend marks a code for one exchange as used, in the unit that issues the token. Of several
+// simultaneous exchanges, one succeeds. The units of the others fail with an error that Spent
+// recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
 		tx.RevokeToken(code.Domain, code.ID, a.Now())
 	}
 }
 
-// Use is like Spend, in its own unit, for a code from a browser. It fails with Unauthenticated
-// for a used code.
+// Use does the same as Spend in a unit of its own, for a code from a browser. It fails with
+// Unauthenticated when the code was already used.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		a.Spend(tx, code)
@@ -100,8 +102,8 @@ func (a *Access) Use(ctx context.Context, code store.Token) error {
 	return Spent(err)
 }
 
-// Spent converts the failure of a unit that came too late, after another exchange of its code or
-// the deletion of its user, to the answer for an invalid code.
+// Spent returns the answer for an invalid code if a unit failed because its code was already
+// used or its user was deleted. It returns other errors unchanged.
 func Spent(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
 		return badCode()

@@ -50,7 +50,8 @@ func (d *fixture) code(grant access.Grant, single bool) access.Grant {
 	return code
 }
 
-// TestRedeem shows which tokens and codes can be exchanged, by which application and until when.
+// TestRedeem checks which tokens and codes can be exchanged, by which application and until
+// when.
 func TestRedeem(t *testing.T) {
 	d := open(t)
 	other, _, err := d.Register(t.Context(), d.domain, "other", nil)
@@ -112,8 +113,8 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// A code works for pages and exchanges. The tokens of a user are invalid once the user is
-// deleted.
+// TestTokensEndWithTheirUser checks that a code is valid for pages and exchanges, and that the
+// tokens of a user are invalid once the user is deleted.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)
@@ -170,7 +171,8 @@ func TestThrottle(t *testing.T) {
 	fail(20, id, "192.0.2.1")
 }
 
-// Memory stays limited for any number of attackers, and recent failures still count.
+// TestManyGuessers checks that memory stays limited for any number of attackers, and that recent
+// failures still count.
 func TestManyGuessers(t *testing.T) {
 	d := open(t)
 	for i := range 10_100 {
