@@ -8,19 +8,18 @@ import (
 	"fmt"
 )
 
-// Index is the blind index of a value of an encrypted column: 32 bytes, the
-// same for the same value, different between domains and columns, and of no
-// use without the key file. It lets an encrypted column be searched for
-// equality. Column is the column's full name, as "payments.payer_iban". It
-// does not change when the master key rotates.
+// Index returns the blind index of a value in an encrypted column, with which the column can be
+// searched for the value. The index has 32 bytes. It is the same for the same value, differs
+// between domains and columns, and is useless without the key file. It does not change when the
+// master key is rotated. column is the full name of the column, such as "payments.payer_iban".
 func (r *Ring) Index(domain int64, column, value string) []byte {
 	scope := binary.BigEndian.AppendUint64([]byte(column), uint64(domain))
 	return sum(r.derived("index", scope), []byte(value))
 }
 
-// MAC authenticates data for one purpose, such as "cursor" or "return": 32 bytes that are
-// invalid for every other purpose. All replicas with the same key file make the same, and it
-// outlives restarts and rotations of the master key.
+// MAC returns the authentication code of data for one purpose, such as "cursor" or "return". It
+// has 32 bytes, and is invalid for every other purpose. All replicas with the same key file make
+// the same code. The code stays valid after restarts and after rotations of the master key.
 func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
 }
@@ -30,8 +29,8 @@ func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
 	return hmac.Equal(r.MAC(purpose, data), mac)
 }
 
-// derived returns the key for one scope of one use. The use begins with its length, so that
-// scopes of different uses never collide.
+// derived returns the key for one scope of one use. In the label, the use is preceded by its
+// length, so that the labels of different uses never collide.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {

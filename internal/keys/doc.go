@@ -1,12 +1,10 @@
-// Package keys has the key material of a deployment: it encrypts secrets at rest, indexes
-// encrypted columns, and signs what the service issues and takes back.
+// Package keys has the key material of a deployment. It encrypts secrets at rest, indexes
+// encrypted columns, and authenticates what the service issues and later accepts again.
 //
-// It owns the key file, the form of a sealed value and the derivation of
-// every other key. It does not own which columns are secret, nor where sealed
-// values are kept: it never sees a database.
+// It owns the key file, the form of a sealed value, and the derivation of every other key. It
+// does not own which columns are secret or where sealed values are stored: it uses no database.
 //
-// A sealed value is bound to its domain, table, column and row, so that one
-// copied to another place does not open. It fails by returning an error, and
-// a value that does not open is never taken for an empty one. No error and no
-// printed form of a Ring holds key material or plain text.
+// A sealed value is bound to its domain, table, column and row. A copy in another place cannot
+// be opened. Opening such a value fails with an error, so that it is never taken for an empty
+// value. Neither an error nor the printed form of a Ring contains key material or plain text.
 package keys

@@ -15,22 +15,22 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// fieldKeyBits is the size of the RSA keys of fields.
+// fieldKeyBits is the size of the RSA keys for fields.
 const fieldKeyBits = 2048
 
-// MaxEncrypted limits an encrypted value, in bytes: it is more than a thousand characters of any
-// script need.
+// MaxEncrypted is the largest size in bytes of an encrypted value. A thousand characters of any
+// script need less.
 const MaxEncrypted = 16 << 10
 
-// FieldKey is a key pair for values that clients encrypt in the browser of the
-// person who types them: the form is the compact JWE, with RSA-OAEP-256 and
-// A256GCM or A256CBC-HS512. It does not change, and is safe for concurrent use.
+// FieldKey is a key pair for values that clients encrypt in the browser of the person who types
+// them. An encrypted value is a compact JWE with RSA-OAEP-256 and A256GCM or A256CBC-HS512. A
+// FieldKey does not change, and is safe for concurrent use.
 type FieldKey struct {
 	id      string
 	private *rsa.PrivateKey
 }
 
-// PublicKey is the public half of the pair for clients, as the members of a JSON Web Key.
+// PublicKey is the public half of a pair for clients, as the members of a JSON Web Key.
 type PublicKey struct {
 	KeyType   string
 	Use       string
@@ -40,7 +40,7 @@ type PublicKey struct {
 	Exponent  string
 }
 
-// GenerateFieldKey makes a new pair. It takes a noticeable part of a second.
+// GenerateFieldKey makes a new pair. This takes a noticeable part of a second.
 func GenerateFieldKey() (*FieldKey, error) {
 	private, err := rsa.GenerateKey(rand.Reader, fieldKeyBits)
 	if err != nil {
@@ -58,7 +58,7 @@ func newFieldKey(private *rsa.PrivateKey) (*FieldKey, error) {
 	return &FieldKey{base64.RawURLEncoding.EncodeToString(thumbprint), private}, nil
 }
 
-// ParseFieldKey reads the output of Private.
+// ParseFieldKey reads the result of [FieldKey.Private].
 func ParseFieldKey(private []byte) (*FieldKey, error) {
 	key, err := x509.ParsePKCS8PrivateKey(private)
 	if err != nil {
@@ -71,13 +71,14 @@ func ParseFieldKey(private []byte) (*FieldKey, error) {
 	return newFieldKey(pair)
 }
 
-// ID is the name of the key that clients send.
+// ID returns the name of the key, which clients send with encrypted values.
 func (k *FieldKey) ID() string { return k.id }
 
-// Format prints only the name, for any verb, because the default would print the key.
+// Format prints only the name of the key, for any verb, because the default would print the key
+// itself.
 func (k *FieldKey) Format(state fmt.State, _ rune) { fmt.Fprintf(state, "keys.FieldKey(%s)", k.id) }
 
-// Private returns the pair in PKCS #8, to be sealed.
+// Private returns the pair in PKCS #8. The caller must seal it.
 func (k *FieldKey) Private() ([]byte, error) {
 	private, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
@@ -86,7 +87,7 @@ func (k *FieldKey) Private() ([]byte, error) {
 	return private, nil
 }
 
-// Public is the half for clients.
+// Public returns the public half of the pair, for clients.
 func (k *FieldKey) Public() PublicKey {
 	number := func(n *big.Int) string { return base64.RawURLEncoding.EncodeToString(n.Bytes()) }
 	return PublicKey{

@@ -9,36 +9,36 @@ import (
 	"sync"
 )
 
-// keySize is the size in bytes of every key: AES-256 and HMAC-SHA256.
+// keySize is the size in bytes of every key, for AES-256 and HMAC-SHA256.
 const keySize = 32
 
 // Ring is the set of keys of a deployment. Master keys wrap the data keys of encrypted values.
-// The current one encrypts, and all decrypt. The fixed key is the root of blind indexes and
-// MACs. It does not rotate, because values derived from it must stay comparable.
+// The current master key encrypts, and all of them decrypt. Blind indexes and MACs are derived
+// from the fixed key. It is never rotated, because they must stay comparable.
 //
 // A Ring never changes, and is safe for concurrent use.
 type Ring struct {
 	masters []master
 	fixed   []byte
-	// scopes caches derived keys by their labels: each domain has only a few.
+	// scopes caches derived keys by their labels. Each domain has only a few.
 	scopes sync.Map
 }
 
-// master is a key that wraps data keys. The secret is stored beside the cipher so that the ring
-// can be written to a file again.
+// master is a key that wraps data keys. It contains the secret besides the cipher, so that the
+// ring can be written to a file again.
 type master struct {
 	id     string
 	secret []byte
 	wrap   cipher.AEAD
 }
 
-// Generate makes a ring of one random master key and a random fixed key.
+// Generate makes a ring with one random master key and a random fixed key.
 func Generate() *Ring {
 	return (&Ring{fixed: random(keySize)}).Rotated()
 }
 
-// Rotated returns the ring with a new current master key. Older values still decrypt. The rotation
-// takes effect when the ring is saved and every replica has loaded it.
+// Rotated returns the ring with a new current master key. Older values can still be decrypted.
+// The rotation is complete when the ring is saved and every replica has loaded it.
 func (r *Ring) Rotated() *Ring {
 	id := hex.EncodeToString(random(4))
 	for r.has(id) {
@@ -48,8 +48,8 @@ func (r *Ring) Rotated() *Ring {
 	return &Ring{masters: append(r.masters[:len(r.masters):len(r.masters)], fresh), fixed: r.fixed}
 }
 
-// Retired returns the ring with its current master key only. Values under older keys no longer
-// decrypt.
+// Retired returns the ring with only its current master key. Values under older master keys can
+// no longer be decrypted.
 func (r *Ring) Retired() *Ring { return &Ring{masters: []master{r.current()}, fixed: r.fixed} }
 
 // Format prints the number of master keys and the id of the current one, for any verb. The
@@ -87,8 +87,8 @@ func newMaster(id string, secret []byte) master {
 	return master{id: id, secret: secret, wrap: newAEAD(secret)}
 }
 
-// newAEAD is AES-256-GCM with a random nonce in front of each ciphertext. The file parser checks
-// that the key has keySize bytes, so this function cannot fail.
+// newAEAD returns AES-256-GCM with a random nonce in front of each ciphertext. It cannot fail,
+// because the parser of the key file has checked that the key has keySize bytes.
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {

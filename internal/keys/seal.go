@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// sealVersion is the first byte of an encrypted value, so that another form can be
-// distinguished later.
+// sealVersion is the first byte of an encrypted value, so that other forms can be distinguished
+// later.
 const sealVersion = 1
 
-// wrappedSize is a wrapped data key: nonce, key, tag.
+// wrappedSize is the size of a wrapped data key: a nonce, the key, and a tag.
 const wrappedSize = 12 + keySize + 16
 
-// Place is the location of a sealed value. All four parts are authenticated: the value cannot be
-// opened for any other place.
+// Place is the location of a sealed value. All four parts are authenticated, so the value cannot
+// be opened for any other place.
 type Place struct {
 	Domain int64
 	Table  string
@@ -22,12 +22,12 @@ type Place struct {
 	Row    int64
 }
 
-// String names the place in errors and logs, as "table.column row 7 of domain 1".
+// String names the place in errors and logs, such as "table.column row 7 of domain 1".
 func (p Place) String() string {
 	return fmt.Sprintf("%s.%s row %d of domain %d", p.Table, p.Column, p.Row, p.Domain)
 }
 
-// envelope has the parts of a sealed value:
+// envelope contains the parts of a sealed value:
 //
 //	version (1 byte), length of id (1 byte), id, wrapped data key, ciphertext
 type envelope struct {
@@ -36,8 +36,8 @@ type envelope struct {
 	ciphertext []byte
 }
 
-// Seal encrypts a value for a place under a fresh data key, which the current master key wraps.
-// The result is longer than plain by 90 bytes and the length of the key id.
+// Seal encrypts a value for a place with a new data key, which the current master key wraps. The
+// result is longer than plain by 90 bytes and the length of the key id.
 func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 	if p.Table == "" || p.Column == "" || p.Row == 0 {
 		return nil, fmt.Errorf("seal %v: a place needs table, column and row", p)
@@ -50,8 +50,8 @@ func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 	}.bytes(), nil
 }
 
-// Open decrypts a value that was sealed for this very place. Everything else is an error:
-// another place, a changed bit, or a master key that is not in the ring.
+// Open decrypts a value that was sealed for this place. It fails when the value was sealed for
+// another place or altered, or when its master key is not in the ring.
 func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -64,9 +64,9 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Rewrap encrypts the data key of a value with the current master key, so that an older master key
-// can be retired. It changes neither the data key nor the ciphertext. A value that is under the
-// current key comes back unchanged.
+// Rewrap encrypts the data key of a value with the current master key, so that an older master
+// key can be retired. It changes neither the data key nor the ciphertext. A value under the
+// current master key is returned unchanged.
 func (r *Ring) Rewrap(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e envelope) bytes() []byte {
 	return append(b, e.ciphertext...)
 }
 
-// binding returns the associated data of a place for one use. Texts are preceded by their
+// binding returns the associated data of a place for one use. Each text is preceded by its
 // length, so that no two places have the same bytes.
 func (p Place) binding(use string) []byte {
 	b := []byte{sealVersion}
