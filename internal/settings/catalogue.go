@@ -16,7 +16,7 @@ import (
 	"passerelle"
 )
 
-// The keys that have an effect.
+// These keys have an effect.
 const (
 	Timezone         = "api.timezone"
 	SignedAnswers    = "api.sign_responses"
@@ -61,7 +61,7 @@ const (
 	maxCertificates   = 32 << 10
 	maxTimeoutSeconds = 300
 	maxAddresses      = 10
-	// maxFamiliar is the largest number of keys of families in a domain.
+	// maxFamiliar is the largest number of keys that belong to families in a domain.
 	maxFamiliar     = 200
 	maxFamiliarName = 100
 )
@@ -146,7 +146,8 @@ func unused() []Key {
 // families are the beginnings of names of keys that are not listed individually.
 var families = []string{"alerts.", "cat.", "documents.", "mails.", "oidc.", "stet."}
 
-// familiar returns the key of a family, under any name of words joined by dots.
+// familiar returns a key of a family. Its name may consist of any words, joined by dots, after
+// the beginning of the family.
 func familiar(name string) (Key, bool) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 	for _, family := range families {
@@ -218,7 +219,7 @@ func prefixes(value string) string {
 	return ""
 }
 
-// maxFavourites limits the favourites to a number that users can read at a glance.
+// maxFavourites limits the number of favourites to what users can read at a glance.
 const maxFavourites = 20
 
 func uuids(value string) string {
@@ -231,8 +232,8 @@ func uuids(value string) string {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// certificates accepts certificates of authorities and nothing else: a private key among them
-// would be shown to every user who may read settings.
+// certificates accepts only certificates of authorities, because a private key among them would
+// be shown to everyone who may read settings.
 func certificates(value string) string {
 	const right = "certificates of authorities in PEM, or empty"
 	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {
@@ -259,8 +260,8 @@ func addresses(value string) string {
 	return ""
 }
 
-// origins checks origins in the form that browsers send. In another form they would never
-// match a page.
+// origins accepts origins in the form that browsers send. In another form they would never match
+// the origin of a page.
 func origins(value string) string {
 	if slices.ContainsFunc(words(value), func(one string) bool { return !isOrigin(one) }) {
 		return "origins as browsers send them, such as https://shop.example or http://localhost:3000, separated by commas: " +
@@ -286,5 +287,6 @@ func isOrigin(text string) bool {
 	return !strings.HasSuffix(u.Host, ":")
 }
 
-// hostForm matches a host name in the form that browsers send, for names of any alphabet.
+// hostForm matches a host name in the form that browsers send. Browsers use this form for names
+// in any alphabet.
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)

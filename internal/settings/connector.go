@@ -11,17 +11,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// A domain's settings of its connectors are stored as settings with keys outside the catalogue.
-// They are changed with the connectors, read here, and recorded like those of other keys.
+// A domain's settings for its connectors are stored under keys that are not in the catalogue.
+// They are set by the operations that change connectors, and read here. Their changes are
+// recorded like those of other keys.
 
-// ConnectorHidden is the key that hides a connector.
+// ConnectorHidden returns the key that hides a connector.
 func ConnectorHidden(uuid string) string { return connectorKey(uuid, "hidden") }
 
-// ConnectorMechanism returns the key of the mechanism that connections have unless another one
-// is requested.
+// ConnectorMechanism returns the key of the mechanism that connections use unless another is
+// requested.
 func ConnectorMechanism(uuid string) string { return connectorKey(uuid, "auth_mechanism") }
 
-// ConnectorFrequency is the key of the days between two synchronisations.
+// ConnectorFrequency returns the key of the number of days between two syncs.
 func ConnectorFrequency(uuid string) string { return connectorKey(uuid, "sync_frequency") }
 
 // SourceMechanism returns the key of the mechanism of a source.
@@ -36,8 +37,8 @@ func sourceKey(id int64, member string) string {
 	return connectorKey("sources."+strconv.FormatInt(id, 10), member)
 }
 
-// ConfigureConnectors sets keys of connectors, or with nil restores the connectors' own values,
-// all or none. The caller has checked the values, because it knows the connectors.
+// ConfigureConnectors sets keys of connectors: all or none. Nil restores a connector's own
+// value. The caller must check the values, because it knows the connectors.
 func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	return write(ctx, db, domain, changes, by, now, acts)
 }
@@ -48,7 +49,7 @@ func moment(at time.Time) *string {
 	return &text
 }
 
-// Configured is a connector with the settings of the domain.
+// Configured returns a connector with the settings of the domain.
 func (v Values) Configured(p connector.Profile) connector.Profile {
 	if hidden, set := v[ConnectorHidden(p.UUID)]; set {
 		p.Hidden = hidden == "1"
@@ -68,7 +69,8 @@ func (v Values) Configured(p connector.Profile) connector.Profile {
 	return p
 }
 
-// DaysOf converts a number of days, which may have decimals, to a duration.
+// DaysOf converts a number of days, which may have decimals, to a duration. The second result is
+// false when the text is not a number.
 func DaysOf(text string) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	return time.Duration(n * float64(24*time.Hour)), err == nil

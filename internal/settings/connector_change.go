@@ -13,12 +13,12 @@ import (
 type ConnectorChange struct {
 	// Connector is a UUID or a number.
 	Connector string
-	// Hidden is "0" or "1", SyncDays a decimal number of days.
+	// Hidden is "0" or "1", and SyncDays is a decimal number of days.
 	Hidden, Mechanism, SyncDays *string
 }
 
-// Want adds the requested values of a connector to changes of keys. A value that the connector
-// cannot have is Invalid.
+// Want adds the requested values of a connector to changes of keys. It fails with Invalid when
+// the connector cannot have a value.
 func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
 	var offered []passerelle.AuthMechanism
 	for _, s := range p.Sources {
@@ -38,7 +38,7 @@ func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) e
 	return nil
 }
 
-// SourceChange is the same for a source of a connector.
+// SourceChange is a domain's change of a source of a connector.
 type SourceChange struct {
 	Connector string
 	Source    int64
@@ -46,9 +46,9 @@ type SourceChange struct {
 	Disabled  *bool
 }
 
-// Want adds the wanted values of a source to changes of keys, given the domain's present
-// connector. A source that does not exist is NotFound, and a value that it cannot have is
-// Invalid.
+// Want adds the requested values of a source to changes of keys. p is the connector with the
+// present settings of the domain. Want fails with NotFound when the source does not exist, and
+// with Invalid when it cannot have a value.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
 	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
 	if i < 0 {

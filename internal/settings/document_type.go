@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// DocumentType is a document type with the domain's settings.
+// DocumentType is a type of documents with the domain's settings.
 type DocumentType struct {
 	ID   int64
 	Name string
@@ -41,7 +41,7 @@ func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.Domai
 }
 
 // ChangeDocumentType changes a domain's settings of a document type, and records who changed
-// them. It fails with NotFound for an unknown type.
+// them. It fails with NotFound when the type is unknown.
 func ChangeDocumentType(ctx context.Context, db *store.DB, domain passerelle.DomainID, change store.DocumentTypeChange, by string, now time.Time) error {
 	if change.Number > int64(len(passerelle.DocumentTypes())) {
 		return passerelle.Missing()

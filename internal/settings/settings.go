@@ -1,13 +1,13 @@
 // Package settings is the catalogue of configuration keys of a domain: each
 // key's type, default and help, and the typed reading of its value.
 //
-// It owns which keys exist, their names, and their values. It refuses invalid values when they
-// are written, so that readers can rely on them. Every change is recorded with who made it. It
-// does not own flags of the program, and it keeps nothing in memory beyond a request: a value
-// changed by another process is seen by the next.
+// It owns which keys exist, and their names and values. It refuses invalid values when they are
+// written, so that readers can rely on them. It records every change with the person or program
+// that made it. It does not own the flags of the program. It stores nothing in memory beyond a
+// request, so that the next request sees a value that another process has changed.
 //
-// It fails with an Invalid *passerelle.Error for an unknown key or a bad value, and with the
-// store's error when the database does not answer.
+// It fails with an Invalid *passerelle.Error for an unknown key or an invalid value, and with
+// the store's error when the database does not answer.
 package settings
 
 import (
@@ -25,18 +25,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// Key is one configuration key. Values are texts; booleans are "0" and "1".
+// Key is a configuration key. Values are texts, and booleans are "0" and "1".
 type Key struct {
 	Name string
-	// Aliases are other names of the same value in programs of this API family.
+	// Aliases are other names that programs of this API family use for the same value.
 	Aliases []string
 	Default string
 	Help    string
-	// Unused keys are used by programs of this API family and stored for these programs, but
-	// have no effect here.
+	// Unused marks a key that has no effect here. It is stored for programs of this API family,
+	// which use it.
 	Unused bool
-	max    int                       // the largest number of characters, when it is not maxSettingLength
-	check  func(value string) string // returns what a right value would be, and "" for a right value
+	max    int                       // the largest number of characters, zero for maxSettingLength
+	check  func(value string) string // returns a description of the allowed values, or "" if the value is allowed
 }
 
 // Keys lists the catalogue, by name.
@@ -44,8 +44,8 @@ func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the key with a name or an alias. A name in one of the families, whose keys are
-// not listed one by one, is a key that the service does not use.
+// Find returns the key with a name or an alias. A name that belongs to one of the families is an
+// unused key, although the keys of families are not in the catalogue.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -54,8 +54,8 @@ func Find(name string) (Key, bool) {
 	return familiar(name)
 }
 
-// Matching returns the keys of the catalogue with the text in a name, ignoring case. An empty
-// text is in all names.
+// Matching returns the names of the keys of the catalogue that have the text in a name or an
+// alias, ignoring case. An empty text matches all keys.
 func Matching(text string) []string {
 	var names []string
 	for _, key := range Keys() {
@@ -72,10 +72,10 @@ const impossible = "\x00"
 // Takes describes the allowed values of the key.
 func (k Key) Takes() string { return cmp.Or(k.check(impossible), "any text") }
 
-// Choices returns the values of a key that has only a few, nil for other keys.
+// Choices returns the allowed values of a key that has only a few, and nil for other keys.
 func (k Key) Choices() []string {
 	if k.check("2") == "" {
-		return nil // a key that accepts 2 has more values than a few
+		return nil // a key that accepts 2 has more than a few values
 	}
 	all := slices.DeleteFunc([]string{"", "0", "1"}, func(value string) bool { return k.check(value) != "" })
 	if len(all) < 2 {
@@ -108,7 +108,7 @@ func Check(name, value string) error {
 	return nil
 }
 
-// Set sets keys for a command; see [Change].
+// Set sets keys for a command, like [Change].
 func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values map[string]string, now time.Time) error {
 	changes := make(map[string]*string, len(values))
 	for name, value := range values {
@@ -120,10 +120,10 @@ func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values m
 // ByCommand is the author of changes from the command line.
 const ByCommand = "command"
 
-// Change sets keys, or resets keys with nil to their defaults: all or none, after checking them.
-// Names may be aliases. Two names of one key must have the same value. It records who made each
-// change, and acts of an operator. It changes keys in a fixed order, so that the same error is
-// always reported and two writers never wait for each other's rows.
+// Change checks values and sets keys: all of them or none. Nil resets a key to its default.
+// Names may be aliases, and two names of one key must have the same value. Change records who
+// made each change, and the acts of an operator. It changes keys in a fixed order, so that the
+// same error is always reported and two writers never wait for each other's rows.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {
@@ -155,7 +155,7 @@ func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted
 	return nil
 }
 
-// canonical checks changes and replaces names by the names under which values are stored.
+// canonical checks changes, and replaces aliases with the names under which values are stored.
 func canonical(changes map[string]*string) (map[string]*string, error) {
 	wanted := make(map[string]*string, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
@@ -182,8 +182,8 @@ func deref(value *string) string {
 	return *value
 }
 
-// hasRoom refuses more keys of families than a domain may have, because clients choose their
-// names.
+// hasRoom fails when a domain would have too many keys of families. They are limited because
+// clients choose their names.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
 	isFamiliar := func(name string) bool {
 		_, is := familiar(name)
@@ -216,7 +216,7 @@ func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, want
 // Values are the settings of one domain at one moment.
 type Values map[string]string
 
-// snapshot has the settings of a domain that were loaded for a context.
+// snapshot contains the settings of a domain that were loaded for a context.
 type snapshot struct {
 	domain passerelle.DomainID
 	values Values
@@ -224,19 +224,20 @@ type snapshot struct {
 
 type snapshotKey struct{}
 
-// Within returns a request's context with the settings at its arrival, so that nothing loads
-// them again.
+// Within returns a context for a request with the settings that were loaded when it arrived, so
+// that they are not loaded again.
 func Within(ctx context.Context, domain passerelle.DomainID, values Values) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{domain, values})
 }
 
-// Anew returns a context that loads the present settings, for a request that has changed
-// settings.
+// Anew returns a context in which the present settings are loaded again, for a request that has
+// changed settings.
 func Anew(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{})
 }
 
-// Load reads the settings of a domain, unless the request's context has them.
+// Load returns the settings of a domain. It reads them from the store, unless the context of the
+// request has them.
 func Load(ctx context.Context, r *store.Reader, domain passerelle.DomainID) (Values, error) {
 	if known, _ := ctx.Value(snapshotKey{}).(snapshot); known.values != nil && known.domain == domain {
 		return known.values, nil
@@ -260,7 +261,7 @@ func (v Values) Text(name string) string {
 	return key.Default
 }
 
-// Keys lists the catalogue and the domain's other keys by name.
+// Keys lists the keys of the catalogue and the domain's other keys, ordered by name.
 func (v Values) Keys() []Key {
 	keys := Keys()
 	for name := range v {
@@ -272,8 +273,8 @@ func (v Values) Keys() []Key {
 	return keys
 }
 
-// Flat returns the value of every key under each of its names that contains the text, ignoring
-// case.
+// Flat returns the values of all keys, by name. A key appears under each of its names that
+// contains the text, ignoring case.
 func (v Values) Flat(search string) map[string]string {
 	flat := map[string]string{}
 	for _, key := range v.Keys() {
@@ -289,7 +290,7 @@ func (v Values) Flat(search string) map[string]string {
 // On reports whether a boolean key is "1".
 func (v Values) On(name string) bool { return v.Text(name) == "1" }
 
-// Limited reports whether the requests of a domain of the kind are counted.
+// Limited reports whether the number of requests is limited in a domain of this kind.
 func (v Values) Limited(kind passerelle.DomainKind) bool {
 	if v.Text(RateEnabled) == "" {
 		return kind != passerelle.Sandbox
@@ -323,7 +324,7 @@ func (v Values) Days(name string) time.Duration {
 // zones caches the time zones that were read, by name, because each is read from a file.
 var zones sync.Map // the keys are of type string, the values of type *time.Location
 
-// Location is the domain's time zone.
+// Location returns the domain's time zone.
 func (v Values) Location() *time.Location {
 	name := v.Text(Timezone)
 	if known, read := zones.Load(name); read {
@@ -337,7 +338,7 @@ func (v Values) Location() *time.Location {
 	return location
 }
 
-// List returns the value of a key that is a list of words separated by commas.
+// List returns the words in the value of a key, which are separated by commas.
 func (v Values) List(name string) []string { return words(v.Text(name)) }
 
 func words(value string) []string {

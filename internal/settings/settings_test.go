@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones of a machine that has none
+	_ "time/tzdata" // time zones, for a machine that has none
 
 	"github.com/google/go-cmp/cmp"
 
@@ -123,7 +123,8 @@ func TestCheck(t *testing.T) {
 	wantInvalid(t, settings.Check("", ""), "")
 }
 
-// authority is a certificate, of an authority or not.
+// authority returns a certificate of an authority if isCA is true, and another certificate
+// otherwise.
 func authority(t *testing.T, isCA bool) string {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -186,8 +187,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesThatSlippedIn: invalid rows, written by hand or by another version, do not stop the
-// service.
+// TestValuesThatSlippedIn checks that invalid rows, written by hand or by another version, do
+// not stop the service.
 func TestValuesThatSlippedIn(t *testing.T) {
 	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
 	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
@@ -224,7 +225,7 @@ func TestSetAndLoad(t *testing.T) {
 
 func pointer(s string) *string { return &s }
 
-// TestChange changes one key through its names, and reads the audit log.
+// TestChange changes one key through each of its names, and checks the recorded changes.
 func TestChange(t *testing.T) {
 	db, domain := open(t)
 	change := func(by string, changes map[string]*string) {
@@ -267,8 +268,8 @@ func shown(s *string) string {
 	return *s
 }
 
-// Every key describes its values with the words of its refusal, and its default is an allowed
-// value.
+// TestKeysSayWhatTheyTake checks that every key describes its values with the words that a
+// refusal contains, and that its default is allowed.
 func TestKeysSayWhatTheyTake(t *testing.T) {
 	for name, want := range map[string]struct {
 		takes   string
@@ -295,7 +296,8 @@ func TestKeysSayWhatTheyTake(t *testing.T) {
 	}
 }
 
-// Actions are recorded with the change, and not when the change is refused.
+// TestChangesAreOnRecordWithTheirActs checks that acts are recorded with the change, and are not
+// recorded when the change is refused.
 func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	db, domain := open(t)
 	act := store.Audit{Domain: domain, At: now, Act: "change", Request: "r"}
@@ -314,8 +316,8 @@ func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	}
 }
 
-// TestFamiliesAreBounded: clients choose the names of keys in families, so their number is
-// limited.
+// TestFamiliesAreBounded checks that the number of keys in families is limited, because clients
+// choose their names.
 func TestFamiliesAreBounded(t *testing.T) {
 	db, domain := open(t)
 	many := map[string]*string{}
