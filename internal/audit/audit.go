@@ -2,9 +2,9 @@
 // domain, with a hash over its stored content and the hash of the previous act.
 //
 // It owns the hash, the order of the acts, and the search for the first broken place. It does
-// not own the acts, which use cases record in their transactions, their storage, or who may
-// read them. A person who can write to the database can rebuild a complete chain. A checkpoint
-// that is stored elsewhere reveals that.
+// not own the acts, which use cases record in their transactions. Nor does it own the storage of
+// acts, or who may read them. A person who can write to the database can rebuild a complete
+// chain. A checkpoint that is stored elsewhere reveals this.
 //
 // It fails with the errors of the store. A broken chain is a result, not an error.
 package audit
@@ -22,7 +22,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of a process: the acts in a unit, and the time for a unit.
+// These are the limits of a process: the number of acts in a unit, and the time for a unit.
 const (
 	batch = 100
 	lease = 30 * time.Second
@@ -31,17 +31,18 @@ const (
 // release limits how long the release of the lease may take when the process stops.
 const release = time.Second
 
-// Log gives acts their places. One process works at a time. Name distinguishes this process from
-// others.
+// Log gives acts their places. Only one process works at a time. Name distinguishes this process
+// from others.
 type Log struct {
 	DB   *store.DB
 	Name string
 }
 
-// format begins the hashed text, so that another form can be distinguished.
+// format is at the beginning of the hashed bytes, so that other forms can be distinguished
+// later.
 const format = "passerelle audit 1\n"
 
-// Origin returns the hash before the first act of a chain.
+// Origin returns the hash that the first act of a chain has as its previous hash.
 func Origin() []byte { return make([]byte, sha256.Size) }
 
 // hashOf returns the hash of an act in its place: SHA-256 over the format's name, the previous
@@ -55,10 +56,10 @@ func hashOf(previous []byte, number int64, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Chain gives acts without a place their places at the end of their chain. It does nothing while
-// another process does that. Acts get their places in the order of their ids, and after all that
-// have a place, whatever the clocks said and however long the transactions took. A chain that
-// cannot be lengthened does not keep the others from it.
+// Chain gives waiting acts their places at the end of their chain. It does nothing while another
+// process is doing this. Acts get their places in the order of their ids, after all acts that
+// already have a place. The order does not depend on clocks or on how long transactions took. If
+// a chain cannot be extended, the others still are.
 func (l *Log) Chain(ctx context.Context) error {
 	_, err := operatorstore.From(l.DB).NextUnchained(ctx, first)
 	if errors.Is(err, store.ErrNotFound) {
@@ -79,7 +80,7 @@ func (l *Log) Chain(ctx context.Context) error {
 	return failed("lengthen the chains of the audit log", err)
 }
 
-// first comes before all chains.
+// first is a number that comes before those of all chains.
 const first passerelle.DomainID = -1
 
 // each extends every chain in which an act waits.
@@ -119,7 +120,7 @@ func (l *Log) release(ctx context.Context) error {
 	})
 }
 
-// lengthen adds waiting acts to the end of a chain, batch by batch.
+// lengthen adds the waiting acts to the end of a chain, batch by batch.
 func (l *Log) lengthen(ctx context.Context, chain passerelle.DomainID) error {
 	for {
 		acts, err := operatorstore.From(l.DB).UnchainedAudit(ctx, chain, batch)

@@ -78,8 +78,7 @@ func (o fixture) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit
 	return v
 }
 
-// holds checks that a chain is intact, the number of its acts, and the number of acts that wait
-// for a place.
+// holds checks that a chain is intact, how many acts it has, and how many acts wait for a place.
 func (o fixture) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
@@ -110,8 +109,8 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// The places are in the order of the acts, even if clocks differ, and a unit that was rolled
-// back leaves no gap.
+// TestClocksAndUndoneUnitsLeaveNoTrace checks that the places are in the order of the acts, even
+// if clocks differ, and that a unit that was rolled back leaves no gap.
 func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")
@@ -140,8 +139,8 @@ func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	})
 }
 
-// breakages change a chain of ten acts by hand. In the statements, # is its domain and @ the
-// other domain.
+// breakages contains changes by hand of a chain with ten acts. In the statements, # stands for
+// its domain and @ for another domain.
 var breakages = []struct {
 	name       string
 	statements []string
@@ -186,7 +185,8 @@ var breakages = []struct {
 	{"another end", []string{`UPDATE audit_end SET hash = (SELECT hash FROM audit WHERE domain_id = # AND number = 8) WHERE chain = #`}, 10, "not the act that the chain ended with"},
 }
 
-// Each breakage is in a separate domain, and is reported for that domain only.
+// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain, and checks that it
+// is reported for that domain only.
 func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		domains := make([]passerelle.DomainID, len(breakages))
@@ -215,8 +215,8 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	})
 }
 
-// A person who can write everything can rebuild a chain. A checkpoint that is stored elsewhere
-// reveals it.
+// TestACheckpointShowsAChainMadeAnew rebuilds a chain, as anybody can do who may write
+// everything. A checkpoint that is stored elsewhere must reveal this.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -256,7 +256,8 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	})
 }
 
-// A chain that is broken and cannot be extended does not affect others, and is reported.
+// TestAStuckChainIsAlone checks that a chain that is broken and cannot be extended is reported,
+// and does not affect others.
 func TestAStuckChainIsAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -271,7 +272,8 @@ func TestAStuckChainIsAlone(t *testing.T) {
 	})
 }
 
-// Many concurrent units, and two processes that chain at the same time, make one chain.
+// TestProcessesTakeTurns checks that many concurrent units, and two processes that chain at the
+// same time, make one chain.
 func TestProcessesTakeTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		const writers, acts = 4, 50

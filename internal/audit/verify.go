@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Checkpoint is the place and the hash of an act at an earlier time. Kept outside the database,
-// it shows whether the chain up to the act is unchanged.
+// Checkpoint is the place and the hash of an act at an earlier time. If it is stored outside the
+// database, it shows whether the chain up to this act is unchanged.
 type Checkpoint struct {
 	Number int64
 	Hash   []byte
@@ -40,14 +40,15 @@ type ChainCheck struct {
 	Chain passerelle.DomainID
 	// Last is the last act that was read whose hash is right.
 	Last Checkpoint
-	// Waiting acts have no place yet. MaxWaiting means that at least that many acts wait.
+	// Waiting is the number of acts that have no place yet. MaxWaiting stands for that number
+	// and any larger one.
 	Waiting int64
-	// Broken is the first wrong place, zero for none, and Why says what is wrong there.
+	// Broken is the first place that is wrong, or zero. Why says what is wrong there.
 	Broken int64
 	Why    string
 }
 
-// MaxWaiting is the largest number of acts without a place that is counted.
+// MaxWaiting is the number up to which acts without a place are counted.
 const MaxWaiting = 10_000
 
 // Intact reports whether the complete chain is right.
@@ -59,19 +60,20 @@ const page = 1000
 // reading is a chain that is being compared with its hashes.
 type reading struct {
 	ChainCheck
-	// marks are hashes that are known from a source other than the log.
+	// marks contains hashes that are known from another source than the log.
 	marks []mark
 }
 
-// mark is the known hash of a place, and the error for a log that has another hash or ends
-// before the place.
+// mark is the known hash of a place. other and missing say what is wrong with a log that has
+// another hash there, or that ends before the place.
 type mark struct {
 	Checkpoint
 	other, missing string
 }
 
-// Verify reads a chain, page by page, and finds the first place where it is wrong. Seen may be nil.
-// Acts may be done and get their places meanwhile. Progress gets the number of acts read so far.
+// Verify reads a chain, page by page, and finds the first place where it is wrong. seen is an
+// earlier checkpoint, or nil. Meanwhile, acts may be recorded and get their places. Verify calls
+// progress with the number of acts that it has read so far.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {
@@ -144,7 +146,7 @@ func (r *reading) compare() {
 	}
 }
 
-// end checks that the log ends where it must.
+// end checks that the log ends where it should.
 func (r *reading) end(ctx context.Context, db *store.Reader) error {
 	for _, m := range r.marks {
 		if m.Number > r.Last.Number {
