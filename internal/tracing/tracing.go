@@ -1,13 +1,13 @@
-// Package tracing records the work that a request causes: statements of the database, calls of
-// banks, and requests to the receivers of webhooks, in the terms of OpenTelemetry.
+// Package tracing records, in the terms of OpenTelemetry, the work that a request causes:
+// statements of the database, calls of banks, and requests to the receivers of webhooks.
 //
-// It owns the data that a span may hold and the text by which a trace is named in a header
+// It owns the data that a span may contain, and the text that names a trace in a header
 // ("traceparent", W3C Trace Context) or in the database. It does not own where spans begin and
-// end, nor where they go, which is package otlp's. Spans have no personal data: callers give
-// them only names of the program's own, ids and numbers.
+// end, or where they are sent, which package otlp defines. Spans contain no personal data:
+// callers add only names from the program, ids and numbers.
 //
-// Nothing here fails. A nil Tracer records nothing, and so does a context that belongs to no
-// trace.
+// Nothing here fails. A nil Tracer records nothing, and nothing is recorded for a context that
+// belongs to no trace.
 package tracing
 
 import (
@@ -27,7 +27,7 @@ const Header = "Traceparent"
 // Kind is the role of a span.
 type Kind = trace.SpanKind
 
-// The kinds of spans: work of this program, and calls of another one.
+// These are the kinds of spans: work of this program, and calls of other programs.
 const (
 	Internal = trace.SpanKindInternal
 	Client   = trace.SpanKindClient
@@ -36,7 +36,7 @@ const (
 // Tracer makes spans. It is safe for concurrent use.
 type Tracer struct{ tracer trace.Tracer }
 
-// Of makes a tracer from a provider of spans.
+// Of returns a tracer whose spans come from a provider.
 func Of(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer("passerelle")} }
 
 // tracerKey is the key under which a context has its tracer.
@@ -58,8 +58,9 @@ func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context
 	return ctx, TraceSpan{span}
 }
 
-// Continue returns a context for work that goes on in a stored trace, as [Parent] has named
-// it. The span of a context that belongs to another trace is linked to it.
+// Continue returns a context for work that continues in a stored trace. parent is what [Parent]
+// returned for that trace. If ctx belongs to another trace, its span is linked to the stored
+// one.
 func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	if t == nil || parent == "" {
 		return ctx
@@ -74,7 +75,7 @@ func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	return context.WithValue(trace.ContextWithSpanContext(ctx, own), tracerKey{}, t)
 }
 
-// Within returns a context that belongs to the trace of another one and ends with its own.
+// Within returns a context that ends with ctx and belongs to the trace of the other context.
 func Within(ctx, of context.Context) context.Context {
 	return tracerOf(of).Continue(ctx, Parent(of))
 }
@@ -95,8 +96,8 @@ func Start(ctx context.Context, name string, kind Kind) (context.Context, TraceS
 	return ctx, TraceSpan{span}
 }
 
-// Parent returns the trace and the span of a context in the form of the header: 55 characters,
-// or empty when the context belongs to no trace.
+// Parent returns the trace and the span of a context in the form of the header, with 55
+// characters. It is empty when the context belongs to no trace.
 func Parent(ctx context.Context) string {
 	at := trace.SpanContextFromContext(ctx)
 	if tracerOf(ctx) == nil || !at.IsValid() {
@@ -105,7 +106,8 @@ func Parent(ctx context.Context) string {
 	return "00-" + at.TraceID().String() + "-" + at.SpanID().String() + "-" + at.TraceFlags().String()
 }
 
-// IDs returns the ids of the trace and the span of a context, for a log; empty without a trace.
+// IDs returns the ids of the trace and the span of a context, for a log. Both are empty when
+// there is no trace.
 func IDs(ctx context.Context) (string, string) {
 	at := trace.SpanContextFromContext(ctx)
 	if !at.IsValid() {
@@ -114,17 +116,17 @@ func IDs(ctx context.Context) (string, string) {
 	return at.TraceID().String(), at.SpanID().String()
 }
 
-// Recorded reports whether data added to the span is kept.
+// Recorded reports whether the data that is added to the span is recorded.
 func (s TraceSpan) Recorded() bool { return s.span != nil }
 
-// Rename sets the name of the span, once its subject is known.
+// Rename sets the name of the span when its subject is known.
 func (s TraceSpan) Rename(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
 	}
 }
 
-// Text adds a word to the span, which must not be personal data.
+// Text adds a text to the span. The text must not be personal data.
 func (s TraceSpan) Text(key, value string) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.String(key, value))
@@ -141,8 +143,8 @@ func (s TraceSpan) Number(key string, value int64) {
 // ErrFailed marks a span as failed when there is no other error.
 var ErrFailed = errors.New("failed")
 
-// End ends the span, which failed unless the error is nil. The text of the error is left out,
-// because it may be text of a bank.
+// End ends the span, and marks it as failed unless err is nil. It leaves out the text of the
+// error, because it may come from a bank.
 func (s TraceSpan) End(err error) {
 	if s.span == nil {
 		return

@@ -8,14 +8,14 @@ import (
 	"passerelle/internal/secretfile"
 )
 
-// ReceiverFlags is the flags of traces.
+// ReceiverFlags contains the flags that define where traces are sent.
 type ReceiverFlags struct {
 	OTLPEndpoint    string  `name:"otlp-endpoint" placeholder:"URL" help:"Receiver of OpenTelemetry traces, OTLP over HTTP, such as http://127.0.0.1:4318. Without it, there are no traces."`
 	OTLPHeadersFile string  `name:"otlp-headers-file" placeholder:"FILE" help:"File with headers for --otlp-endpoint, one Name: value per line, readable only by its owner."`
 	TraceRatio      float64 `default:"1" help:"Share of the traces to record, from 0 to 1."`
 }
 
-// Config checks the flags.
+// Config checks the flags, and returns the configuration.
 func (f ReceiverFlags) Config() (Config, error) {
 	c := Config{Endpoint: f.OTLPEndpoint, Ratio: f.TraceRatio}
 	if c.Ratio < 0 || c.Ratio > 1 {

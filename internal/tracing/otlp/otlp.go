@@ -1,8 +1,8 @@
 // Package otlp exports traces with OTLP over HTTP, the protocol of OpenTelemetry.
 //
 // It owns the flags, the library, and the decision which traces are recorded. It does not own
-// the content of traces. A receiver that fails costs the spans and a line in the log, never a
-// request: what is not sent in time is dropped.
+// the content of traces. When the receiver fails, spans that cannot be sent in time are dropped,
+// and the failure is logged. Requests to the service never fail because of it.
 package otlp
 
 import (
@@ -23,14 +23,14 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Config says where traces are sent, and which part of them.
+// Config defines where traces are sent, and which part of them.
 type Config struct {
-	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318; empty means no
+	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318. Empty means no
 	// traces.
 	Endpoint string
-	// Headers go with each request to the receiver.
+	// Headers are sent with each request to the receiver.
 	Headers map[string]string
-	// Ratio is the part of the traces that is recorded, from 0 to 1.
+	// Ratio is the fraction of the traces that is recorded, from 0 to 1.
 	Ratio float64
 	// Version is the version of the program.
 	Version string
@@ -40,7 +40,7 @@ type Config struct {
 // Exporter sends the spans that its tracer records. A nil Exporter has a nil tracer.
 type Exporter struct{ provider *sdk.TracerProvider }
 
-// New makes an exporter, which is nil without an endpoint.
+// New makes an exporter. It returns nil when the configuration has no endpoint.
 func New(ctx context.Context, c Config) (*Exporter, error) {
 	if c.Endpoint == "" {
 		return nil, nil //nolint:nilnil // a nil Exporter records nothing
@@ -59,14 +59,15 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	)))}, nil
 }
 
-// sampler decides by the id of a trace, also for a trace that a client began: what it says
-// about recording could fill the receiver. What this program began goes on as it began.
+// sampler decides by the id of a trace whether to record it. It ignores the flag of a trace that
+// a client began, because clients could otherwise flood the receiver. A trace that this program
+// began continues as it began.
 func sampler(ratio float64) sdk.Sampler {
 	own := sdk.TraceIDRatioBased(ratio)
 	return sdk.ParentBased(own, sdk.WithRemoteParentSampled(own), sdk.WithRemoteParentNotSampled(own))
 }
 
-// Tracer makes the spans that are exported.
+// Tracer returns the tracer whose spans are exported.
 func (e *Exporter) Tracer() *tracing.Tracer {
 	if e == nil {
 		return nil
@@ -74,7 +75,7 @@ func (e *Exporter) Tracer() *tracing.Tracer {
 	return tracing.Of(e.provider)
 }
 
-// Close exports the recorded spans, until the context ends.
+// Close exports the spans that are left, for as long as the context allows.
 func (e *Exporter) Close(ctx context.Context) error {
 	if e == nil {
 		return nil

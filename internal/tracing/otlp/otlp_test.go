@@ -18,7 +18,7 @@ import (
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// newTracer makes a tracer whose receiver takes everything.
+// newTracer makes a tracer whose receiver accepts everything.
 func newTracer(t *testing.T, ratio float64) *tracing.Tracer {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -39,8 +39,8 @@ func newExporter(t *testing.T, endpoint string, ratio float64) (*otlp.Exporter, 
 
 func header(parent string) http.Header { return http.Header{"Traceparent": {parent}} }
 
-// TestParents: a trace that a client names is continued, and the client's flag for recording is
-// ignored.
+// TestParents checks that a trace that a client names is continued, and that the client's flag
+// for recording is ignored.
 func TestParents(t *testing.T) {
 	all := newTracer(t, 1)
 	none := newTracer(t, 0)
@@ -71,7 +71,7 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestContinue: a stored trace continues as it began, whatever the ratio is now.
+// TestContinue checks that a stored trace continues as it began, whatever the ratio is now.
 func TestContinue(t *testing.T) {
 	none := newTracer(t, 0)
 	for _, stored := range []string{parent, parent[:53] + "00"} {
@@ -97,7 +97,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestReceiverFails: a failing receiver only causes a line in the log.
+// TestReceiverFails checks that a failing receiver only causes a line in the log.
 func TestReceiverFails(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer 1" {
