@@ -13,8 +13,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestRestoreBesideAnotherLog: a missing database with a log left by a killed program is not
-// restored, because the log would be replayed.
+// TestRestoreBesideAnotherLog checks that nothing is restored beside a log that a killed program
+// has left, because SQLite would replay the log.
 func TestRestoreBesideAnotherLog(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
@@ -41,7 +41,8 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheOtherDatabase: it is refused with the reason before anything is created.
+// TestACopyOfTheOtherDatabase checks that a copy of the other kind of database is refused, with
+// the reason, before anything is created.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {

@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// follow shows which part of a file has been copied, until the returned function is called.
+// follow shows how much of a file has been copied, until the returned function is called.
 func follow(of, copied string, meter *progress.Meter) func() {
 	meter.Expect(size(of), progress.Bytes)
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -27,7 +27,7 @@ func follow(of, copied string, meter *progress.Meter) func() {
 	return func() { close(over); <-ended }
 }
 
-// size returns the size of a file, zero if the file does not exist.
+// size returns the size of a file, or zero if the file does not exist.
 func size(file string) int64 {
 	about, err := os.Stat(file)
 	if err != nil {

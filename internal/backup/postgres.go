@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// maxComplaint limits the number of bytes that are quoted from a failed program.
+// maxComplaint limits how many bytes of a failed program's output are quoted.
 const maxComplaint = 2000
 
 // postgresProgram is a program of PostgreSQL. said receives each line that the program writes
@@ -49,17 +49,17 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 	return nil
 }
 
-// programOutput separates the lines of a program: lines about its work, and complaints.
+// programOutput separates the output of a program into lines about its work and complaints.
 type programOutput struct {
 	said      func(line string)
 	rest      []byte
 	complaint bytes.Buffer
 }
 
-// complains matches a line that is not about the program's work.
+// complains matches a line that is a complaint and not about the program's work.
 var complains = regexp.MustCompile(`^pg_\w+: (error|fatal|warning|detail|hint): |^(pg_$|[^p]|p[^g])`)
 
-// Write takes a part of the output.
+// Write handles a part of the output.
 func (s *programOutput) Write(p []byte) (int, error) {
 	s.rest = append(s.rest, p...)
 	for {
