@@ -1,8 +1,8 @@
 // Package archive writes all stored data of an end user into one file.
 //
 // It owns the lists in the file and their names. It does not own the form of the objects, which
-// is the form of the API (package wire), or who may get the file. It fails with errors of the
-// store, and with NotFound for a user who is deleted meanwhile; the file then has no end.
+// is that of the API (package wire), or who may get the file. It fails with errors of the store,
+// and with NotFound when the user is deleted meanwhile. The file is then incomplete.
 package archive
 
 import (
@@ -23,8 +23,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// archive is the archive of a user during writing: JSON in the form of the interface, and the
-// files. No more than a page of it is in memory.
+// archive is the archive of a user while it is written. It contains JSON in the form of the API,
+// and the user's files. No more than a page of rows is in memory.
 type archive struct {
 	*aggregation.Aggregation
 	kept   blob.Store
@@ -36,12 +36,13 @@ type archive struct {
 	zip    *zip.Writer
 }
 
-// archivePage is the number of rows in memory at a time.
+// archivePage is the largest number of rows in memory at a time.
 const archivePage = 500
 
-// Write writes all stored data of a user as a zip archive, with the files in kept. The user may
-// continue to work during the call: each change is either in the archive or not. The archive has
-// no credentials for institutions, and no payments, which belong to the domain.
+// Write writes all stored data of a user as a zip archive, with the files in kept. The user's
+// data may change during the call. The archive contains each change completely or not at all. It
+// contains no credentials for institutions, and no payments, because payments belong to the
+// domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -78,7 +79,7 @@ func (z *archive) one(name string, object any) error {
 	return err
 }
 
-// pages reads a list page by page. place is the position of the last item of a page.
+// pages reads a list page by page. place returns the position of an item in the list.
 func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, each func([]T) error) error {
 	for w := (store.Window{Limit: archivePage}); ; {
 		page, err := read(w)
@@ -92,7 +93,7 @@ func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, eac
 	}
 }
 
-// listed writes a file with a list, wrapped like a list of the interface.
+// listed writes a file with a list, in the form of a list of the API.
 func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T, error), place func(T) []any, show func([]T) ([]W, error)) error {
 	w, err := z.entry(file + ".json")
 	if err != nil {
@@ -174,7 +175,7 @@ func (z *archive) connections() error {
 	})
 }
 
-// connectionLogs writes the records of all syncs, connection by connection.
+// connectionLogs writes the records of all syncs, ordered by connection.
 func (z *archive) connectionLogs() error {
 	return listed(z, "connectionlogs", "connectionlogs",
 		func(w store.Window) ([]bankstore.ConnectionLog, error) {
@@ -220,7 +221,8 @@ func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passe
 	return accounts, err
 }
 
-// transactions writes transactions with their notes, attachments and documents.
+// transactions writes transactions with the values that clients stored for them, their
+// attachments and their documents.
 func (z *archive) transactions() error {
 	filter := bankstore.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
 	return listed(z, "transactions", "transactions",
@@ -257,7 +259,7 @@ func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error
 	return err
 }
 
-// note adds notes to transactions.
+// note adds the values that clients stored for transactions to the transactions.
 func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error {
 	noted, err := bankstore.From(z.DB).Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
 	for _, n := range noted {
@@ -335,7 +337,7 @@ func (z *archive) investments() error {
 		})
 }
 
-// history writes the daily values of all investments, one investment after the other.
+// history writes the daily values of all investments, ordered by investment.
 func (z *archive) history() error {
 	return listed(z, "investmentvalues", "investmentvalues",
 		func(w store.Window) ([]passerelle.InvestmentValue, error) {
@@ -357,11 +359,11 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
 }
 
-// endings are file name extensions by media type.
+// endings contains file name extensions by media type.
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
-// files writes the stored files of documents and transactions, under the ids by which documents
-// name them.
+// files writes the stored files of documents and transactions. The name of a file is the id by
+// which documents refer to it.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
 		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
