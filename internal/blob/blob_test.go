@@ -22,14 +22,13 @@ import (
 	"passerelle/internal/blob"
 )
 
-// place is a store, and the names of all complete and incomplete files.
+// place is a store, with a function that returns the names of all complete and incomplete files.
 type place struct {
 	blob.Store
 	names func() []string
 }
 
-// each runs a test on each kind of store. The server of a bucket is a real one, in this
-// process.
+// each runs a test on each kind of store. The bucket is on an S3 server in this process.
 func each(t *testing.T, run func(t *testing.T, p place)) {
 	t.Run("folder", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "files")
@@ -47,7 +46,8 @@ func each(t *testing.T, run func(t *testing.T, p place)) {
 	})
 }
 
-// sealed returns a store that encrypts files with keys by their numbers; number 13 has no key.
+// sealed returns a store that encrypts files. The key of a file depends on its number, and
+// number 13 has no key.
 func sealed(in blob.Store) blob.Sealed {
 	return blob.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
 		if id == 13 {
@@ -106,8 +106,7 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// content returns bytes that need more than one part, and in which each position can be
-// recognised.
+// content returns n bytes, in which each position can be recognised.
 func content(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {
@@ -184,7 +183,8 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// An upload that fails leaves nothing, and an earlier file stays.
+// TestWhatBrokeOffIsNotThere checks that an upload that fails leaves nothing, and does not
+// change an earlier file.
 func TestWhatBrokeOffIsNotThere(t *testing.T) {
 	failure := errors.New("the provider went away")
 	each(t, func(t *testing.T, p place) {
@@ -221,7 +221,7 @@ func (c canceller) Read([]byte) (int, error) {
 func TestRemoving(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
 		put(t, p, 5, []byte("text"))
-		for range 2 { // none is no error
+		for range 2 { // removing a missing file is not an error
 			if err := p.Remove(t.Context(), 5); err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +235,8 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// Incomplete files of a dead process are removed, and files of a running process stay.
+// TestAFolderIsClearedOfWhatWasAbandoned checks that incomplete files of a process that has
+// ended are removed, and that files of a running process stay.
 func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
@@ -255,7 +256,8 @@ func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	}
 }
 
-// A symbolic link in the folder gives no access to files outside of it.
+// TestAFolderIsNotLeft checks that a symbolic link in the folder gives no access to files
+// outside it.
 func TestAFolderIsNotLeft(t *testing.T) {
 	outside, folder := t.TempDir(), t.TempDir()
 	s := open(t, folder)
@@ -305,8 +307,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A server that does not accept the credentials refuses the request, and the error is not that
-// the file is missing.
+// TestABucketThatRefuses checks the error when a server does not accept the credentials. It must
+// not say that the file is missing.
 func TestABucketThatRefuses(t *testing.T) {
 	p := bucket(t)
 	put(t, p, 1, []byte("text"))
@@ -321,8 +323,9 @@ func TestABucketThatRefuses(t *testing.T) {
 	}
 }
 
-// An encrypted file shows nothing of its content, can be read in any part, and cannot be read
-// after it was altered, cut, or swapped with another. A file without a key is as it is.
+// TestSealedFiles checks that an encrypted file reveals nothing of its content, and that any
+// part of it can be read. Reading must fail after the file was altered, cut, or swapped with
+// another. A file without a key must be stored unchanged.
 func TestSealedFiles(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "files")
 	clear := open(t, folder)

@@ -17,15 +17,15 @@ import (
 // incoming is the folder in which a file is stored until it is complete.
 const incoming = "incoming"
 
-// abandoned is the age after which an incomplete file belongs to no running process.
+// abandoned is the age from which an incomplete file cannot belong to a running process.
 const abandoned = 24 * time.Hour
 
-// Folder stores files in a folder of its own. Several processes may share it, as long as it is
-// on a disk that renames atomically.
+// Folder stores files in a folder of its own. Several processes may share the folder if its file
+// system renames atomically.
 type Folder struct{ root *os.Root }
 
-// NewFolder opens a folder, makes it if it is not there, and removes what
-// former processes left incomplete a day ago or longer.
+// NewFolder opens a folder, or makes it if it does not exist. It removes files that earlier
+// processes left incomplete at least a day ago.
 func NewFolder(folder string) (*Folder, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of files: %w", err)
@@ -87,7 +87,7 @@ func (f *Folder) write(ctx context.Context, beside string, content io.Reader) (i
 	return size, errors.Join(err, file.Close())
 }
 
-// reading ends a read when its context does.
+// reading is a reader that fails once its context has ended.
 type reading struct {
 	ctx context.Context
 	r   io.Reader
@@ -100,8 +100,8 @@ func (r reading) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// publish gives a complete file its name. The rename is durable once the folder is written to
-// the disk, too.
+// publish gives a complete file its name. It also writes the folder to the disk, because only
+// then is the rename durable.
 func (f *Folder) publish(beside, name string) error {
 	folder := path.Dir(name)
 	if err := f.root.MkdirAll(folder, 0o700); err != nil {
@@ -129,7 +129,7 @@ func (f *Folder) drop(name string) error {
 	return err
 }
 
-// Open opens a file. A file that is removed during the read can still be read to its end.
+// Open opens a file. If the file is removed meanwhile, it can still be read to its end.
 func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	file, err := f.root.Open(name(id))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,8 +17,8 @@ type Object struct {
 	Size int64
 }
 
-// Objects lists the objects whose keys begin with a text, without those that have a slash after
-// it. It returns at most that many. Like the other methods it fails with Unavailable.
+// Objects lists at most most objects whose keys begin with a text. It omits keys with a slash
+// after that text. Like the other methods, it fails with Unavailable.
 func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -37,7 +37,7 @@ func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([
 	return all, nil
 }
 
-// Read opens an object. The caller closes it.
+// Read opens an object. The caller must close it.
 func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error) {
 	object, err := p.client.GetObject(ctx, p.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
@@ -46,7 +46,8 @@ func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error
 	return reachable{object}, nil
 }
 
-// reachable is an object whose server may be unreachable.
+// reachable is an object that is being read. If its server cannot be reached, reading fails with
+// Unavailable.
 type reachable struct{ *minio.Object }
 
 // Read implements io.Reader.
@@ -70,7 +71,7 @@ func (p ObjectStore) Has(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// WriteText stores a text.
+// WriteText stores a text as an object.
 func (p ObjectStore) WriteText(ctx context.Context, key, text string) error {
 	_, err := p.client.PutObject(ctx, p.bucket, key, bytes.NewReader([]byte(text)), int64(len(text)), minio.PutObjectOptions{ContentType: "text/plain; charset=utf-8"})
 	if err != nil {
@@ -79,7 +80,7 @@ func (p ObjectStore) WriteText(ctx context.Context, key, text string) error {
 	return nil
 }
 
-// Move gives an object another key. After a failure the object may have both keys.
+// Move gives an object another key. After a failure, the object may exist under both keys.
 func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	_, err := p.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: p.bucket, Object: to}, minio.CopySrcOptions{Bucket: p.bucket, Object: from})
 	if err == nil {
@@ -91,7 +92,7 @@ func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// away returns an error for a server that may answer differently later.
+// away returns an Unavailable error, because the server may answer differently later.
 func away(what string, err error) error {
 	answer := minio.ToErrorResponse(err)
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fmt.Sprintf("%s: the S3 server says %s %s", what, answer.Code, answer.Message), Cause: err}

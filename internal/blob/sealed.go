@@ -11,13 +11,14 @@ import (
 	"passerelle"
 )
 
-// Sealed encrypts files in another store, each with its own key, so the folder or bucket
-// reveals nothing of them. A file without a key is stored as it is. The format is DARE 2.0:
-// pieces of 64 KiB, each encrypted and authenticated with its place. Any part can be read by
-// itself, and reading fails for a file that was altered, cut or exchanged.
+// Sealed encrypts the files in another store, each with its own key, so that the folder or
+// bucket reveals nothing of their content. A file without a key is stored unencrypted. The
+// format is DARE 2.0: pieces of 64 KiB, each of which is encrypted and authenticated together
+// with its position. Any part can be read by itself. Reading fails when a file was altered, cut
+// or exchanged.
 type Sealed struct {
 	Store
-	// Key is the key of a file, 32 bytes, or nil.
+	// Key returns the key of a file, which has 32 bytes, or nil for a file without a key.
 	Key func(ctx context.Context, id passerelle.FileID) ([]byte, error)
 }
 
@@ -30,7 +31,7 @@ func (s Sealed) config(ctx context.Context, id passerelle.FileID) (sio.Config, b
 	return sio.Config{Key: key, MinVersion: sio.Version20, CipherSuites: []byte{sio.AES_256_GCM}}, key != nil, nil
 }
 
-// Put encrypts the content. It returns the size of the plain content.
+// Put encrypts and stores the content. It returns the size of the unencrypted content.
 func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	config, sealed, err := s.config(ctx, id)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open reads any part of a file. Reading fails at a part that was altered.
+// Open opens a file, of which any part can be read. Reading fails at a part that was altered.
 func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	config, sealed, err := s.config(ctx, id)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekClos
 	return opened, nil
 }
 
-// opened is a sealed file during reading.
+// opened is a sealed file that is being read.
 type opened struct {
 	*io.SectionReader
 	io.Closer
