@@ -9,12 +9,12 @@ import (
 	"passerelle/internal/blob"
 )
 
-// bucket is the objects of a bucket whose keys begin with a prefix, without those in folders
-// below it.
+// bucket consists of the objects of a bucket whose keys begin with a prefix, without those in
+// folders below it.
 type bucket struct{ place blob.ObjectStore }
 
-// NewBucket makes the inbox of an address such as s3://KEY:SECRET@HOST/BUCKET/PREFIX, see
-// [blob.ParseAddress]. It does not contact the server yet.
+// NewBucket makes the inbox for an address such as s3://KEY:SECRET@HOST/BUCKET/PREFIX, which
+// [blob.ParseAddress] describes. It does not contact the server yet.
 func NewBucket(address string) (Inbox, error) {
 	place, err := blob.ParseAddress(address)
 	return &bucket{place}, err

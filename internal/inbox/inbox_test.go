@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox, a function that puts a file into it, and a function that lists its files by
-// name.
+// place is an inbox, with a function that puts a file into it and a function that lists its
+// files by name.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)
@@ -96,8 +96,9 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// Files are returned in the order of their names, once they are complete, and are moved when
-// they are processed. An existing file with the name is not replaced.
+// TestInbox checks that files are returned in the order of their names, once they are complete,
+// and are moved when they are processed. An existing file with the same name must not be
+// replaced.
 func TestInbox(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +148,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// A file that is too large is not read to its end, and an unreachable server is distinguished
-// from a file that cannot be read.
+// TestInboxRefuses checks that a file that is too large is not read to its end, and that an
+// unreachable server is distinguished from a file that cannot be read.
 func TestInboxRefuses(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		p := open(t)
