@@ -12,17 +12,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// activeFetches are the files that this process is fetching, so that readers can wait for them.
+// activeFetches contains the fetches of files that this process is making, so that readers can
+// wait for them.
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
-	// claims are running claims. The files that they lease will be in byFile.
+	// claims contains the running claims. The files that they lease will be in byFile.
 	claims map[*activeFetch]struct{}
-	// waiting counts, by connector, the fetches that readers wait for.
+	// waiting counts the fetches for which readers wait, by connector.
 	waiting map[string]int
 }
 
-// activeFetch is the fetch of one file of a connector, or a claim of several.
+// activeFetch is the fetch of one file of a connector, or a claim of several files.
 type activeFetch struct {
 	connector string
 	done      chan struct{}
@@ -61,7 +62,7 @@ func (e *activeFetches) register(claim *activeFetch, leased []bankstore.LeasedFi
 		e.byFile = map[passerelle.FileID]*activeFetch{}
 	}
 	for _, l := range leased {
-		if e.byFile[l.ID] == nil { // otherwise the lease expired while this process was still fetching the file
+		if e.byFile[l.ID] == nil { // otherwise this process is still fetching the file under a lease that has expired
 			e.byFile[l.ID] = &activeFetch{claim.connector, make(chan struct{})}
 		}
 	}
@@ -85,8 +86,8 @@ func (e *activeFetches) of(id passerelle.FileID) *activeFetch {
 	return e.byFile[id]
 }
 
-// awaitClaims waits for the running claims of a connector, after which the files that they lease
-// are known.
+// awaitClaims waits until the running claims of a connector have ended. The files that they
+// lease are then known.
 func (e *activeFetches) awaitClaims(ctx context.Context, connector string) error {
 	e.mu.Lock()
 	all := slices.Collect(maps.Keys(e.claims))
@@ -117,7 +118,7 @@ func waitFor(ctx context.Context, all []*activeFetch, connector string) error {
 	return nil
 }
 
-// wait waits until this process no longer fetches the file. It returns at once on nil.
+// wait waits until this process no longer fetches the file. For a nil fetch it returns at once.
 func (o *activeFetch) wait(ctx context.Context) error {
 	if o == nil {
 		return nil

@@ -12,9 +12,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// EditDocument stores a user's changes of a document and, if there is one, a file that replaces
-// the present one: all or nothing. No sync overwrites them. A read-only document is a Conflict,
-// unless the change ends that.
+// EditDocument stores a user's changes of a document and, if content is not nil, a file that
+// replaces the present one. It stores all of it or nothing. No sync overwrites the changes.
+// EditDocument fails with Conflict when the document is read-only and the change does not end
+// that.
 func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit, content []byte) error {
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")
@@ -25,9 +26,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument creates a document that the provider does not have, under a subscription, with
-// the person's details and file, if any, and returns its id. It fails with NotFound when the
-// subscription is not shared.
+// CreateDocument creates a document that the provider does not have, under a subscription, and
+// returns its id. The document gets the person's details and file, if there are any.
+// CreateDocument fails with NotFound when the subscription is not shared.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
@@ -65,7 +66,8 @@ func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.
 	return bankstore.In(tx).EditDocument(d.ID, document, e, f.now(d))
 }
 
-// write stores an edit. The id is zero for a new document.
+// write stores an edit, and turns errors of the store into errors for clients. The id is zero
+// for a new document.
 func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func(tx *store.Tx) error) error {
 	err := f.DB.Write(ctx, fn)
 	switch {
@@ -79,8 +81,8 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	return nil
 }
 
-// upload stores a file for a document. The file is removed again when no document gets it. Its
-// content decides its type, and not the type that the sender names.
+// upload stores a file for a document. The file is removed later if no document gets it. Its
+// media type is derived from the content, because the type that the sender names may be wrong.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
 	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

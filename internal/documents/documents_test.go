@@ -63,13 +63,13 @@ func (a *archive) gives(give func(ctx context.Context, of connector.FileName, w 
 	a.give = give
 }
 
-// page is how an archive delivers the page of a document.
+// page is the usual way in which an archive delivers a document, of one page.
 func page(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 	_, err := io.WriteString(w, "page of "+of.Document)
 	return "text/plain", err
 }
 
-// held delivers pages when the test releases it, and signals requests.
+// held delivers pages only after the test has released it. It signals each request.
 type held struct{ asked, free chan struct{} }
 
 func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }
@@ -84,7 +84,7 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 	}
 }
 
-// fixture is a domain with a user who has documents at two institutions; no file has been
+// fixture is a domain with a user who has documents at two institutions. No file has been
 // fetched yet.
 type fixture struct {
 	*documents.Documents
@@ -97,7 +97,7 @@ type fixture struct {
 	bills map[*archive][]passerelle.Document
 	of    map[*archive]bankstore.StoredSubscription
 	log   *bytes.Buffer
-	// working is the background work, and stop ends it.
+	// working counts the background work, and stop ends it.
 	working sync.WaitGroup
 	stop    context.CancelFunc
 }
@@ -188,13 +188,13 @@ func (c *fixture) read(ctx context.Context, a *archive, bill int) (string, error
 	return string(content), errors.Join(err, f.Close())
 }
 
-// rows are the stored facts about the files of an archive, in the order of ids.
+// rows returns the columns that what names, for all files of an archive, sorted by id.
 func (c *fixture) rows(a *archive, what string) []string {
 	c.t.Helper()
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
 }
 
-// count counts the files of an archive that fulfil a condition.
+// count counts the files of an archive for which a condition holds.
 func (c *fixture) count(a *archive, condition string) int {
 	c.t.Helper()
 	return int(c.eyes.Count(`SELECT count(*) FROM stored_file WHERE connector = '` + a.uuid + `' AND ` + condition))
@@ -208,7 +208,8 @@ func (c *fixture) wantUnavailable(err error) {
 	}
 }
 
-// TestBatches: a call fetches one bounded batch of an institution, until nothing is left.
+// TestBatches checks that each call fetches one limited batch of an institution's files, until
+// nothing is left.
 func TestBatches(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, want := range []int{4, 2, 0} {
@@ -223,8 +224,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestASlowInstitutionDelaysItselfAlone: while one institution delivers nothing, files of
-// another arrive, in the background and for readers.
+// TestASlowInstitutionDelaysItselfAlone checks that, while one institution delivers nothing,
+// files of another arrive, in the background and for readers.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -243,8 +244,9 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	})
 }
 
-// TestReadersAreBounded: the number of readers who fetch from an institution is limited, and the
-// next one must come back later. Readers of a file that is being fetched wait for it.
+// TestReadersAreBounded checks that the number of readers who fetch from an institution is
+// limited, and that the next reader must come back later. Readers of a file that is already
+// being fetched must wait for it.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -283,7 +285,8 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestAReaderWhoLeaves: the fetch continues when the reader leaves, and no failure is counted.
+// TestAReaderWhoLeaves checks that the fetch continues when the reader leaves, and that no
+// failure is counted.
 func TestAReaderWhoLeaves(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -307,8 +310,8 @@ func TestAReaderWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestTheProgramStops: a fetch that the end of the program interrupts is no failure of the
-// institution, and the file stays due.
+// TestTheProgramStops checks that no failure is counted when the program stops during a fetch,
+// and that the file stays due.
 func TestTheProgramStops(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -327,8 +330,8 @@ func TestTheProgramStops(t *testing.T) {
 	})
 }
 
-// TestBackOff: a failed file is not due at once, other files are, and a reader's request fetches
-// it anyway.
+// TestBackOff checks that a file whose fetch failed is not due at once, although other files
+// are. A reader's request must fetch it all the same.
 func TestBackOff(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
@@ -356,7 +359,7 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
-// TestWhatNeverComes: a file that is too large or empty is not stored.
+// TestWhatNeverComes checks that a file that is too large or empty is not stored.
 func TestWhatNeverComes(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		large := bytes.Repeat([]byte{'x'}, 1<<20)
@@ -375,8 +378,8 @@ func TestWhatNeverComes(t *testing.T) {
 	})
 }
 
-// TestWhatWasWithdrawn: a file that was withdrawn before its turn is not requested and counts
-// no failure.
+// TestWhatWasWithdrawn checks that a file that was withdrawn before its turn is not requested,
+// and that no failure is counted.
 func TestWhatWasWithdrawn(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
@@ -400,8 +403,8 @@ func TestWhatWasWithdrawn(t *testing.T) {
 	})
 }
 
-// synced ends a sync of an archive in a state and, when it succeeded, resumes the files, like a
-// sync.
+// synced does what the end of a sync of an archive does: it stores the state and, if the sync
+// succeeded, resumes the files.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
@@ -417,9 +420,9 @@ func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	})
 }
 
-// TestAConnectionThatCannotBeRead: files of a connection that cannot be read are not requested,
-// count no failures, and wait until the connection is read again. Files of other connections are
-// fetched.
+// TestAConnectionThatCannotBeRead checks the files of a connection that cannot be read. They
+// must not be requested, no failures may be counted, and they must wait until the connection is
+// read again. Files of other connections must be fetched.
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
@@ -455,8 +458,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile: a file that a fetch found missing, or whose connection it found in
-// a bad state, does not wait for a sync if a sync has ended during the fetch.
+// TestASyncThatEndsMeanwhile has a fetch that finds its file missing, or the connection in a bad
+// state. If a sync has ended during the fetch, the file must not wait for another sync.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
@@ -487,8 +490,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened: a connection whose secrets cannot be decrypted cannot be read
-// either, which does not count as a failure of its files.
+// TestSecretsThatCannotBeOpened has a connection whose secrets cannot be decrypted. The
+// connection cannot be read, and this must not count as a failure of its files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -502,8 +505,8 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	})
 }
 
-// TestWhatIsGoneForAWhile: a file that the institution no longer lists is not requested until
-// it is listed again.
+// TestWhatIsGoneForAWhile checks that a file that the institution no longer lists is not
+// requested until it is listed again.
 func TestWhatIsGoneForAWhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.quick]
@@ -538,7 +541,8 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 	})
 }
 
-// lapsed leases files of an archive for a process that comes too late.
+// lapsed leases files of an archive for a process that will be too late. The lease has already
+// lapsed.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {
@@ -548,8 +552,8 @@ func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	return leased
 }
 
-// TestACrashBeforeAFileIsKept: content that may be incomplete is never delivered, and is fetched
-// again after the lease has expired.
+// TestACrashBeforeAFileIsKept checks that content that may be incomplete is never delivered, and
+// is fetched again after the lease has expired.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, l := range c.lapsed(c.quick) {
@@ -570,8 +574,8 @@ func TestACrashBeforeAFileIsKept(t *testing.T) {
 	})
 }
 
-// TestALapsedLease: a process whose lease has expired does not change the results of another
-// process.
+// TestALapsedLease checks that a process whose lease has expired does not change the results of
+// another process.
 func TestALapsedLease(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		late := c.lapsed(c.quick)
@@ -600,8 +604,8 @@ func TestALapsedLease(t *testing.T) {
 	})
 }
 
-// TestADocumentThatChangesMeanwhile: content from before a change is not stored for the changed
-// document.
+// TestADocumentThatChangesMeanwhile checks that content from before a change is not stored for
+// the changed document.
 func TestADocumentThatChangesMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -617,15 +621,15 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 		})
 		close(h.free)
 		c.working.Wait()
-		c.fetch(c.slow, 2) // the changed file is not fetched before its former lease has ended
+		c.fetch(c.slow, 2) // the changed file is not fetched until its earlier lease has ended
 		if c.count(c.slow, "stored IS NULL AND failures = 0 AND next_fetch = 0 AND lease_until > 0") != 1 || c.count(c.slow, "stored IS NOT NULL") != bills-1 {
 			t.Errorf("known are %q", c.rows(c.slow, "stored, failures, next_fetch, lease_until"))
 		}
 	})
 }
 
-// TestLogsHoldNothingPersonal: a connector's error may contain personal data, so that its text
-// is not logged.
+// TestLogsHoldNothingPersonal checks that the text of a connector's error is not logged, because
+// it may contain personal data.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
 	onEach(t, func(t *testing.T, c *fixture) {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// fetchTime limits the fetch of a file, and fetchLease is how long a crash prevents other
-	// processes from fetching it. A removal waits for the lease as well.
+	// fetchTime limits the time for fetching a file. fetchLease is how long other processes
+	// cannot fetch a file after a crash. The removal of a file also waits for this lease.
 	fetchTime  = 2 * time.Minute
 	fetchLease = 5 * time.Minute
 	// maxFetching is the number of files of a connector that are fetched at once in the
@@ -27,8 +27,9 @@ const (
 	maxFetching = 4
 	// maxFile is the largest size of a file.
 	maxFile = 64 << 20
-	// firstFetch is the pause after the first failure; each further pause is twice as long.
-	// After maxFetches, about a day and a half, a file is fetched only for a reader.
+	// firstFetch is the pause after the first failure. Each further pause is twice as long.
+	// After maxFetches failures, which takes about a day and a half, a file is fetched only for
+	// a reader.
 	firstFetch = time.Minute
 	maxFetches = 12
 )
@@ -41,17 +42,17 @@ var (
 	errUnwanted = errors.New("nobody takes the file any more")
 )
 
-// awaited is the error for a file that must wait for the next sync: its connection cannot be
-// read now, or the institution does not list the file. It does not count as a failure.
+// awaited is the error for a file that must wait for the next sync, because its connection
+// cannot be read now or the institution does not list the file. It does not count as a failure.
 type awaited struct{ seen bankstore.FileOrigin }
 
 func (a *awaited) Error() string {
 	return fmt.Sprintf("connection %d has to be read well before", a.seen.Connection)
 }
 
-// FetchFiles fetches a batch of due files of a connector in a domain, and returns their
-// number. Zero means that no file is due and this process fetches none. A failure of one
-// file does not affect the others.
+// FetchFiles fetches a batch of due files of a connector in a domain, and returns their number.
+// Zero means that no file is due and that this process is fetching none. A failure of one file
+// does not affect the others.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
 	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
 		bankstore.In(tx).ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
@@ -71,8 +72,8 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 	return len(due), errors.Join(failures...)
 }
 
-// fetch fetches a file and stores the outcome. It fails with errors of the database only. A
-// failure of the institution is stored with the file.
+// fetch fetches a file and stores the outcome. A failure of the institution is stored with the
+// file, so fetch returns only errors of the database.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
@@ -96,12 +97,13 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // the file is no longer shared, was changed, or belongs to another process since the lease expired
+		return nil // the file is no longer shared, has changed, or was leased by another process after the lease expired
 	}
 	return err
 }
 
-// pauseAfter returns the pause after a number of failures; zero when there is no further try.
+// pauseAfter returns the pause after a number of failures. It is zero when there is no further
+// try.
 func pauseAfter(failures int64, err error) time.Duration {
 	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0
@@ -136,7 +138,7 @@ func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerell
 	return cleanType(<-mediaTypes), size, nil
 }
 
-// capped ends a file that is too large.
+// capped is a writer that fails when a file becomes too large.
 type capped struct {
 	io.Reader
 	left int64
@@ -150,8 +152,8 @@ func (b *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cleanType returns a media type without parameters, or application/octet-stream for a text that
-// is no media type.
+// cleanType returns a media type without its parameters, or application/octet-stream for a text
+// that is not a media type.
 func cleanType(mediaTypes string) string {
 	media, _, err := mime.ParseMediaType(mediaTypes)
 	if err != nil || !strings.Contains(media, "/") || len(media) > 100 {
@@ -160,7 +162,7 @@ func cleanType(mediaTypes string) string {
 	return media
 }
 
-// source finds the connector for a file and its request.
+// source finds the connector for a file, and makes the request for it.
 func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (connector.FileReader, connector.DataRequest, connector.FileName, error) {
 	var (
 		req connector.DataRequest
@@ -186,8 +188,7 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, req, of, errWithheld
 	}
 	if c.State != "" || from.Gone {
-		// Another try with a password that was refused could lock the user out at the
-		// institution.
+		// Another try with a refused password could lock the user out at the institution.
 		return nil, req, of, &awaited{from}
 	}
 	if req, err = f.dataRequest(ctx, d, c); err != nil {

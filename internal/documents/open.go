@@ -11,8 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAsked is the number of files of a connector that are fetched at once because readers wait
-// for them.
+// maxAsked is how many files of a connector are fetched at once because readers wait for them.
 const maxAsked = 4
 
 // OpenFile is an open file of a user, with its stored data.
@@ -21,9 +20,9 @@ type OpenFile struct {
 	io.ReadSeekCloser
 }
 
-// Open opens a file that belongs to the user. It fetches a file that has not been fetched yet,
-// and the fetch continues when the reader leaves. It fails with Unavailable when the institution
-// does not deliver the file now, or too many of its files are being fetched.
+// Open opens a file of a user. If the file has not been fetched yet, Open fetches it, and the
+// fetch continues when the reader leaves. Open fails with Unavailable when the institution does
+// not deliver the file now, or too many of its files are being fetched.
 func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (OpenFile, error) {
 	file, err := f.file(ctx, d, user, id)
 	if err == nil && file.Stored == nil {
@@ -52,8 +51,8 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 	return file, nil
 }
 
-// fetchNow fetches a file, or waits for a running fetch. A file that could not be fetched is no
-// error.
+// fetchNow fetches a file, or waits for a running fetch. It returns no error when the file could
+// not be fetched: the caller then finds it without content.
 func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	if under := f.active.of(file.ID); under != nil {
 		return under.wait(ctx)
@@ -79,7 +78,7 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bank
 	}
 }
 
-// fetchOne fetches a file for a reader, and then frees the place of the reader.
+// fetchOne fetches a file for a reader, and then releases the reader's place.
 func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	defer f.active.leave(file.Connector)
 	leased, err := f.active.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
