@@ -10,21 +10,21 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAdvance is the longest time by which one change can advance the clock.
+// maxAdvance is the longest time by which one change may advance the clock.
 const maxAdvance = 400 * 24 * time.Hour
 
-// ClockChange is a change of a clock: exactly one of its fields is set.
+// ClockChange is a change of a clock. Exactly one of Advance, Set and Freeze must be set.
 type ClockChange struct {
 	// Advance is a duration in the format of passerelle.ParseDuration.
 	Advance string
 	// Set is an instant in the format of passerelle.ParseDateTime, in Zone.
 	Set  string
 	Zone *time.Location
-	// Freeze stops the clock or lets it run; nil does not change it.
+	// Freeze stops the clock if it is true, and lets the clock run if it is false.
 	Freeze *bool
 }
 
-// Move changes the clock of a sandbox and does everything that falls due. It returns the domain
+// Move changes the clock of a sandbox, and does all work that becomes due. It returns the domain
 // after the change.
 func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange, acts ...store.Audit) (passerelle.Domain, Result, error) {
 	leave, err := l.enter(d)
@@ -55,7 +55,7 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 	return d, ran, err
 }
 
-// apply returns the clock after the change, which must ask for exactly one thing.
+// apply returns the clock after the change. It fails unless exactly one change is requested.
 func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.Clock, error) {
 	asked := 0
 	for _, supplied := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {
@@ -87,8 +87,8 @@ func frozen(now, real time.Time, still bool) passerelle.Clock {
 	return passerelle.Clock{Offset: now.Sub(real)}
 }
 
-// target returns the instant that Advance or Set asks for: never in the past, and not so far in
-// the future that doing the due work would take too long.
+// target returns the instant that Advance or Set requests. It fails for an instant in the past,
+// and for one so far in the future that the due work would take too long.
 func (c ClockChange) target(now time.Time) (time.Time, error) {
 	field, to := "advance", now
 	if c.Set != "" {

@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop is the address to which payers return when the application has no return address.
+// shop is the address to which payers return if the application has no redirect URI.
 const shop = "/sandbox/shop/"
 
 // play is a running scenario.
@@ -34,9 +34,10 @@ type play struct {
 	back string
 }
 
-// Play creates the payment of a scenario for a client and does the scenario's moves, advancing
-// the clock as needed. It returns the resulting payment. When a move has another result than
-// the scenario says, it fails and names the move, and the payment stays as it is.
+// Play creates the payment of a scenario for a client, and makes the moves of the scenario, for
+// which it advances the clock. It returns the resulting payment. If a move has another result
+// than the scenario expects, Play fails with an error that names the move, and leaves the
+// payment as it is.
 func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client, acts ...store.Audit) (*payment.Payment, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -83,7 +84,7 @@ func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name stri
 	return &play{Simulation: l, domain: d, settings: values, scenario: all[i], back: back}, nil
 }
 
-// refusedAs compares the result of a move with the scenario.
+// refusedAs compares the result of a move with what the scenario expects.
 func refusedAs(move sandbox.Move, err error) error {
 	var reported *passerelle.Error
 	switch {
@@ -112,7 +113,7 @@ func (p *play) create(ctx context.Context, by passerelle.ClientID, acts []store.
 	return nil
 }
 
-// make does one move, and everything that falls due because of it.
+// make makes one move, and does the work that becomes due because of it.
 func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if move.Do == sandbox.Advance {
 		return p.advance(ctx, time.Duration(move.Seconds)*time.Second)
@@ -156,7 +157,7 @@ func (p *play) report(ctx context.Context, move sandbox.Move) error {
 	return err
 }
 
-// decide decides on the bank's page for the payer, who then returns to the service.
+// decide decides on the bank's page for the payer, and makes the payer return to the service.
 func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 	attempt, err := p.DB.Attempt(ctx, p.domain.ID, p.payment)
 	if err != nil {
@@ -176,7 +177,7 @@ func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 	return err
 }
 
-// advance moves the clock in pieces.
+// advance advances the clock, in steps of at most maxAdvance.
 func (p *play) advance(ctx context.Context, length time.Duration) error {
 	for length > 0 {
 		piece := min(length, maxAdvance)
@@ -190,11 +191,11 @@ func (p *play) advance(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// password is the only right password at simulated institutions.
+// password is the password that simulated institutions accept.
 const password = "1234"
 
-// Connect creates a user with a connection whose behaviour a word selects: one of
-// customers.Logins.
+// Connect creates a user with a connection. The login word, one of customers.Logins, selects the
+// behaviour of the connection.
 func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string, acts ...store.Audit) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {
 		return bankstore.Connection{}, err

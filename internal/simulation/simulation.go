@@ -1,14 +1,14 @@
 // Package simulation has the use cases of a sandbox: moving its clock, doing what is due,
 // playing the scenarios of the simulated banks, and emptying its built-in receiver.
 //
-// It owns the order of these steps and their limits. It does not own rules of payments,
-// connections or webhooks, for which it calls the use cases, or what simulated banks do
+// It owns the order of these steps, and their limits. It does not own the rules of payments,
+// connections and webhooks, for which it calls their use cases, or what simulated banks do
 // (package connector/sandbox).
 //
-// It fails with NotFound in live domains and for unknown scenarios, with Invalid for a clock
-// that would go backwards or too far, with Conflict when another caller moved the clock or a
-// scenario needs other settings, and with Unavailable when too many callers wait for receivers
-// of the domain.
+// It fails with NotFound in live domains and for unknown scenarios, and with Invalid when a
+// clock would go backwards or too far. It fails with Conflict when another caller has moved the
+// clock or a scenario needs other settings. It fails with Unavailable when too many callers wait
+// for receivers of the domain.
 package simulation
 
 import (
@@ -43,20 +43,20 @@ func Open(d passerelle.Domain) error {
 	return nil
 }
 
-// maxPasses is the largest number of passes until no work is left.
+// maxPasses is the largest number of passes that Run makes, even if work is left.
 const maxPasses = 1000
 
 // Result counts the work that was done.
 type Result struct {
-	// Payments were checked at their banks or expired, Syncs are reads of connections, and
-	// Deliveries are webhook requests.
+	// Payments counts the payments that were checked at their banks or expired, Syncs the reads
+	// of connections, and Deliveries the webhook requests.
 	Payments, Syncs, Deliveries int
 	// Truncated means that a limit was reached and work is left.
 	Truncated bool
 }
 
-// Run does the work that is due in a sandbox until none is left: payments and syncs first,
-// because they emit the events that are delivered afterwards. Entries of the audit log are
+// Run does the work that is due in a sandbox until none is left. Payments and syncs come first,
+// because they emit the events that are delivered afterwards. The entries of the audit log are
 // stored before the work begins.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
@@ -72,7 +72,8 @@ func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store
 	return l.rest(ctx, d)
 }
 
-// enter refuses live domains, and callers when too many others already wait for receivers.
+// enter fails for live domains, and when too many callers already wait for receivers. The
+// returned function must be called at the end.
 func (l *Simulation) enter(d passerelle.Domain) (func(), error) {
 	if err := Open(d); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func client(t *testing.T, s *servicetest.Instance) store.Client {
 	return all[0]
 }
 
-// transitions lists the states a payment went through.
+// transitions lists the states through which a payment went.
 func transitions(t *testing.T, s *servicetest.Instance, id passerelle.PaymentID) (states []payment.State) {
 	t.Helper()
 	steps, err := s.DB.Transitions(t.Context(), s.Domain.ID, id)
@@ -42,7 +42,7 @@ func transitions(t *testing.T, s *servicetest.Instance, id passerelle.PaymentID)
 	return states
 }
 
-// domain returns the stored domain: a scenario may have moved its clock.
+// domain returns the stored domain, because a scenario may have moved its clock.
 func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	t.Helper()
 	d, err := s.DB.Domain(t.Context(), s.Domain.ID)
@@ -50,7 +50,8 @@ func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	return d
 }
 
-// There is one scenario for each kind of move, and no scenario depends on another.
+// TestScenariosEndAsTheySay plays one scenario for each kind of move. No scenario depends on
+// another.
 func TestScenariosEndAsTheySay(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		must(t, settings.Set(t.Context(), s.DB, s.Domain.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now()))
@@ -130,7 +131,7 @@ func TestLoginsMakeConnections(t *testing.T) {
 	})
 }
 
-// An audited act is recorded after it has happened, and only then.
+// TestActsAreOnRecord checks that an act is recorded after it has happened, and only then.
 func TestActsAreOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		ctx := t.Context()
