@@ -10,29 +10,30 @@ import (
 	"passerelle/internal/store"
 )
 
-// ErrUnlinked refuses a person whom the identity provider identifies but who is linked to no
-// operator.
+// ErrUnlinked reports that the identity provider identifies a person, but that the person is
+// linked to no operator.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity is the statement of a trusted identity provider about a person who signs in.
+// ProviderIdentity is what a trusted identity provider states about a person who signs in.
 type ProviderIdentity struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the name of the operator that an unlinked person becomes; empty for none.
+	// Name is the name of the operator to whom an unlinked person is linked. It is empty when
+	// there is none.
 	Name string
-	// Twice means that the provider asked for a second factor, so that the second factor of the
-	// service is not needed.
+	// Twice means that the provider asked for a second factor, so the service does not ask for
+	// its own.
 	Twice bool
 	// Request is the id of the request.
 	Request string
 }
 
 // SignInByIdentity makes a session for a person whom a provider identifies: the session of the
-// operator linked to the identity. An unlinked person becomes the operator with the person's
-// name, if that operator is not linked to the provider, and is linked from then on. The role
-// comes from the operator, and not from the provider. The session waits for the second factor
-// like any other, unless the second factor of the provider counts. It fails with ErrRefused for
-// an operator who was unlinked during the sign-in.
+// operator who is linked to the identity. An unlinked person is linked to the operator with the
+// person's name, if that operator is not linked to the provider yet. The role comes from the
+// operator and not from the provider. The session waits for the second factor like any other,
+// unless v.Twice is set. SignInByIdentity fails with ErrRefused when the operator was unlinked
+// during the sign-in.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {
@@ -55,14 +56,14 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 		}
 		return errors.Join(operatorstore.In(tx).LinkOperator(identity), tx.Audit(entry))
 	})
-	if errors.Is(err, store.ErrDuplicate) { // another identity was linked in between
+	if errors.Is(err, store.ErrDuplicate) { // another identity was linked meanwhile
 		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
 	}
 	return pass, err
 }
 
-// knownBy returns the operator of an identity, no operator when the identity is not linked, and
-// whether the operator must still be linked.
+// knownBy returns the operator of an identity, and whether the operator must still be linked to
+// it. For an identity without an operator, the returned operator is empty.
 func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorstore.Operator, bool, error) {
 	var link bool
 	o, err := operatorstore.From(a.DB).OperatorByIdentity(ctx, v.Issuer, v.Subject)
@@ -80,7 +81,7 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 }
 
 // Link links an operator to a subject of an issuer. It fails with Invalid when the operator or
-// the identity is linked already.
+// the identity is already linked.
 func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {
@@ -99,7 +100,7 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (ope
 // maxIdentity is the largest length of an issuer or a subject.
 const maxIdentity = 1000
 
-// Unlink removes an operator's identities, and ends their sessions.
+// Unlink removes an operator's identities, and ends the operator's sessions.
 func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
 		operatorstore.In(tx).UnlinkOperator(o.ID) // first, because it waits for concurrent sign-ins, so that their sessions exist and can be ended

@@ -14,16 +14,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxOperators is the number of operators that are listed.
+// maxOperators is the largest number of operators that are listed.
 const maxOperators = 1000
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 
-// normal is the form in which names are stored and compared.
+// normal returns the form in which names are stored and compared.
 func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// Create makes an operator with a random password, which is not stored. The name has up to 64
-// letters, digits and ".", "_", "@", "-", and must not be in use.
+// Create makes an operator with a random password, which it returns and does not store. The name
+// has up to 64 letters, digits and ".", "_", "@", "-", and must not be in use.
 func (a *Operators) Create(ctx context.Context, name string, role Role) (operatorstore.Operator, string, error) {
 	o := operatorstore.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
 	if !nameForm.MatchString(o.Name) {
@@ -52,7 +52,7 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (operato
 	return o, password, nil
 }
 
-// about is an act of a command on an operator.
+// about returns the audit entry for an act of a command on an operator.
 func (a *Operators) about(o store.OperatorID, act string) store.Audit {
 	return store.Audit{At: a.Now(), Act: act, Subject: "operator", SubjectID: int64(o)}
 }
@@ -62,8 +62,8 @@ func (a *Operators) List(ctx context.Context) ([]operatorstore.Operator, error) 
 	return operatorstore.From(a.DB).Operators(ctx, maxOperators)
 }
 
-// ResetPassword gives an operator a new random password, ends the operator's sessions and
-// removes the count of failed attempts.
+// ResetPassword gives an operator a new random password, ends the operator's sessions, and
+// removes the counts of failed attempts.
 func (a *Operators) ResetPassword(ctx context.Context, name string) (operatorstore.Operator, string, error) {
 	password := rand.Text()
 	stored, err := hashPassword(ctx, password)

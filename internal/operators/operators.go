@@ -1,14 +1,14 @@
-// Package operators signs operators in to the console. It checks who they are, and how long
-// their sessions last.
+// Package operators signs operators in to the console. It checks who they are, and limits how
+// long their sessions last.
 //
-// It owns passwords and how they are hashed, the second factor, locking out after failures,
-// sessions, and what each role may do. It does not own the operators' actions in the console,
-// which are other use cases, or the pages and cookies.
+// It owns passwords and how they are hashed, the second factor, lockouts after failures,
+// sessions, and what each role may do. It does not own the pages and cookies, or the other use
+// cases of the console.
 //
-// It fails with ErrRefused for every wrong name, password or code, without saying which; with
-// ErrLocked after too many failures, before anything is compared; with ErrNoSession when a
-// session has ended; and with Invalid, naming the field, for an unusable new password or name.
-// Each act is recorded in its transaction.
+// It fails with ErrRefused for every wrong name, password or code, and does not say which is
+// wrong. It fails with ErrLocked after too many failures, before anything is compared, and with
+// ErrNoSession when a session has ended. If a new password or name cannot be used, it fails with
+// an Invalid error that names the field. Each act is recorded in its transaction.
 package operators
 
 import (
@@ -25,11 +25,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// How many failed attempts lock a subject, each within lockSpan of the one before. The lock ends
-// lockSpan after the last counted attempt. A name is locked at the guessing address, and not for
-// its owner elsewhere. The limit for a name alone is against guesses from many addresses. Many
-// people may share an address. A second factor, and the password in a session, are asked for
-// after the password was right, so strangers cannot lock those.
+// A subject is locked after this many failed attempts, each within lockSpan of the one before.
+// The lock ends lockSpan after the last counted attempt. A name is first locked only at the
+// address that guesses, so that its owner can sign in elsewhere. The limit for a name at all
+// addresses is against guesses from many addresses. The limit for an address is higher, because
+// many people may share an address. A second factor, and the password in a session, are asked
+// for only after a right password, so strangers cannot lock these.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -38,8 +39,8 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// How many subjects at most have a count of failures, how many counts a unit removes, and how many
-// units run at a time.
+// These limits define how many subjects may have a count of failures, how many counts a unit
+// removes, and how many units run in a call of Forget.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
@@ -56,7 +57,7 @@ var (
 	ErrNoSession = errors.New("there is no such session, or it is over")
 )
 
-// Operators has the use cases of operators. Now is real time: sessions do not follow the
+// Operators has the use cases of operators. Now is real time, because sessions do not follow the
 // clock of a sandbox.
 type Operators struct {
 	DB  *store.DB
@@ -72,15 +73,15 @@ type SignInAttempt struct {
 	Address, Request string
 }
 
-// IssuedSession is a session just made. Token is the text that the holder shows. It is not
-// stored.
+// IssuedSession is a session that was just made. Token is the text that identifies its holder.
+// The text is not stored.
 type IssuedSession struct {
 	Token string
 	operatorstore.Session
 }
 
-// SignIn makes a session for a correct name and password. For operators with a second factor,
-// the session can only be used to enter the second factor until then.
+// SignIn makes a session for a correct name and password. If the operator has a second factor,
+// the session can be used only to enter it, with [Operators.SecondFactor].
 func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession, error) {
 	name := normal(at.Name)
 	here, byName, byAddress := a.counters(name, at.Address)
@@ -102,8 +103,8 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 	})
 }
 
-// admit opens the session of a recognised operator, unless the operator may no longer sign in;
-// twice means with a second factor.
+// admit opens a session for a recognised operator, unless the operator may no longer sign in.
+// twice means that the operator has given a second factor.
 func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {
@@ -124,7 +125,7 @@ func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice b
 	return pass, err
 }
 
-// SecondFactor opens a session that waits for the second factor, under a new token.
+// SecondFactor continues a session that waits for the second factor, under a new token.
 func (a *Operators) SecondFactor(ctx context.Context, token, code, request string) (IssuedSession, error) {
 	v, err := a.find(ctx, token)
 	if err != nil {
@@ -155,8 +156,8 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 	return pass, err
 }
 
-// Check reports whether a password belongs to an operator who may sign in. It is for programs
-// that already have the password, and does not count attempts.
+// Check reports whether a password belongs to an operator who may sign in. It does not count
+// attempts, so it is only for programs that already have the password.
 func (a *Operators) Check(ctx context.Context, name, password string) (bool, error) {
 	_, err := a.recognise(ctx, normal(name), password)
 	if errors.Is(err, ErrRefused) {
@@ -165,8 +166,8 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 	return err == nil, err
 }
 
-// recognise returns the operator with the name and the password. It takes equally long for an
-// unknown name. With ErrRefused it also returns the operator with the name, if there is one.
+// recognise returns the operator with the name and the password. For an unknown name it takes
+// equally long. With ErrRefused it also returns the operator with the name, if there is one.
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -187,7 +188,7 @@ func (a *Operators) recognise(ctx context.Context, name, password string) (opera
 	return o, nil
 }
 
-// take counts an attempt before anything is compared.
+// take counts an attempt in each of the counters, before anything is compared.
 func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, k := range all {
@@ -201,8 +202,8 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 	return err
 }
 
-// Forget removes counts that no longer lock any subject. When strangers have caused too many
-// counts, with unknown names from ever new addresses, it also removes the lowest counts.
+// Forget removes counts that no longer lock any subject. Strangers can cause too many counts,
+// with unknown names from ever new addresses. In that case it also removes the lowest counts.
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
 	for range forgetBatches {
@@ -222,7 +223,7 @@ func (a *Operators) Forget(ctx context.Context) error {
 	return nil
 }
 
-// refuse records a failure.
+// refuse records a failure and returns ErrRefused.
 func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	entry.At, entry.Refused = a.Now(), true
 	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
@@ -231,8 +232,8 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	return ErrRefused
 }
 
-// counters returns the counters of an attempt with a name: one for the name at its address, one
-// for the name, and one for the address.
+// counters returns the counters of an attempt to sign in: for the name at the address, for the
+// name, and for the address.
 func (a *Operators) counters(name, address string) (operatorstore.SignInCounter, operatorstore.SignInCounter, operatorstore.SignInCounter) {
 	var byAddress operatorstore.SignInCounter
 	byName := operatorstore.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
@@ -246,7 +247,8 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proofCounter returns the counter for attempts of a signed-in operator to repeat the password.
+// proofCounter returns the counter for attempts of a signed-in operator to enter the password
+// again.
 func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))

@@ -22,18 +22,18 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture has the operators in a database for this test, with a clock that the test moves.
+// fixture has the use cases on a database for this test, with a clock that the test moves.
 type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile runs once, in the middle of an operation: during the reading of the clock that
-	// comes after as many readings as after says.
+	// meanwhile runs once, in the middle of an operation. It runs when the clock is read, after
+	// the clock was already read as often as after says.
 	meanwhile func()
 	after     int
 }
 
-// ask is the clock of the sign-in, which runs the test's code in the middle of an operation.
+// ask is the clock of the use cases. It runs the test's code in the middle of an operation.
 func (d *fixture) ask() time.Time {
 	if d.meanwhile == nil {
 		return d.now
@@ -59,7 +59,8 @@ func each(t *testing.T, run func(t *testing.T, d *fixture)) {
 	})
 }
 
-// tooLong is a wrong password that is refused for its length, without the slow comparison.
+// tooLong is a wrong password that is refused because of its length, without the slow
+// comparison.
 var tooLong = strings.Repeat("x", 2000)
 
 func must(t *testing.T, err error) {
@@ -115,7 +116,7 @@ func (d *fixture) acts(name string) []string {
 	return acts
 }
 
-// code is the code that an app shows now, computed independently.
+// code returns the code that an app shows now. It is computed independently of the program.
 func (d *fixture) code(key string) string {
 	d.t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -190,8 +191,8 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 	})
 }
 
-// After many attempts on a name from different addresses, the name is locked, before the name
-// counts attempts from locked addresses.
+// TestANameThatManyGuessIsLocked checks that a name is locked after many attempts from different
+// addresses. Attempts from an address that is already locked must not count for the name.
 func TestANameThatManyGuessIsLocked(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
@@ -233,7 +234,8 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	})
 }
 
-// A change to an operator during the sign-in applies to the session that the sign-in would make.
+// TestNobodyComesInWhoMayNotAnyMore checks that a change of an operator during the sign-in
+// applies to the session that the sign-in would make.
 func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for name, c := range map[string]struct {
@@ -251,8 +253,7 @@ func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 			must(t, err)
 			_, password, err := d.ResetPassword(t.Context(), "zoe")
 			must(t, err)
-			// Three readings of the clock are for the counters; after them the operator was
-			// recognised.
+			// The counters read the clock three times. After that, the operator was recognised.
 			d.meanwhile, d.after = c.meanwhile, 3
 			pass, err := d.signIn("zoe", password, "192.0.2.1")
 			if !errors.Is(err, c.want) || d.meanwhile != nil {
@@ -483,7 +484,7 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
-		// The operator is linked now, and is found by identity and not by name.
+		// The operator is linked now, and must be found by identity and not by name.
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
@@ -515,8 +516,8 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 	})
 }
 
-// An operator who is disabled during the sign-in at the provider gets no session, and is not
-// linked.
+// TestNobodyIsVouchedForWhoMayNotComeIn checks that an operator who is disabled during the
+// sign-in at the provider gets no session and is not linked.
 func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
@@ -530,8 +531,8 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	})
 }
 
-// An operator who is unlinked during the sign-in at the provider gets no session, and earlier
-// ones end.
+// TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile checks that an operator who is unlinked during
+// the sign-in at the provider gets no session, and that earlier sessions end.
 func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The memory in KiB, passes and threads of a password hash. Each hash contains its own values, so
-// that these can be raised later.
+// These are the memory in KiB, the passes and the threads of a password hash. Each hash contains
+// its own values, so that these can be raised later.
 const (
 	hashMemory = 19 * 1024
 	hashPasses = 2
@@ -26,16 +26,17 @@ const (
 	saltSize   = 16
 )
 
-// Limits of the lengths of passwords, in characters and in bytes.
+// These limit the length of passwords, in characters and in bytes.
 const (
 	minPassword      = 12
 	maxPasswordBytes = 1024
 )
 
-// hashing limits the memory that strangers can make the process use.
+// hashing limits how many hashes are computed at the same time, and so the memory that strangers
+// can make the process use.
 var hashing = make(chan struct{}, 4)
 
-// derive runs the slow hash, after waiting for a place.
+// derive waits for a place, and then computes the slow hash.
 func derive(ctx context.Context, password string, salt []byte, passes, memory uint32) ([]byte, error) {
 	select {
 	case hashing <- struct{}{}:
@@ -86,8 +87,8 @@ func matches(ctx context.Context, stored, password string) (bool, error) {
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// nobody is the hash that is compared for unknown names. The comparison takes as long as for a
-// real hash, and no password matches it.
+// nobody returns the hash that is compared for unknown names. The comparison takes as long as
+// for a real hash, and no password matches it.
 var nobody = sync.OnceValue(func() string {
 	text := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(hashForm, hashMemory, hashPasses, text(randomBytes(saltSize)), text(randomBytes(hashSize)))
@@ -105,8 +106,8 @@ func checkPassword(name, password string) error {
 	return nil
 }
 
-// ChangePassword replaces the password of the signed-in operator and ends the operator's other
-// sessions. A wrong present password fails with ErrRefused, and counts as an attempt.
+// ChangePassword replaces the password of the signed-in operator, and ends the operator's other
+// sessions. If the present password is wrong, it fails with ErrRefused, and the attempt counts.
 func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, next, request string) error {
 	if err := a.prove(ctx, v, present, request, actPassword); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // Role decides which actions an operator may do.
 type Role string
 
-// The roles.
+// These are the roles.
 const (
 	Viewer        Role = "viewer"
 	Developer     Role = "developer"
@@ -24,20 +24,20 @@ func Roles() []Role { return []Role{Viewer, Developer, Acting, Administrator} }
 // sensitive.
 type Ability string
 
-// The abilities.
+// These are the abilities.
 const (
-	// Simulate moves the payments of sandboxes.
+	// Simulate allows changing the state of payments in sandboxes.
 	Simulate Ability = "simulate"
-	// Act does with payments, users and connections the actions that their client may do.
+	// Act allows the actions on payments, users and connections that their client may do.
 	Act Ability = "act"
-	// Reveal shows personal data.
+	// Reveal allows seeing personal data.
 	Reveal Ability = "reveal"
-	// SetUpSandbox changes how sandboxes are set up: their configuration,
-	// connectors, applications, tokens and webhooks.
+	// SetUpSandbox allows changing how sandboxes are set up: their configuration, connectors,
+	// applications, tokens and webhooks.
 	SetUpSandbox Ability = "set up sandbox"
-	// SetUp does the same in every domain, and creates and moves domains.
+	// SetUp allows the same in every domain, and creating and moving domains.
 	SetUp Ability = "set up"
-	// Deliver pauses and repeats the delivery of webhooks.
+	// Deliver allows pausing and repeating the delivery of webhooks.
 	Deliver Ability = "deliver"
 )
 
@@ -52,7 +52,7 @@ func (v SignedIn) May(ability Ability) bool {
 	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
 }
 
-// The names of sign-in and sign-out in the audit log.
+// These are the names of sign-in and sign-out in the audit log.
 const (
 	actSignIn       = "sign in"
 	actSecondFactor = "second factor"

@@ -22,27 +22,27 @@ const (
 	double  = "double"
 )
 
-// How long a session lasts, how long it may be idle, and how long it waits for the second
-// factor.
+// These limit how long a session lasts, how long it may be idle, and how long it waits for the
+// second factor.
 const (
 	sessionLife = 12 * time.Hour
 	idleLife    = time.Hour
 	waitingLife = 5 * time.Minute
 )
 
-// seenEvery is how often the last use of a session is written.
+// seenEvery is the interval at which the last use of a session is written.
 const seenEvery = time.Minute
 
-// maxSessions is the number of sessions of an operator that are listed.
+// maxSessions is the largest number of sessions of an operator that are listed.
 const maxSessions = 100
 
-// SignedIn is an operator in the console.
+// SignedIn is an operator who is signed in, with the session.
 type SignedIn struct {
 	operatorstore.Session
 	Operator operatorstore.Operator
 }
 
-// FormToken is the token that each form of the session must have.
+// FormToken returns the token that each form of the session must contain.
 func (v SignedIn) FormToken() string { return hex.EncodeToString(v.CSRF) }
 
 // Owns reports whether a form was made for this session.
@@ -50,11 +50,11 @@ func (v SignedIn) Owns(formToken string) bool {
 	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
 }
 
-// HasSecondFactor reports whether the operator gave a second factor.
+// HasSecondFactor reports whether the operator gave a second factor in this session.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
-// SessionOf returns the session of a token, or ErrNoSession. It is for requests that a page
-// makes automatically, which do not extend the session.
+// SessionOf returns the session of a token. It fails with ErrNoSession when there is none. It
+// does not extend the session, because it is for requests that a page makes automatically.
 func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
 	if err == nil && v.Step == waiting {
@@ -66,8 +66,8 @@ func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, erro
 	return v, nil
 }
 
-// ResumeSession is like SessionOf, for requests that the operator makes, which extend the
-// session.
+// ResumeSession is like SessionOf, and extends the session. It is for requests that the operator
+// makes.
 func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.SessionOf(ctx, token)
 	if err != nil {
@@ -113,8 +113,8 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session, with further conditions that must hold at the same moment. It fails with
-// ErrConflict when the operator changed since they were recognised: disabled, or with another
+// open makes a session. also adds conditions that must hold at the same moment. open fails with
+// ErrConflict when the operator has been disabled since they were recognised, or has another
 // password or second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
 	now := a.Now()
@@ -135,13 +135,13 @@ func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step str
 	return pass, nil
 }
 
-// SignOut ends the operator's session. A session that has ended stays ended.
+// SignOut ends the operator's session. It does nothing when the session has already ended.
 func (a *Operators) SignOut(ctx context.Context, v SignedIn, request string) error {
 	return a.end(ctx, v, v.ID, request, actSignOut)
 }
 
-// Revoke ends one of the operator's own sessions. It fails with NotFound for a session of
-// another operator.
+// Revoke ends one of the operator's own sessions. It fails with NotFound when the session
+// belongs to another operator.
 func (a *Operators) Revoke(ctx context.Context, v SignedIn, id int64, request string) error {
 	return a.end(ctx, v, id, request, actRevoke)
 }
@@ -162,13 +162,13 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 	return nil
 }
 
-// Sessions lists the newest sessions in which the operator is signed in.
+// Sessions lists the sessions in which the operator is signed in, the newest first.
 func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]operatorstore.Session, error) {
 	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
 }
 
-// hash returns the only form in which the token of a session is stored. It has 130 random bits,
-// so a fast hash is enough.
+// hash returns the only form in which the token of a session is stored. A fast hash is enough,
+// because a token has 130 random bits.
 func hash(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]

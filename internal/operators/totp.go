@@ -28,7 +28,7 @@ const (
 	totpDrift = 1
 )
 
-// totpCode is the code of a period (RFC 4226, section 5.3).
+// totpCode returns the code of a period (RFC 4226, section 5.3).
 func totpCode(secret []byte, step int64) string {
 	mac := hmac.New(sha1.New, secret)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))
@@ -40,7 +40,8 @@ func totpCode(secret []byte, step int64) string {
 
 func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
 
-// matchCode finds the period, later than the last used one, that the code belongs to.
+// matchCode finds the period to which the code belongs. The period must be later than last, the
+// last one whose code was used.
 func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {
@@ -51,7 +52,8 @@ func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bo
 	return 0, false
 }
 
-// checkCode compares a code with the operator's second factor.
+// checkCode compares a code with the operator's second factor, and returns the period of the
+// code.
 func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code string) (int64, error) {
 	t, err := operatorstore.From(a.DB).TOTP(ctx, o)
 	if err != nil {
@@ -64,7 +66,7 @@ func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code stri
 	return step, nil
 }
 
-// TOTPProposal is a second factor to enter into an app.
+// TOTPProposal is a second factor for the operator to enter into an app.
 type TOTPProposal struct {
 	// Key is the text that a person types, in groups of four. URI is the text that an app
 	// reads.
@@ -82,7 +84,7 @@ func newProposal(name string, secret []byte) TOTPProposal {
 }
 
 // ProposeTOTP makes a second factor for an operator, who must enter the password again. It
-// replaces the present second factor once the operator has entered a code of it.
+// replaces the present second factor once the operator has entered its first code.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
@@ -106,9 +108,9 @@ func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal,
 	return newProposal(v.Operator.Name, t.Proposed), len(t.Proposed) > 0, nil
 }
 
-// ConfirmTOTP makes the proposed second factor valid when the code is right. The operator's
-// session counts as signed in with it, and the operator's other sessions end. Wrong codes count
-// as attempts.
+// ConfirmTOTP makes the proposed second factor valid if the code is right. The operator's
+// session then counts as signed in with a second factor, and the operator's other sessions end.
+// Wrong codes count as attempts.
 func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
@@ -128,8 +130,8 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
 			return err
 		}
-		// A concurrent sign-in without the second factor commits before this unit, and its session
-		// is revoked below, or it is refused.
+		// A concurrent sign-in without the second factor either commits before this unit, so
+		// that its session is revoked below, or is refused.
 		operatorstore.In(tx).RaiseSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)
