@@ -12,12 +12,12 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon is the error for a request that is not made, because an earlier request failed a
-// moment ago.
+// errSoon is the error for a request that is not made because an earlier one failed a moment
+// ago.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
-// keys are a provider's signing keys. They are fetched when a token is signed by an unknown key.
-// After a fetch without success, they are not fetched again for a moment.
+// keys contains a provider's signing keys. They are fetched when a token is signed with an
+// unknown key. After a fetch that did not find the key, they are not fetched again for a moment.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -58,7 +58,7 @@ func (k *keys) inVain() {
 // answer, so they are not passed on.
 type signature struct {
 	*keys
-	// err is ErrAway or ErrNotVouched when the signature is not valid.
+	// err is the error when the signature is not valid. It wraps ErrAway or ErrNotVouched.
 	err error
 }
 
@@ -81,11 +81,11 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 // transport is a function that makes a request.
 type transport func(*http.Request) (*http.Response, error)
 
-// RoundTrip calls it.
+// RoundTrip calls the function.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// frank returns a client that fails for answers other than 200, because the library would put
-// their bodies, which can contain anything, into errors.
+// frank returns a client that fails for answers with another status than 200. The library would
+// put the bodies of such answers into errors, and they can contain anything.
 func frank(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {

@@ -1,13 +1,14 @@
 // Package oidc lets an OpenID Connect provider identify an operator who signs in.
 //
-// It owns the redirect to the provider and back: the data that the browser keeps and must bring
-// back, how the code becomes a token, and the claims that the token must contain. It does not
-// own who may sign in (package operators), the cookie in the browser, or which addresses may be
-// called, which the given client decides.
+// It owns the redirect to the provider and back: the data that the browser stores meanwhile, the
+// exchange of the code for a token, and the claims that the token must contain. It does not own
+// who may sign in (package operators) or the cookie in the browser. The configured client
+// decides which addresses may be called.
 //
-// It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched, and a
-// reason for the log, when anything from the provider, the browser or the token is wrong.
-// Errors quote nothing of the provider's answers except the issuer and the audience of a token.
+// It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched when
+// something that the provider or the browser has sent is wrong, such as the token. The error
+// contains the reason, for the log. Errors quote nothing from the provider's answers except the
+// issuer and the audience of a token.
 package oidc
 
 import (
@@ -28,32 +29,33 @@ import (
 	"passerelle"
 )
 
-// The reasons why a provider does not identify a person.
+// These are the reasons why a provider does not identify a person.
 var (
 	ErrAway       = errors.New("the provider of identities cannot be asked")
 	ErrNotVouched = errors.New("the provider of identities does not vouch for this person")
 )
 
-// known is how long a provider's description is cached.
+// known is how long the description of a provider is cached.
 const known = time.Hour
 
-// algorithms are the accepted signature algorithms, with which only the provider can sign.
+// algorithms lists the signature algorithms that are accepted. With them, only the provider can
+// sign.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// Config has an operator's settings of the provider.
+// Config contains the operator's settings for the provider.
 type Config struct {
 	// Issuer is the provider's address, in the form in which tokens contain it.
 	Issuer string
 	// ClientID and ClientSecret identify the service at the provider. Some providers need no
 	// secret.
 	ClientID, ClientSecret string
-	// NameClaim is the claim with the name of an operator, for a first sign-in; empty for no
-	// claim. The claim "email" counts only when it is verified.
+	// NameClaim is the claim with the name of an operator, which is used at a first sign-in.
+	// Empty means none. The claim "email" counts only if it is verified.
 	NameClaim string
-	// SecondFactor lists the values of amr and acr that mean a second factor. When it is empty,
-	// no values are accepted.
+	// SecondFactor lists the values of the claims amr and acr that mean a second factor. If it
+	// is empty, no value does.
 	SecondFactor []string
 	// Loopback allows the provider to be on this machine and without TLS, for development.
 	Loopback bool
@@ -67,7 +69,7 @@ type Config struct {
 type Provider struct {
 	Config
 
-	// asking is held by the caller that fetches the description.
+	// asking is locked by the caller that fetches the description.
 	asking chan struct{}
 	mu     sync.Mutex
 	cached *description
@@ -76,22 +78,22 @@ type Provider struct {
 	failed time.Time
 }
 
-// description is a provider's discovery document, with the keys from the address in the
-// document.
+// description is a provider's discovery document. The address of the keys is from that document.
 type description struct {
 	*oidc.Provider
 	keys *keys
 }
 
-// A caller waits at most this long for another caller's fetch, and after a failed fetch nobody
-// fetches again for a moment: strangers must not be able to occupy the service while the
-// provider is silent.
+// waiting is how long a caller waits for another caller's fetch, and silence is how long nothing
+// is fetched after a failure. Strangers must not be able to occupy the service while the
+// provider does not answer.
 const (
 	waiting = time.Second
 	silence = 5 * time.Second
 )
 
-// New checks the configuration of a provider without calling it. Fields of errors are flags.
+// New checks the configuration of a provider, without calling the provider. Errors name flags as
+// their fields.
 func New(c Config) (*Provider, error) {
 	if !c.mayBe(c.Issuer) {
 		return nil, passerelle.InvalidField("--oidc-issuer", "must be the https address of the provider, without a query")
@@ -102,7 +104,7 @@ func New(c Config) (*Provider, error) {
 	return &Provider{Config: c, asking: make(chan struct{}, 1)}, nil
 }
 
-// mayBe reports whether an address of the provider may be used.
+// mayBe reports whether an address may be used as an address of the provider.
 func (c *Config) mayBe(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -111,8 +113,8 @@ func (c *Config) mayBe(address string) bool {
 	return c.safe(u)
 }
 
-// safe reports whether no other party between can read or change the answers. Development does
-// not require this.
+// safe reports whether no third party can read or change the answers on their way. It also
+// accepts plain http if Loopback is set.
 func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
@@ -237,8 +239,8 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 }
 
 // style returns how the service authenticates at the provider: in the header, which all
-// providers must support, unless the provider supports only the other way. It does not try a way
-// first, because a failed try would use up the code.
+// providers must support, or in the body if the provider supports only that. It does not find
+// out by trying, because a failed try would use up the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
@@ -249,13 +251,13 @@ func (p *Provider) style(found *description) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Departure is the data that a browser keeps, sealed, while it is at the provider.
+// Departure is the data that a browser stores, sealed, while it is at the provider.
 type Departure struct {
 	State, Nonce, Verifier string
 }
 
-// Leave returns the address to which the browser is sent, and the data that the browser keeps
-// until it returns. The browser returns to an address of the service.
+// Leave returns the address to which the browser is sent, and the data that the browser stores
+// until it returns. It returns to back, an address of the service.
 func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
 	var d Departure
 	found, err := p.ask(ctx)
@@ -270,14 +272,14 @@ func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, e
 type Person struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the name of an operator, empty when the provider sends none.
+	// Name is the name of an operator. It is empty when the provider sends none.
 	Name string
-	// Twice reports an accepted second factor.
+	// Twice means that the provider reported a second factor that SecondFactor accepts.
 	Twice bool
 }
 
-// Arrive returns the person whom the provider identifies. The query is the query with which the
-// browser returns to the address back, which must be the address passed to Leave.
+// Arrive returns the person whom the provider identifies. query is the query with which the
+// browser returns. back must be the address that was passed to Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {
 		return Person{}, err
@@ -302,7 +304,7 @@ func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query u
 	return p.read(token, d.Nonce)
 }
 
-// check compares the query with the data that the browser kept.
+// check compares the query with the data that the browser stored.
 func (p *Provider) check(d Departure, query url.Values) error {
 	switch {
 	case d.State == "" || !same(query.Get("state"), d.State):
@@ -335,8 +337,8 @@ func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
 	return Person{Issuer: token.Issuer, Subject: token.Subject, Name: p.name(claims), Twice: p.twice(claims)}, nil
 }
 
-// name returns the configured claim if it is a text. An email that the provider has not verified
-// is left out.
+// name returns the claim that is configured, if it is a text. It returns nothing for an email
+// that the provider has not verified.
 func (p *Provider) name(claims map[string]any) string {
 	if p.NameClaim == "" || p.NameClaim == "email" && claims["email_verified"] != true {
 		return ""
@@ -361,8 +363,8 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
-// exchangeFailure distinguishes a provider that refused a code from an unreachable one. It
-// leaves out the answer, which could contain any text.
+// exchangeFailure distinguishes a provider that refused a code from a provider that cannot be
+// reached. It leaves out the answer, because that could contain any text.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

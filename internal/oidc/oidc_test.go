@@ -50,7 +50,7 @@ func (v *signIn) configure(change func(*oidc.Config)) {
 	}
 }
 
-// leave goes to the provider, and returns the query with which the browser returns.
+// leave sends the browser to the provider, and returns the query with which it comes back.
 func (v *signIn) leave() (oidc.Departure, url.Values) {
 	v.t.Helper()
 	address, d, err := v.provider.Leave(v.t.Context(), back)
@@ -91,7 +91,7 @@ func TestAProviderVouches(t *testing.T) {
 	}
 }
 
-// unsigned is a token that claims to need no signature.
+// unsigned returns a token that claims to need no signature.
 func unsigned(claims []byte) string {
 	text := base64.RawURLEncoding.EncodeToString
 	return text([]byte(`{"alg":"none"}`)) + "." + text(claims) + "."
@@ -151,7 +151,8 @@ func anyKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// The parameters of one browser are not valid in another, and a code is valid once.
+// TestASignInBelongsToOneBrowser checks that the parameters of one browser are not valid in
+// another, and that a code is valid only once.
 func TestASignInBelongsToOneBrowser(t *testing.T) {
 	v := newSignIn(t)
 	mine, query := v.leave()
@@ -252,8 +253,8 @@ func TestProvidersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestASilentProvider: callers wait only briefly for another caller's fetch, and after a failure
-// the description is not fetched for a moment.
+// TestASilentProvider checks that callers wait only briefly for another caller's fetch, and that
+// after a failure the description is not fetched for a moment.
 func TestASilentProvider(t *testing.T) {
 	v := newSignIn(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -276,10 +277,10 @@ func TestASilentProvider(t *testing.T) {
 		away()
 	}()
 	<-asked
-	away() // while the first call still waits, and without a request
+	away() // while the first call still waits; makes no request
 	answer <- struct{}{}
 	<-first
-	away() // without a request either
+	away() // makes no request either
 	v.now = v.now.Add(6 * time.Second)
 	go func() {
 		<-asked
@@ -288,8 +289,8 @@ func TestASilentProvider(t *testing.T) {
 	away()
 }
 
-// TestKeysAreRemembered signs several people in: the keys are fetched once, again for a new key,
-// and again after an hour.
+// TestKeysAreRemembered signs several people in. The keys must be fetched once, again for a new
+// key, and again after an hour.
 func TestKeysAreRemembered(t *testing.T) {
 	v := newSignIn(t)
 	vouched := func(asked int) {
@@ -312,8 +313,8 @@ func TestKeysAreRemembered(t *testing.T) {
 	vouched(3)
 }
 
-// TestForeignKeys: tokens without a signature of the provider do not cause a fetch of its keys
-// each time.
+// TestForeignKeys signs in with tokens that the provider has not signed. They may cause only one
+// fetch of its keys within several seconds.
 func TestForeignKeys(t *testing.T) {
 	v := newSignIn(t)
 	if _, err := v.whole(); err != nil {
@@ -337,8 +338,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestAProviderIsCalledSafely: descriptions with addresses at which a third party could answer
-// are refused.
+// TestAProviderIsCalledSafely checks that descriptions with addresses at which a third party
+// could answer are refused.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {
@@ -358,8 +359,8 @@ func TestAProviderIsCalledSafely(t *testing.T) {
 	}
 }
 
-// TestWhatAProviderAnswersIsInNoError: the provider's answer could contain any text, so errors
-// do not quote it.
+// TestWhatAProviderAnswersIsInNoError checks that errors do not quote the provider's answer,
+// because it could contain any text.
 func TestWhatAProviderAnswersIsInNoError(t *testing.T) {
 	const secret = "what nobody may read"
 	describe := "/.well-known/openid-configuration"

@@ -1,8 +1,9 @@
-// Package oidctest is an identity provider for tests: a server with a description, which
-// redirects browsers back at once and signs tokens.
+// Package oidctest is an identity provider for tests. It is a server that serves its
+// description, redirects browsers back at once, and signs tokens.
 //
-// It owns one person, whom it identifies without asking, and the faults that tests set. It
-// checks only what tests need: that the code and the verifier belong to the sign-in.
+// It owns one person, whom it identifies without a password, and the faults that tests set. It
+// checks that the code and the verifier belong to the sign-in, and does not check more, because
+// tests do not need it.
 //
 // It fails the test when it cannot start.
 package oidctest
@@ -33,24 +34,24 @@ const (
 
 // Provider is the running server. Its fields may be changed before a sign-in.
 type Provider struct {
-	// URL is the issuer. Client trusts its certificate and follows no redirect.
+	// URL is the issuer. Client trusts its certificate and follows no redirects.
 	URL    string
 	Client *http.Client
-	// Claims are added to the claims of tokens, and replace those of the same name.
+	// Claims are added to the claims of tokens, and replace claims of the same name.
 	Claims map[string]any
 	// Description is added to the discovery document, and replaces members of the same name.
 	Description map[string]any
 	// Nonsense is the content of /nonsense, with status 200.
 	Nonsense string
-	// Faults has the places, such as "/keys", that are answered with status 500 and a
-	// body.
+	// Faults maps paths, such as "/keys", to the body with which they are answered, with status
+	// 500.
 	Faults map[string]string
-	// Token makes the token from its claims when it is set, instead of a signature
-	// with the present key.
+	// Token makes a token from its claims. If it is nil, the claims are signed with the present
+	// key.
 	Token func(claims []byte) string
 	// Answer is added to the query with which browsers return.
 	Answer url.Values
-	// Exchange is the status of answers to codes; zero is 200.
+	// Exchange is the status of answers to codes. Zero means 200.
 	Exchange int
 	// Now is the time at which tokens are made.
 	Now func() time.Time
@@ -85,7 +86,7 @@ func Start(t testing.TB, secure bool) *Provider {
 	return p
 }
 
-// counted counts calls, and fails those that must fail.
+// counted counts calls, and answers those that are in Faults.
 func (p *Provider) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -175,7 +176,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// token returns a token for a code, once.
+// token returns a token for a code. It accepts each code once.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	code := r.PostFormValue("code")
 	p.mu.Lock()
