@@ -11,11 +11,11 @@ import (
 	"passerelle"
 )
 
-// The limits of a session with a server.
+// These are the limits of a session with a server.
 const (
-	// Timeout is the time from dialling to the last answer of the server.
+	// Timeout is the longest time from dialling to the last answer of the server.
 	Timeout = 30 * time.Second
-	// maxReply is the number of bytes of a server's text that are read.
+	// maxReply is the largest number of bytes of a server's text that are read.
 	maxReply = 1 << 20
 )
 
@@ -25,7 +25,7 @@ type SMTPServer struct {
 	security   security
 	user       *url.Userinfo // nil to send without authentication
 	from       string
-	// Roots are the certificate authorities for the server; nil means those of the system.
+	// Roots are the certificate authorities for the server. Nil means those of the system.
 	Roots *x509.CertPool
 	// Timeout limits a session.
 	Timeout time.Duration
@@ -37,27 +37,27 @@ type security string
 const (
 	// implicit is TLS from the first byte.
 	implicit security = "implicit"
-	// startTLS switches to TLS after the first commands. When the server refuses that, the session
+	// startTLS switches to TLS after the first commands. If the server refuses it, the session
 	// ends.
 	startTLS security = "starttls"
-	// none is for a server on the same machine, and for servers for which the operator requests
-	// it.
+	// none is plain text, for a server on the same machine and for servers for which the
+	// operator requests it.
 	none security = "none"
 )
 
 // defaultPorts are the submission ports of RFC 8314.
 var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 
-// schemes are the schemes of addresses with their protection.
+// schemes maps the schemes of addresses to their protection.
 var schemes = map[string]security{"smtp": startTLS, "smtps": implicit}
 
 const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://user:password@mail.example:465"
 
 // NewServer reads the address of a server, smtp://user:password@host:port or smtps://…, and the
-// address that mails come from. The user and the port may be left out. With smtp the server
-// must offer STARTTLS, unless it is on this machine, or the address ends in ?tls=none, which
-// forbids a password. With ?tls=starttls it must offer it on this machine, too. The error names
-// --smtp-url or --mail-from and repeats neither.
+// address from which mails are sent. The user and the port may be left out. For smtp, the server
+// must offer STARTTLS, unless it is on this machine or the address ends in ?tls=none, which
+// forbids a password. With ?tls=starttls, a server on this machine must offer it too. The error
+// names --smtp-url or --mail-from, and repeats the value of neither.
 func NewServer(address, from string) (*SMTPServer, error) {
 	if !passerelle.IsEmail(from) {
 		return nil, passerelle.InvalidField("--mail-from", "must be the e-mail address that mails come from, such as passerelle@bank.example")
@@ -96,8 +96,8 @@ func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	return schemes[u.Scheme], nil
 }
 
-// checkUser refuses a user without a password, and a password over a connection that is not
-// encrypted.
+// checkUser fails for a user without a password, and for a password over a connection that is
+// not encrypted.
 func (s *SMTPServer) checkUser() error {
 	if s.user == nil {
 		return nil

@@ -19,16 +19,18 @@ import (
 	"time"
 )
 
-// mailServer is a mail server (RFC 5321) that records what it receives and answers as a test says.
+// mailServer is a mail server (RFC 5321) that records what it receives, and answers as a test
+// specifies.
 type mailServer struct {
 	t       *testing.T
 	address string
-	// tls is the configuration for STARTTLS. Without it, STARTTLS is not offered.
+	// tls is the configuration for STARTTLS. If it is nil, the server does not offer STARTTLS.
 	tls *tls.Config
-	// user and password for AUTH PLAIN; none are needed when empty.
+	// user and password are for AUTH PLAIN. If they are empty, the server needs no
+	// authentication.
 	user, password string
-	// answers replaces the answer to a command, such as RCPT, or "." for the end of a mail, for
-	// as many times as it has texts.
+	// answers contains other answers to a command, such as RCPT, or to "." for the end of a
+	// mail. Each text is used once.
 	answers map[string][]string
 	// stuck is a command that the server never answers.
 	stuck string
@@ -46,7 +48,7 @@ type receivedMail struct {
 	signedIn       bool
 }
 
-// open starts the server, with TLS from the first byte when implicit.
+// open starts the server. If implicit is true, it speaks TLS from the first byte.
 func (p *mailServer) open(t *testing.T, implicit bool) *mailServer {
 	t.Helper()
 	p.t = t
@@ -74,7 +76,7 @@ func (p *mailServer) open(t *testing.T, implicit bool) *mailServer {
 	return p
 }
 
-// smtpSession is one connection.
+// smtpSession is one connection to the server.
 type smtpSession struct {
 	*mailServer
 	connection net.Conn
@@ -152,7 +154,7 @@ func (c *smtpSession) extensions() string {
 	return strings.Join(append(offers, "250 SIZE 100000"), "\r\n")
 }
 
-// take reads a mail up to its end.
+// take reads a mail up to its end, and records it.
 func (c *smtpSession) take() {
 	var text strings.Builder
 	for {
