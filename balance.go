@@ -12,23 +12,23 @@ func SumAmounts(a, b *decimal.Decimal) *decimal.Decimal {
 	if a == nil || b == nil {
 		return nil
 	}
-	sum, err := a.AddExact(*b, max(a.Scale(), b.Scale())) // Add rounds
+	sum, err := a.AddExact(*b, max(a.Scale(), b.Scale())) // Add would round
 	if err != nil {
 		return nil
 	}
 	return &sum
 }
 
-// Movement is the money that accounts of one currency received on a day, and the money that left
-// them, which is zero or less. A sum that has too many digits is nil.
+// Movement holds the money that accounts of one currency received and paid on a day. Out is zero or
+// less. A sum that has too many digits is nil.
 type Movement struct {
 	Day     Date
 	In, Out *decimal.Decimal
 }
 
 // Balance is the balance of accounts of one currency at the end of a day or period, and the
-// movements in that time. In is the income, Out the expenses, which are zero or less, and Net
-// the sum of both.
+// movements in that time. In is the income. Out is the expenses, zero or less. Net is the sum of
+// both.
 type Balance struct {
 	First, Last       Date
 	End, In, Out, Net *decimal.Decimal
@@ -57,8 +57,8 @@ func DailyBalances(present *decimal.Decimal, movements []Movement, first, last D
 	return days
 }
 
-// SumBalances returns the balance of a period of at least one day: the last sum, and all
-// movements.
+// SumBalances combines the balances of consecutive days. It needs at least one day. The result
+// contains the balance at the end of the last day and the sums of all movements.
 func SumBalances(days []Balance) Balance {
 	sum := days[len(days)-1]
 	sum.First = days[0].First

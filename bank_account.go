@@ -62,7 +62,7 @@ var accountTypes = []AccountTypeDetails{
 // AccountTypes lists the types by their numbers.
 func AccountTypes() []AccountTypeDetails { return append([]AccountTypeDetails(nil), accountTypes...) }
 
-// Details describes the type. A type that the API does not have is unknown.
+// Details describes the type. A type that the API does not have is described as UnknownAccount.
 func (t AccountType) Details() AccountTypeDetails {
 	for _, known := range accountTypes {
 		if known.Type == t {
@@ -78,25 +78,25 @@ func (t AccountType) Payment() bool { return t == "checking" || t == "joint" }
 // Usage is the purpose of an account.
 type Usage string
 
-// The usages: private, of an organisation, of an association.
+// The usages: private use, use by an organisation, use by an association.
 const (
 	Private      Usage = "PRIV"
 	Organisation Usage = "ORGA"
 	Association  Usage = "ASSO"
 )
 
-// AccountDetails has an institution's details of a bank account. Empty text, the zero date and
-// nil mean that the institution reports no value.
+// AccountDetails holds what an institution reports about a bank account. Empty text, the zero date
+// and nil mean that the institution reports no value.
 //
-// Details are stored as one JSON value, with a digest by which the next read finds what changed. So
-// a new field needs no column, but the JSON option omitzero: without it the digest of every stored
-// row changes, and the next sync reports them all. The same holds for all details that
-// institutions give.
+// Details are stored as one JSON value with a digest. The next read compares the digest to find
+// changes. A new field therefore needs no column, but it needs the JSON option omitzero. Without
+// it, the digest of every stored row changes, and the next sync reports every row as changed. This
+// applies to all types of details that institutions report.
 type AccountDetails struct {
 	// Key is the institution's own key for the account. It never changes, because the next read
-	// recognises the account by it. It is unique within the connection.
+	// uses it to recognise the account. It is unique within the connection.
 	Key string
-	// Parent is the key of the account that a card is settled on.
+	// Parent is the key of the account from which a card is paid.
 	Parent          string
 	Number          string
 	IBAN, BIC       string
@@ -124,10 +124,10 @@ type BankAccount struct {
 	CustomName string
 	// Display and Bookmarked are set by the user.
 	Display, Bookmarked bool
-	// Disabled is the instant since which the user does not share the account, nil while the
-	// user shares it. A newly found account is disabled from that time on.
+	// Disabled is the time at which the user stopped sharing the account, nil while the user shares
+	// it. A newly found account is disabled from the time it is found.
 	Disabled *time.Time
-	// Deleted is the time at which the institution no longer listed it.
+	// Deleted is the time at which the institution stopped listing the account.
 	Deleted    *time.Time
 	LastUpdate *time.Time
 	Error      ConnectionState
@@ -135,8 +135,8 @@ type BankAccount struct {
 	CoveredFrom Date
 	// Worth is the value of the investments, nil when the account has none.
 	Worth *Worth
-	// Epoch counts how often the account was emptied. Readers do not see rows of earlier
-	// epochs, erased or not.
+	// Epoch counts how often the account was emptied. Readers see no rows of earlier epochs, even
+	// those that are not erased yet.
 	Epoch int64
 }
 
@@ -159,7 +159,8 @@ type Loan struct {
 // custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee, unknown).
 type Party struct {
 	Role string
-	// IsUser reports whether the party is the user of the connection; nil when this is unknown.
+	// IsUser reports whether the party is the user of the connection. It is nil when this is
+	// unknown.
 	IsUser   *bool
 	FullName string
 }

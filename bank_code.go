@@ -25,8 +25,8 @@ var bankCodes = []struct {
 	{"ACMT", "bank"},
 }
 
-// TypeOfBankCode returns the type of a transaction by its bank transaction code of ISO 20022,
-// such as PMNT-RCDT-ESCT. It is empty when no prefix of the code is known.
+// TypeOfBankCode returns the type of a transaction by its bank transaction code of ISO 20022, such
+// as PMNT-RCDT-ESCT. It returns "" when no prefix of the code is known.
 func TypeOfBankCode(code string) TransactionType {
 	for _, one := range bankCodes {
 		if strings.HasPrefix(code, one.code) {

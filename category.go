@@ -10,14 +10,14 @@ import (
 type CategoryID int64
 
 const (
-	// Uncategorized is the number of no category.
+	// Uncategorized stands for no category.
 	Uncategorized CategoryID = 9998
-	// FirstOwnCategory is the first number of categories that users created.
+	// FirstOwnCategory is the lowest number for categories that users create.
 	FirstOwnCategory CategoryID = 10_000
 )
 
 // Category is a kind of transactions. Code is the name of the category in transactions: the
-// parent, if any, a point, and the category.
+// category, preceded by its parent and a dot if it has a parent.
 type Category struct {
 	ID     CategoryID
 	Code   string
@@ -27,7 +27,7 @@ type Category struct {
 	// that are often refunded.
 	Income, Refundable bool
 	Color              string
-	// User is the user who created the category; zero for built-in categories.
+	// User is the user who created the category. It is zero for built-in categories.
 	User UserID
 }
 
@@ -86,7 +86,7 @@ func CategoryByID(id CategoryID) (Category, bool) {
 // ownPrefix is the prefix of the codes of categories that users created.
 const ownPrefix = "own-"
 
-// OwnCode is the code of a category that a user created, with or without a parent.
+// OwnCode returns the code of a category that a user created, with or without a parent.
 func OwnCode(id CategoryID, parent Category) string {
 	code := ownPrefix + strconv.FormatInt(int64(id), 10)
 	if parent.ID == 0 {
@@ -95,8 +95,8 @@ func OwnCode(id CategoryID, parent Category) string {
 	return parent.Code + "." + code
 }
 
-// CategoryNumber is the number of the first category that codes name, or
-// Uncategorized.
+// CategoryNumber returns the number of the first of the codes, or Uncategorized when it is unknown
+// or there are no codes.
 func CategoryNumber(codes []string) CategoryID {
 	if len(codes) == 0 {
 		return Uncategorized
@@ -154,7 +154,7 @@ var labelWords = []struct{ word, code string }{
 	{"WITHDRAWAL", "cash.withdrawal"},
 }
 
-// typeCategories are the categories of transactions without a known word in the label.
+// typeCategories maps types to the categories of transactions without a known word in the label.
 var typeCategories = map[TransactionType]string{
 	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
 }

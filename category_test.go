@@ -44,7 +44,7 @@ func TestCategoryNumber(t *testing.T) {
 	}
 }
 
-// Every resulting category has a number.
+// Every category that Categorize returns has a number.
 func TestCategorize(t *testing.T) {
 	for label, want := range map[string]string{
 		"vir salaire novembre": "[income.salary] 2", "CARTE CAFE DE LA GARE": "[food.restaurants] 22", "Rent": "[home.rent] 11", "Parent's club": "[] 9998", "": "[] 9998",

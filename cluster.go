@@ -20,7 +20,7 @@ type Cluster struct {
 	// client created.
 	Key, Wording string
 	Mean         decimal.Decimal
-	// Increment is the median number of days between transactions; zero when it is unknown.
+	// Increment is the median number of days between transactions. It is zero when it is unknown.
 	// Next is the expected day of the next transaction.
 	Increment int
 	Next      Date
@@ -28,7 +28,7 @@ type Cluster struct {
 	Enabled   bool
 }
 
-// Recurrence is a cluster in the form in which it is found among transactions.
+// Recurrence is a cluster as it was found among transactions, with the ids of its transactions.
 type Recurrence struct {
 	Cluster
 	Transactions []TransactionID
@@ -69,8 +69,8 @@ func Recurrences(all []Transaction) []Recurrence {
 // maxClusterKey limits the length of a key, in bytes.
 const maxClusterKey = 200
 
-// clusterKey consists of the letters of a label in capitals, and the direction of the money. It
-// is empty without letters.
+// clusterKey consists of the letters of a label in capitals, and the direction of the money. It is
+// empty when the label has no letters.
 func clusterKey(t Transaction) string {
 	letters := strings.Join(strings.FieldsFunc(strings.ToUpper(t.TransactionDetails.Wording), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
 	if letters == "" || len(letters) > maxClusterKey {

@@ -6,7 +6,7 @@ import (
 )
 
 // ConnectionState is the reason why a connection cannot be synchronised. The zero value means
-// success, and is null in the API.
+// success. In the API it is null.
 type ConnectionState string
 
 // The states of a connection. They are the codes of this API family, because older programs know
@@ -31,7 +31,7 @@ type Resolution int
 
 // The resolutions.
 const (
-	// ByNobody is for success, and for a state that ends by itself.
+	// ByNobody is for success and for a state that ends by itself.
 	ByNobody Resolution = iota
 	// ByPerson needs the user: unattended reads do not end the state.
 	ByPerson
@@ -58,8 +58,8 @@ func (s ConnectionState) Known() bool {
 	return known
 }
 
-// Resolution returns who can end the state. The user resolves a wrong password. The service
-// still tries again from time to time, because institutions also make mistakes.
+// Resolution returns who can end the state. For a wrong password it is the user. The service still
+// tries again from time to time, because institutions sometimes refuse a correct password.
 func (s ConnectionState) Resolution() Resolution { return connectionStates[s] }
 
 // AuthMechanism is the way in which a user authenticates to an institution.

@@ -2,8 +2,8 @@ package passerelle
 
 import "strings"
 
-// ParseCountry accepts an ISO 3166-1 alpha-2 code in capitals. It fails with Invalid for the
-// field for any other text.
+// ParseCountry accepts an ISO 3166-1 alpha-2 code in capitals. Any other text is an Invalid error
+// for the field.
 func ParseCountry(field, s string) (string, error) {
 	if !isCountry(s) {
 		return "", InvalidField(field, "must be an ISO 3166-1 country code in capitals, such as FR")
@@ -17,7 +17,7 @@ func isCountry(s string) bool {
 
 func isUpper(b byte) bool { return 'A' <= b && b <= 'Z' }
 
-// countryCodes are the codes that ISO 3166-1 assigns officially. The spaces ensure that two
+// countryCodes contains the codes that ISO 3166-1 assigns officially. The spaces ensure that two
 // letters match only a complete code.
 const countryCodes = "" +
 	"AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI " +

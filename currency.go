@@ -10,7 +10,7 @@ import (
 // crypto assets, but payments cannot use them.
 type Currency string
 
-// CurrencyDetails describes a currency to a reader.
+// CurrencyDetails describes a currency for people.
 type CurrencyDetails struct {
 	// Name is the English name of ISO 4217.
 	Name string
@@ -55,9 +55,9 @@ func Currencies() []Currency {
 	return all
 }
 
-// ParseCurrency accepts the upper-case code of an active ISO 4217 currency. It fails with
-// Invalid for the field for any other text. Withdrawn currencies and crypto assets are refused,
-// because payments cannot use them.
+// ParseCurrency accepts the upper-case code of an active ISO 4217 currency. Any other text is an
+// Invalid error for the field. So are withdrawn currencies and crypto assets, because payments
+// cannot use them.
 func ParseCurrency(field, s string) (Currency, error) {
 	row, known := currencies[Currency(s)]
 	switch {
@@ -77,8 +77,8 @@ func (c Currency) Known() bool {
 	return known
 }
 
-// Digits is the number of digits after the decimal point in an amount, down to the minor unit: 2
-// for EUR, 0 for JPY. It is 0 for an unknown currency.
+// Digits returns the number of decimals in an amount, down to the minor unit: 2 for EUR, 0 for JPY.
+// It returns 0 for an unknown currency.
 func (c Currency) Digits() int {
 	if digits, known := cldr.GetDigits(string(c)); known {
 		return int(digits)
@@ -110,9 +110,9 @@ func (c Currency) symbol(row currencyRow) string {
 	return symbol
 }
 
-// currencies lists the active codes of ISO 4217 that denote money; codes withdrawn since 2025
-// and codes that the euro replaced, which older data and statement files still contain; and
-// crypto assets.
+// currencies lists the active codes of ISO 4217 that denote money, and crypto assets. It also lists
+// codes withdrawn since 2025 and codes that the euro replaced, because older data and statement
+// files still contain them.
 var currencies = map[Currency]currencyRow{
 	"AED": {name: "UAE Dirham"},
 	"AFN": {name: "Afghani"},

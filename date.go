@@ -13,8 +13,8 @@ type Date struct {
 	day   uint8
 }
 
-// ParseDate reads YYYY-MM-DD with years 0001 to 9999. It fails with Invalid for the field for
-// any other text, including days that do not exist.
+// ParseDate reads YYYY-MM-DD with years 0001 to 9999. Any other text, and a day that does not
+// exist, is an Invalid error for the field.
 func ParseDate(field, s string) (Date, error) {
 	d, ok := readDate(s)
 	if !ok {
@@ -73,13 +73,13 @@ func makeDate(year int, month time.Month, day int) Date {
 	return Date{year: int32(year), month: uint8(month), day: uint8(day)}
 }
 
-// DateOf is the day at the instant t in a zone.
+// DateOf returns the day in a zone at the instant t.
 func DateOf(t time.Time, loc *time.Location) Date { return makeDate(t.In(loc).Date()) }
 
 // IsZero reports whether there is no date.
 func (d Date) IsZero() bool { return d == Date{} }
 
-// String is the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result.
+// String returns the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result.
 func (d Date) String() string {
 	if d.IsZero() {
 		return ""
@@ -88,7 +88,7 @@ func (d Date) String() string {
 		return d.utc().Format(time.DateOnly)
 	}
 	year, month, day := d.year, d.month, d.day
-	// Written without a formatting library for speed, because lists of transactions consist
+	// This does not use a formatting library, for speed, because lists of transactions consist
 	// mostly of dates.
 	return string([]byte{
 		byte('0' + year/1000), byte('0' + year/100%10), byte('0' + year/10%10), byte('0' + year%10), '-',
@@ -96,8 +96,8 @@ func (d Date) String() string {
 	})
 }
 
-// Compare is negative when d is before other, zero when they are equal, and positive when d is
-// after other. The zero date is before all others.
+// Compare returns a negative number when d is before other, zero when they are equal, and a
+// positive number when d is after other. The zero date is before all others.
 func (d Date) Compare(other Date) int {
 	return cmp.Or(cmp.Compare(d.year, other.year), cmp.Compare(d.month, other.month), cmp.Compare(d.day, other.day))
 }
@@ -123,14 +123,14 @@ func (d Date) AddMonths(months int) Date {
 	return makeDate(year, month, min(int(d.day), daysIn(year, int(month))))
 }
 
-// Weekday is the day of the week. The result for the zero date has no meaning.
+// Weekday returns the day of the week. The result for the zero date has no meaning.
 func (d Date) Weekday() time.Weekday { return d.utc().Weekday() }
 
 func (d Date) utc() time.Time {
 	return time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, time.UTC)
 }
 
-// In is the first instant of the day in a zone: midnight, except where a clock change skips
+// In returns the first instant of the day in a zone: midnight, except where a clock change skips
 // midnight or makes it occur twice.
 func (d Date) In(loc *time.Location) time.Time {
 	midnight := time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, loc)
@@ -147,8 +147,8 @@ func (d Date) In(loc *time.Location) time.Time {
 	return midnight
 }
 
-// earlierMidnight returns the first of two midnights when clocks were set back at change, and
-// otherwise midnight itself.
+// earlierMidnight returns the first of two midnights if clocks were set back at change. Otherwise
+// it returns midnight itself.
 func earlierMidnight(d Date, midnight, change time.Time) time.Time {
 	before := change.Add(-time.Nanosecond)
 	if DateOf(before, midnight.Location()) != d {
@@ -163,7 +163,7 @@ func earlierMidnight(d Date, midnight, change time.Time) time.Time {
 	return midnight
 }
 
-// FirstOfMonth is the first day of the month of a date. A zero date stays zero.
+// FirstOfMonth returns the first day of the date's month. A zero date stays zero.
 func (d Date) FirstOfMonth() Date {
 	if d.IsZero() {
 		return d

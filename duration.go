@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// ParseDuration reads a Go duration, with d for days of 24 hours in front: "15m", "36h",
-// "2d12h". A duration that is too long for a time.Duration becomes the longest time.Duration. It
-// fails with Invalid for the field for any other text.
+// ParseDuration reads a Go duration that may begin with a number of days, each of 24 hours: "15m",
+// "36h", "2d12h". A duration that is too long for a time.Duration becomes the longest
+// time.Duration. Any other text is an Invalid error for the field.
 func ParseDuration(field, text string) (time.Duration, error) {
 	fault := InvalidField(field, "must be a duration such as 15m, 36h or 2d")
 	days, rest, hasDays := strings.Cut(text, "d")

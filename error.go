@@ -20,23 +20,23 @@ const (
 	Conflict Kind = "conflict"
 	// TooLarge: the request exceeds a size limit.
 	TooLarge Kind = "too large"
-	// Unavailable: the request may succeed later, unchanged.
+	// Unavailable: the same request may succeed later.
 	Unavailable Kind = "unavailable"
 )
 
 // Error makes a Kind an error, so that it can be a target of errors.Is.
 func (k Kind) Error() string { return string(k) }
 
-// Error is a failure that clients may see. Code is a code of the error-code list
-// ("invalidValue", "notFound"). Message is safe to show, and says which field is wrong and which
-// values are valid. Field is the field in the client's spelling, with a path for nested fields
+// Error is an error that clients may see. Code is a code of the error-code list ("invalidValue",
+// "notFound"). Message is safe to show, and says which field is wrong and which values are valid.
+// Field is the field in the client's spelling, with a path for nested fields
 // ("instructions[0].amount"), and may be empty. The cause is only for logs.
 type Error struct {
 	Kind    Kind
 	Code    string
 	Message string
 	Field   string
-	// RetryAfter is in seconds; zero when waiting does not help.
+	// RetryAfter is in seconds. It is zero when waiting does not help.
 	RetryAfter int
 	Cause      error
 }
@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap yields the kind and the cause, so errors.Is and errors.As see both.
+// Unwrap returns the kind and the cause, so errors.Is and errors.As see both.
 func (e *Error) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{e.Kind}
@@ -58,24 +58,24 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// InvalidField reports an invalid value, with code invalidValue. The message begins with the
-// field's name.
+// InvalidField returns an error about an invalid value, with code invalidValue. The message begins
+// with the field's name.
 func InvalidField(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalidValue", Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// MissingField reports an absent required field, with code missingParameter.
+// MissingField returns an error about an absent required field, with code missingParameter.
 func MissingField(field, why string) *Error {
 	return &Error{Kind: Invalid, Code: "missingParameter", Field: field, Message: field + ": " + why}
 }
 
-// Missing reports that the caller has access to no such resource. The text does not depend on
-// the reason, so it reveals nothing about other owners' resources.
+// Missing returns an error which says that the caller has access to no such resource. The text does
+// not depend on the reason, so it reveals nothing about other owners' resources.
 func Missing() *Error {
 	return &Error{Kind: NotFound, Code: "notFound", Message: "No such resource."}
 }
 
-// Conflicting reports a request that does not fit the present state.
+// Conflicting returns an error about a request that does not fit the present state.
 func Conflicting(format string, args ...any) *Error {
 	return &Error{Kind: Conflict, Code: "conflict", Message: fmt.Sprintf(format, args...)}
 }

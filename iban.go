@@ -50,9 +50,9 @@ func remainder97(remainder uint32, s string) uint32 {
 	return remainder
 }
 
-// bbanForm is the national part of an IBAN, in the notation of the IBAN
-// registry without its exclamation marks: "10n11c2n" is ten digits, eleven
-// letters or digits and two digits; "a" stands for letters.
+// bbanForm is the national part of an IBAN, in the notation of the IBAN registry without its
+// exclamation marks: "10n11c2n" is ten digits, eleven letters or digits, and two digits. "a" stands
+// for letters.
 type bbanForm string
 
 var bbanKinds = map[byte]struct {
@@ -65,7 +65,8 @@ var bbanKinds = map[byte]struct {
 	'c': {name: "letters or digits", letters: true, digits: true},
 }
 
-// first splits off the first run of characters of one kind.
+// first splits off the first run of characters of one kind. It returns the length and the kind of
+// the run, and the rest of the form.
 func (f bbanForm) first() (int, byte, bbanForm) {
 	var length int
 	i := 0
@@ -117,8 +118,8 @@ func (f bbanForm) String() string {
 	return strings.Join(runs, ", ")
 }
 
-// ibanForms are the forms for the countries of the IBAN registry (ISO 13616) as of 2025, and for
-// the territories that it lists under Finland, France and the United Kingdom.
+// ibanForms maps countries to forms, for the countries of the IBAN registry (ISO 13616) as of 2025,
+// and for the territories that it lists under Finland, France and the United Kingdom.
 var ibanForms = map[string]bbanForm{
 	"AD": "8n12c", "AE": "19n", "AL": "8n16c", "AT": "16n", "AX": "14n", "AZ": "4a20c", "BA": "16n", "BE": "12n",
 	"BG": "4a6n8c", "BH": "4a14c", "BI": "23n", "BL": "10n11c2n", "BR": "23n1a1c", "BY": "4c4n16c", "CH": "5n12c",

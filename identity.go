@@ -19,7 +19,7 @@ const (
 
 var identityKinds = []IdentityKind{Individual, Corporate, NonProfit, Government}
 
-// IdentitySchemeName is the kind of number an Identity is identified by.
+// IdentitySchemeName is the kind of number that identifies an Identity.
 type IdentitySchemeName string
 
 // The identity schemes of the interface specification.
@@ -33,7 +33,7 @@ const (
 	RNA                 IdentitySchemeName = "rna"
 )
 
-// identitySchemes are the schemes that may identify each kind.
+// identitySchemes maps kinds to the schemes that may identify them.
 var identitySchemes = map[IdentityKind][]IdentitySchemeName{
 	Individual: {NationalIDNumber, PassportNumber, AlienRegNumber},
 	Corporate:  {SIREN, IncorporationNumber, EUID},
@@ -41,7 +41,7 @@ var identitySchemes = map[IdentityKind][]IdentitySchemeName{
 	Government: {IncorporationNumber},
 }
 
-// Identity describes who pays, is paid or operates a payment. It is valid after Check.
+// Identity describes who pays, receives or operates a payment. It is valid after Check.
 type Identity struct {
 	// IDUser is the related user, zero for none.
 	IDUser         UserID
@@ -103,8 +103,8 @@ type identityField struct {
 	text     func(*Identity, *Sensitive) *string
 }
 
-// For individuals, the specification requires no identification but lists schemes, so
-// individuals may have one.
+// For individuals, the specification lists schemes but requires no identification, so
+// identification is optional.
 var identityFields = []identityField{
 	{"external_ref", 255, everyone, false, func(i *Identity, _ *Sensitive) *string { return &i.ExternalRef }},
 	{"first_name", 255, individuals, true, func(_ *Identity, s *Sensitive) *string { return &s.FirstName }},
@@ -125,10 +125,10 @@ var identityFields = []identityField{
 	{"ultimate_owner_extra_text", 0, everyone, false, func(_ *Identity, s *Sensitive) *string { return &s.UltimateOwnerExtraText }},
 }
 
-// Check compares an identity at path with the requirements of its kind, by default Individual.
-// It reports all absent required fields in one missingParameter error. Fields that do not apply
-// to the kind are emptied, or are Invalid errors when strict. Unknown kinds, schemes of other
-// kinds, texts that are too long and countries that do not exist are Invalid errors for the
+// Check checks that an identity at path meets the requirements of its kind. The default kind is
+// Individual. It reports all absent required fields in one missingParameter error. Fields that do
+// not apply to the kind are emptied, or are Invalid errors when strict. Unknown kinds, schemes of
+// other kinds, texts that are too long and countries that do not exist are Invalid errors for the
 // field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
@@ -202,8 +202,8 @@ func (c identityCheck) presence() error {
 	return nil
 }
 
-// requires adds a rule that the table cannot express: an organisation with a number needs its
-// scheme.
+// requires reports whether the identity must have the field. It adds a rule that the table cannot
+// express: organisations need a number and its scheme.
 func (c identityCheck) requires(field identityField) bool {
 	if field.name == "scheme_name" || field.name == "identification" {
 		return organisations.includes(c.identity.Kind)

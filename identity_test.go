@@ -170,7 +170,7 @@ func TestSensitiveIsNotPrinted(t *testing.T) {
 	}
 }
 
-// An error names the reason why a field is required.
+// The error says why a field is required.
 func TestSchemeIsRequiredBecauseOfTheNumber(t *testing.T) {
 	i := passerelle.Identity{Kind: passerelle.Individual, Sensitive: &passerelle.Sensitive{FirstName: "A", LastName: "B", Identification: "1"}}
 	err := i.Check("payer_identity", false)

@@ -7,8 +7,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Assets contains the assets of an account other than money, and the repayments of a loan, as
-// the institution reports them.
+// Assets holds what the institution reports about the assets of an account other than money, and
+// the repayments of a loan.
 type Assets struct {
 	Investments   []InvestmentDetails
 	MarketOrders  []MarketOrderDetails
@@ -16,9 +16,9 @@ type Assets struct {
 	Amortizations []AmortizationDetails
 }
 
-// InvestmentDetails contains an institution's details of a position. Amounts are in the
-// account's currency, and amounts in the fields named Original are in the investment's. Nil
-// means that the institution reports no value.
+// InvestmentDetails holds what an institution reports about a position. Amounts are in the
+// account's currency, except for the fields named Original. These are in the investment's currency.
+// Nil means that the institution reports no value.
 type InvestmentDetails struct {
 	// Key is the institution's own key for the position within its account.
 	Key, Label string
@@ -39,7 +39,7 @@ type InvestmentDetails struct {
 	OriginalUnitValue            *decimal.Decimal
 	OriginalValuation            *decimal.Decimal
 	OriginalDiff                 *decimal.Decimal
-	// AssetCategory, Risk from 1 to 7 and RecommendedPeriod describe a fund.
+	// AssetCategory, Risk and RecommendedPeriod describe a fund. Risk is from 1 to 7.
 	AssetCategory     string
 	Risk              int
 	RecommendedPeriod string
@@ -48,18 +48,18 @@ type InvestmentDetails struct {
 // MarketOrderDetails is an order to buy or sell as the institution describes it.
 type MarketOrderDetails struct {
 	Key, Number, Label, Code string
-	// Direction is buy or sell, Type market, limit or trigger, and PaymentMethod cash or
-	// deferred; each is empty when unknown. State is the institution's own text.
+	// Direction is buy or sell, Type market, limit or trigger, and PaymentMethod cash or deferred.
+	// Each is empty when unknown. State is the institution's own text.
 	Direction, Type, State, PaymentMethod, StockMarket, StockSymbol string
 	Quantity, Amount                                                *decimal.Decimal
-	// OrderValue is the limit or the trigger, UnitPrice the value of a unit at
-	// the order, UnitValue its value now.
+	// OrderValue is the limit or the trigger. UnitPrice is the value of a unit when it was ordered,
+	// and UnitValue its value now.
 	OrderValue, UnitPrice, UnitValue *decimal.Decimal
 	Date, Validity, Executed         Date
 }
 
-// PocketDetails is a part of a position with a condition for its availability: available, date,
-// retirement or unknown.
+// PocketDetails is a part of a position with its own condition for being available: available,
+// date, retirement or unknown.
 type PocketDetails struct {
 	Key, Label string
 	// Investment is the key of the position.
@@ -75,16 +75,15 @@ type AmortizationDetails struct {
 	Date Date
 	// Currency is the currency of the account.
 	Currency Currency
-	// Period is the number of the payment in the plan, from 1; zero when unknown.
+	// Period is the number of the payment in the plan, from 1. It is zero when unknown.
 	Period int
 	// Amount is the whole payment. It is the sum of the parts when the institution does not
 	// report it.
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
-// Complete fills in values that follow from others: the currency of a loan's plan, and the value
-// of a pocket whose institution reports only the number of its units. The position must be on
-// the same page.
+// Complete fills in the currency of a loan's plan, and the value of each pocket for which the
+// institution reports only the number of units. The pocket's position must be in the same Assets.
 func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {
@@ -111,7 +110,7 @@ type Asset[D any] struct {
 	// Previous contains the details that the institution reported on an earlier day.
 	Previous            *D
 	Created, LastUpdate time.Time
-	// Deleted is the time at which the institution no longer listed it.
+	// Deleted is the time at which the institution stopped listing the asset.
 	Deleted *time.Time
 }
 
@@ -130,8 +129,8 @@ type InvestmentValue struct {
 	UnitValue
 }
 
-// Worth is the value of investments and their gain, since the purchase and since the previous
-// value. Percentages are fractions.
+// Worth is the value of investments, with the gain since the purchase and since the previous value.
+// Percentages are fractions.
 type Worth struct {
 	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
 	// Calculated lists the members that the institution did not report, by their names in the
@@ -166,9 +165,8 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// TotalWorth returns the value of all positions of one currency. When some positions lack a
-// value, the total is unknown, except that a position without a previous value counts as
-// unchanged.
+// TotalWorth returns the value of all positions of one currency. When a position lacks a value, the
+// total is unknown. A position without a previous value counts as unchanged.
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero
@@ -203,7 +201,7 @@ func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 	return &share
 }
 
-// Equal reports whether two values are equal, digit by digit.
+// Equal reports whether two values have the same digits, so 1.0 differs from 1.00.
 func (w Worth) Equal(other Worth) bool {
 	amounts := func(w Worth) []string {
 		var texts []string
@@ -220,8 +218,8 @@ func (w Worth) Equal(other Worth) bool {
 }
 
 const (
-	// fractionDigits and centDigits are the numbers of digits after the point of calculated
-	// values.
+	// fractionDigits is the number of decimals in calculated fractions, and centDigits in
+	// calculated amounts.
 	fractionDigits = 4
 	centDigits     = 2
 )

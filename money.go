@@ -75,8 +75,7 @@ func minorUnits(whole, fraction string, precision int) (int64, bool) {
 	return minor, true
 }
 
-// Positive refuses zero and negative amounts with an Invalid error on the
-// field.
+// Positive returns an Invalid error for the field when the amount is zero or negative.
 func (m Money) Positive(field string) error {
 	if m.Minor <= 0 {
 		return InvalidField(field, "must be positive, not %s", m.Decimal())
@@ -96,8 +95,8 @@ func (m Money) CheckInstruction(field string) error {
 	return nil
 }
 
-// fromHundredths converts to minor units of the given precision, rounding down, at most the
-// largest possible amount.
+// fromHundredths converts hundredths of a major unit to minor units of the given precision, rounded
+// down. A result that is too large becomes the largest possible amount.
 func fromHundredths(n int64, precision int) int64 {
 	for ; precision < 2; precision++ {
 		n /= 10
@@ -111,8 +110,8 @@ func fromHundredths(n int64, precision int) int64 {
 	return n
 }
 
-// Add returns the sum. Amounts of two currencies and sums beyond 63 bits of minor units are
-// Invalid errors for the field, which names the summed amounts.
+// Add returns the sum. It fails with Invalid for the field when the currencies differ, or when the
+// sum exceeds 63 bits of minor units. The field names the amounts that are added.
 func (m Money) Add(field string, other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, InvalidField(field, "must all be in the same currency, not in %s and %s", m.Currency, other.Currency)
@@ -124,23 +123,22 @@ func (m Money) Add(field string, other Money) (Money, error) {
 	return Money{Minor: sum, Currency: m.Currency}, nil
 }
 
-// Decimal is the amount in major units with exactly the digits of the currency: "12.50" for EUR,
-// "12" for JPY. ParseMoney reads the result.
+// Decimal returns the amount in major units with exactly the digits of the currency: "12.50" for
+// EUR, "12" for JPY. ParseMoney reads the result.
 func (m Money) Decimal() string {
 	var digits [24]byte
 	return string(m.AppendDecimal(digits[:0]))
 }
 
-// Written is the exact amount in the form of CLDR for readers of a language. The language is a
-// BCP 47 tag such as "en" or "pt-PT". A currency that CLDR does not know is written with its
-// code.
+// Written returns the exact amount as CLDR formats it for readers of a language. The language is a
+// BCP 47 tag such as "en" or "pt-PT". A currency that CLDR does not know is written with its code.
 func (m Money) Written(language string) string {
 	amount, err := cldr.NewAmount(m.Decimal(), string(m.Currency))
 	if err != nil {
 		return m.Decimal() + "\u00a0" + string(m.Currency)
 	}
 	formatter := cldr.NewFormatter(cldr.NewLocale(language))
-	formatter.MinDigits = uint8(m.Currency.Digits()) // its zeros are never stripped, and it is never above 4
+	formatter.MinDigits = uint8(m.Currency.Digits()) // at most 4; zeros among these digits are kept
 	return formatter.Format(amount)
 }
 

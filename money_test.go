@@ -8,8 +8,8 @@ import (
 	"passerelle"
 )
 
-// wantField fails unless err is an Invalid error on the field, and its message
-// begins with the field's name.
+// wantField fails the test unless err is an Invalid error for the field and its message begins with
+// the field's name.
 func wantField(t *testing.T, err error, field string) {
 	t.Helper()
 	var e *passerelle.Error

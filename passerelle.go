@@ -48,8 +48,7 @@ type (
 // DomainKind says whether the money of a domain is real.
 type DomainKind string
 
-// The kinds of domain. A sandbox domain has a clock of its own and simulated
-// banks; a live domain has neither.
+// The kinds of domain. Only a sandbox domain has its own clock and simulated banks.
 const (
 	Sandbox DomainKind = "sandbox"
 	Live    DomainKind = "live"

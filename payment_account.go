@@ -13,25 +13,25 @@ const (
 	SortCode AccountScheme = "sort_code_account_number"
 )
 
-// MaxAccountLabel is how many code points the label of an account may have,
-// the longest name that ISO 20022 payment messages carry.
+// MaxAccountLabel is the maximum length of an account's label, in code points. ISO 20022 payment
+// messages carry no longer name.
 const MaxAccountLabel = 140
 
 // Account is the account of a payer or a beneficiary, the PaymentAccount of
 // the interface specification. It is valid after Check.
 type Account struct {
 	Scheme AccountScheme
-	// Identification is the account number: an IBAN in capitals without spaces, or 14 digits, of
-	// which 6 are the sort code and 8 the account.
+	// Identification is the account number: an IBAN in capitals without spaces, or the 6 digits of
+	// a sort code followed by the 8 digits of the account.
 	Identification string
 	// Label is the name shown for the account, at most MaxAccountLabel code
 	// points.
 	Label string
-	// Issuer is the BIC of the bank in capitals, or empty; only with IBANs.
+	// Issuer is the BIC of the bank in capitals. It is optional, and allowed only with an IBAN.
 	Issuer string
 }
 
-// accountSchemes has, for each scheme, the function that converts a number to its canonical
+// accountSchemes contains, for each scheme, a function that converts a number to its canonical
 // form. The fault is "" for a valid number and never contains it.
 var accountSchemes = []struct {
 	scheme    AccountScheme
@@ -118,8 +118,9 @@ func normaliseSortCode(number string) (string, string) {
 	return normal, ""
 }
 
-// capitals removes spaces and converts the small letters of ASCII to capitals. It does not
-// convert other letters, because the capitals of some are in ASCII.
+// capitals removes spaces and converts the small letters of ASCII to capitals. It leaves other
+// letters unchanged. Some of them become ASCII letters as capitals, so that a wrong number could
+// look valid.
 func capitals(s string) string {
 	s = strings.ReplaceAll(s, " ", "")
 	for i := range len(s) {
@@ -146,7 +147,7 @@ func isBIC(s string) bool {
 	return isCountry(s[4:6]) || s[4:6] == "XK"
 }
 
-// Country is the country of a checked account, two capitals.
+// Country returns the country of a checked account as two capital letters.
 func (a Account) Country() string {
 	if a.Scheme == IBAN && len(a.Identification) > 2 {
 		return a.Identification[:2]
@@ -158,8 +159,8 @@ func (a Account) Country() string {
 }
 
 // Masked hides all but the last characters of the number, for people who have to recognise it:
-// "FR76 **** 0189", "**** 9911". The country and check digits of an IBAN stay. A text that is
-// too short to be a number is hidden completely.
+// "FR76 **** 0189", "**** 9911". The country and check digits of an IBAN stay visible. A text that
+// is too short to be a number is hidden completely.
 func (a Account) Masked() string {
 	const hidden = "****"
 	number := a.Identification

@@ -10,7 +10,7 @@ import (
 	"passerelle"
 )
 
-// ibans are valid numbers of every country in the IBAN registry that publishes an example, and
+// ibans contains valid numbers of every country in the IBAN registry that publishes an example, and
 // of some territories.
 var ibans = strings.Fields(`
 	AD1200012030200359100100 AE070331234567890123456 AL47212110090000000235698741 AT611904300234573201
@@ -147,7 +147,8 @@ func TestMissingAccountFieldsAreMissingParameters(t *testing.T) {
 }
 
 func TestCheckDigitsOutsideTheirRange(t *testing.T) {
-	// When the check digits are valid, subtracting 97 from them keeps the remainder.
+	// Adding 97 to check digits, or subtracting it, does not change the remainder. So 00, 01 and 99
+	// have the remainder of valid check digits.
 	account := iban("XK981212012345678906")
 	for _, digits := range []string{"00", "01", "99"} {
 		for last := range 100 {

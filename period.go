@@ -2,14 +2,14 @@ package passerelle
 
 import "time"
 
-// Period is a day, a month or a year, in the form in which clients limit a list. The zero value
-// means no period.
+// Period is a day, a month or a year. Clients use it to limit a list. The zero value means no
+// period.
 type Period struct {
 	first Date
 	unit  periodUnit
 }
 
-// periodUnit is also the length of the period's text in characters.
+// periodUnit is the unit of a period. Its value is the length of the period's text in characters.
 type periodUnit uint8
 
 const (
@@ -32,8 +32,8 @@ func ParsePeriod(field, s string) (Period, error) {
 	return Period{}, InvalidField(field, "must be a day, month or year in the form YYYY-MM-DD, YYYY-MM or YYYY, such as 2024-03-01, 2024-03 or 2024")
 }
 
-// ParseInstant reads a DateTime, or a Period, whose first instant it returns, in a zone. Any
-// other text is an Invalid error for the field.
+// ParseInstant reads a DateTime in a zone. It also reads a Period, and returns its first instant.
+// Any other text is an Invalid error for the field.
 func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
 	if period, err := ParsePeriod(field, s); err == nil {
 		return period.Start(loc), nil
@@ -48,13 +48,13 @@ func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
 // IsZero reports whether there is no period.
 func (p Period) IsZero() bool { return p == Period{} }
 
-// String is the form that ParsePeriod reads, and "" for no period.
+// String returns the form that ParsePeriod reads, and "" for no period.
 func (p Period) String() string { return p.first.String()[:p.unit] }
 
-// Start is the first instant of the period in a zone.
+// Start returns the first instant of the period in a zone.
 func (p Period) Start(loc *time.Location) time.Time { return p.first.In(loc) }
 
-// End is the first instant after the period in a zone.
+// End returns the first instant after the period in a zone.
 func (p Period) End(loc *time.Location) time.Time {
 	switch p.unit {
 	case inYear:

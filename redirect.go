@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// MaxURL is how many characters a redirect URI or return URL may have.
+// MaxURL is the maximum length of a redirect URI or return URL, in characters.
 const MaxURL = 2048
 
 // ParseRedirectURI accepts an absolute http or https URI with a host and without query, fragment
-// and user info. The service adds the state as its only query parameter, and compares the URI
-// unchanged with the registered ones. Any other text is an Invalid error for the field.
+// and user info. The service adds the state as its only query parameter. It compares the URI with
+// registered URIs character by character. Any other text is an Invalid error for the field.
 func ParseRedirectURI(field, s string) (string, error) {
 	if strings.Contains(s, "?") {
 		return "", InvalidField(field, "must have no query, not even a bare question mark; use the state for values that should come back")
@@ -57,9 +57,8 @@ func outsideURL(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r)
 }
 
-// outsideHost names the characters that names of hosts do not have. RFC 3986
-// allows more, and some of those end a word where a host is written into a
-// header, such as a content security policy.
+// outsideHost reports characters that host names do not contain. RFC 3986 allows more, but some of
+// them would end the host name in a header such as a content security policy.
 func outsideHost(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// MaxReference is how many characters a reference id may have.
+// MaxReference is the maximum length of a reference id, in characters.
 const MaxReference = 31
 
 // sepaPunctuation is the basic character set of SEPA (EPC217-08) without its letters and
 // digits.
 const sepaPunctuation = "/-?:().,'+ "
 
-// CheckReference accepts a reference id: 1 to MaxReference characters of the SEPA character set,
-// no slash at its beginning or end and no two consecutive slashes, which EPC217-08 forbids, and
-// no space at its beginning or end, which banks remove. Any other text is an Invalid error for
-// the field.
+// CheckReference accepts a reference id of 1 to MaxReference characters of the SEPA character set.
+// EPC217-08 forbids a slash at the beginning or end, and two consecutive slashes. A space at the
+// beginning or end is refused because banks remove it. Any other text is an Invalid error for the
+// field.
 func CheckReference(field, s string) error {
 	if err := CheckSEPAText(field, s, MaxReference); err != nil {
 		return err
@@ -52,12 +52,11 @@ func outsideSEPA(r rune) bool {
 // sortCodeReference is the length of a reference id in UK Faster Payments.
 const sortCodeReference = 18
 
-// NewReference makes a reference id from random bytes, in the length of the payment instrument
-// for the beneficiary's scheme: 31 characters for SEPA, 18 for sort codes. With a count above
-// one, it ends in "-" and the position, counted from 1, so that ids from the same bytes differ
-// within a bulk payment.
+// NewReference makes a reference id from random bytes. The beneficiary's scheme decides its length:
+// 31 characters for SEPA, 18 for sort codes. With a count above one, it ends in "-" and the
+// position, counted from 1, so that ids from the same bytes differ within a bulk payment.
 func NewReference(random [MaxReference]byte, scheme AccountScheme, position, count int) string {
-	// 32 characters, so that a random byte chooses each of them with the same probability.
+	// There are 32 characters, so that a random byte selects each with the same probability.
 	// Characters that people confuse are left out.
 	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var suffix []byte

@@ -8,8 +8,8 @@ import (
 // Scope is a permission a token carries.
 type Scope string
 
-// The scopes of the payments product, and those of management tokens, which depend on the kind
-// of token and cannot be requested.
+// The scopes of the payments product and of management tokens. A client cannot request the latter,
+// because they depend on the kind of token.
 const (
 	ScopePaymentsAdmin     Scope = "payments:admin"
 	ScopePaymentsReadOnly  Scope = "payments:read-only"
@@ -18,8 +18,8 @@ const (
 	ScopePaymentsCancel    Scope = "payments:cancel"
 	ScopeConfig            Scope = "config"
 	ScopeUsers             Scope = "users"
-	// ScopeDeployment gives access to data that all domains share. A config token has it only
-	// when an operator created it so on the command line.
+	// ScopeDeployment gives access to data that all domains share. A config token has this scope
+	// only when an operator created it with the scope on the command line.
 	ScopeDeployment Scope = "deployment"
 )
 

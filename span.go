@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Span is a length of calendar time: a number of months and then of days. The zero value means
-// no time.
+// Span is a length of calendar time: a number of months, followed by a number of days. The zero
+// value means no time.
 type Span struct{ Months, Days int }
 
 // maxSpan is the largest number in a span.
 const maxSpan = 9999
 
-// spanUnits are the units of a span, without the s of the plural.
+// spanUnits contains the units of a span, without the s of the plural.
 var spanUnits = map[string]Span{"day": {Days: 1}, "week": {Days: 7}, "month": {Months: 1}, "year": {Months: 12}}
 
-// ParseSpan reads numbers with units, without spaces: 1month, 15days, 1year6months. Any other
-// text, and a span of no time, is an Invalid error for the field.
+// ParseSpan reads numbers with units, without spaces: 1month, 15days, 1year6months. Any other text,
+// and a span of zero length, is an Invalid error for the field.
 func ParseSpan(field, text string) (Span, error) {
 	fault := InvalidField(field, "must be a number of days, weeks, months or years, such as 15days, 1month or 1year6months")
 	var total Span

@@ -10,7 +10,7 @@ import (
 // SubscriptionDetails is a subscription as the provider describes it (interface.md,
 // Subscription).
 type SubscriptionDetails struct {
-	// Key is the provider's own key for it, unique within its connection.
+	// Key is the provider's own key for the subscription, unique within its connection.
 	Key                string
 	Number             string
 	Label              string
@@ -44,7 +44,7 @@ type DocumentDetails struct {
 	Total, Untaxed, VAT *decimal.Decimal
 	Currency            Currency
 	Income              bool
-	// HasFile reports whether the provider has a file for it.
+	// HasFile reports whether the provider has a file for the document.
 	HasFile   bool
 	MediaType string
 }
@@ -60,15 +60,15 @@ type Document struct {
 	File FileID
 	// Category is set by the user, zero for none.
 	Category int64
-	// ReadOnly is set by the user, to prevent changes of the document.
+	// ReadOnly is set by the user to protect the document against changes.
 	ReadOnly   bool
 	Found      time.Time
 	LastUpdate time.Time
 	Deleted    *time.Time
 }
 
-// documentTypes are the types of documents in the order of their numbers, which begin with 1
-// and never change.
+// documentTypes lists the types of documents in the order of their numbers. The numbers begin with
+// 1 and never change.
 var documentTypes = []string{
 	"zimage", "pdf", "odt", "bill", "RIB", "statement", "contract", "notice", "report", "other", "income_tax", "kiid",
 	"certificate", "identity", "payslip", "exchange_statement", "bill_debit_advice",

@@ -51,7 +51,7 @@ type TransactionDetails struct {
 	Origin *Origin `json:",omitempty"`
 }
 
-// Origin is the place of a transaction in a file. Line counts from 1.
+// Origin is the place of a transaction in a file. Lines count from 1.
 type Origin struct {
 	File string
 	Line int
@@ -93,7 +93,7 @@ type Transaction struct {
 	// RDate until the user changes it.
 	CustomWording, Comment string
 	ApplicationDate        Date
-	// Active is false when the user excludes it from sums.
+	// Active is false when the user excludes the transaction from sums.
 	Active bool
 	// Categories are codes, the most specific first.
 	Categories []string

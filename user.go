@@ -9,20 +9,21 @@ type Platform string
 // this service. Other programs of this API family have more.
 const SharedAccess Platform = "sharedAccess"
 
-// User is an end user of a domain, who owns connections. A user that an application creates with
-// its credentials is permanent. Any other user is temporary, and is deleted at its expiry unless
-// an application takes it over.
+// User is an end user of a domain. Users own connections. A user that an application creates with
+// its credentials is permanent. Any other user is temporary, and is deleted at its expiry unless an
+// application takes it over.
 type User struct {
 	ID       UserID
 	Domain   DomainID
 	Platform Platform
-	// Created and Permanent are instants of the domain's time; Permanent is nil
-	// as long as the user is temporary.
+	// Created and Permanent are in the domain's time. Permanent is nil as long as the user is
+	// temporary.
 	Created   time.Time
 	Permanent *time.Time
-	// Expires is the time at which a temporary user expires. It is in real time, like everything
-	// that depends on credentials; nil for a permanent user.
+	// Expires is the time at which a temporary user expires, nil for a permanent user. Like the
+	// expiry of credentials, it is in real time.
 	Expires *time.Time
-	// Version counts the events about the user, which are delivered in the order of versions.
+	// Version counts the events about the user. Events are delivered in the order of their
+	// versions.
 	Version int64
 }
