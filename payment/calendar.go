@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// The calendars have no cache, because the library's cache is not safe for concurrent use.
-// Without it, a calendar is only read.
+// The calendars have no cache, because the library's cache is not safe for concurrent use. Without
+// a cache, lookups only read a calendar.
 var (
 	// target is the calendar of TARGET, the settlement system of the euro.
 	target = calendar(ecb.Holidays)

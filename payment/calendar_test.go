@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestClosedDays lists every closed day of whole years that is not on a week-end. The British
-// days are those that the government announced.
+// TestClosedDays checks complete years against lists of all closed days that are not on a weekend.
+// The British days are those that the government announced.
 func TestClosedDays(t *testing.T) {
 	tests := []struct {
 		scheme passerelle.AccountScheme
@@ -56,7 +56,7 @@ func TestNoDateIsNoOpenDay(t *testing.T) {
 	}
 }
 
-// TestNextOpenDay never returns the day of the order, which is the day in UTC.
+// TestNextOpenDay: the result is never the day of the order in UTC.
 func TestNextOpenDay(t *testing.T) {
 	tests := []struct {
 		name     string

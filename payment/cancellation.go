@@ -9,10 +9,10 @@ import (
 )
 
 // MayCancel returns nil when a cancellation may be requested now. cancellable says whether the
-// payment's connector can cancel. No bank is needed for a created payment, or when the payer
-// abandons a payment that the payer has not approved (see Unapproved). MayCancel fails with
-// Conflict when the payment has ended, has an instant instruction or is being cancelled, and
-// with Invalid, code notSupported, when the connector cannot cancel.
+// payment's connector can cancel. No bank is needed for a created payment, or when payers abandon a
+// payment that they have not approved (see Unapproved). MayCancel fails with Conflict when the
+// payment has ended, has an instant instruction or is being cancelled, and with Invalid, code
+// notSupported, when the connector cannot cancel.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
@@ -32,16 +32,17 @@ func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	return nil
 }
 
-// Unapproved reports whether a bank has the payment and waits for the payer's approval,
-// according to the stored data, and no cancellation is under way. A payment that waits for its
-// client's confirmation is already approved.
+// Unapproved reports whether, according to the stored data, a bank waits for the payer to approve
+// the payment while no cancellation is under way. A payment that waits for its client's
+// confirmation is already approved.
 func (p *Payment) Unapproved() bool {
 	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }
 
-// AskCancellation stores who requests a cancellation, as the error code for the case that it is
-// granted, and the address to which the payer is redirected afterwards. It must be called before
-// the bank is called. Apply handles the bank's answer; the state does not change before that.
+// AskCancellation stores a request for a cancellation. The code says who requests it, and becomes
+// the payment's error code if the bank grants it. The payer is redirected to redirectURI
+// afterwards. It must be called before the bank is called. The state does not change until Apply
+// handles the bank's answer.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
@@ -84,8 +85,8 @@ func canceller(code ErrorCode) Actor {
 	return ByPayer
 }
 
-// applyCancellation applies the part of a report about a cancellation. Without such a part
-// nothing changes.
+// applyCancellation applies what a report says about a cancellation. If it says nothing, nothing
+// changes.
 func (p *Payment) applyCancellation(r Report, now time.Time) {
 	switch r.Cancellation {
 	case CancellationAwaiting:

@@ -23,8 +23,8 @@ func about(r payment.Report, c payment.Cancellation) payment.Report {
 	return r
 }
 
-// cancelling is a payment in a state whose cancellation, requested by the client, waits for the
-// payer.
+// cancelling returns a payment in a state. The client has requested to cancel it, and the payer has
+// not decided yet.
 func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := in(t, state, lines)
@@ -166,8 +166,8 @@ func TestMayCancel(t *testing.T) {
 	}
 }
 
-// TestMayCancelAgain: after a refused cancellation another one can be requested, and the
-// redirect address of the first stays stored for its payer.
+// TestMayCancelAgain: after a refused cancellation another one can be requested. The redirect
+// address of the first cancellation is kept for the payer.
 func TestMayCancelAgain(t *testing.T) {
 	p := cancelling(t, payment.Pending, 1)
 	p.Instructions[0].DateType = payment.Deferred
@@ -204,8 +204,8 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 	}
 }
 
-// TestCancellingABulk: lines that the bank already executed stay executed, and the other lines
-// end with the code of the requester. This is also the payment's code if no line was paid.
+// TestCancellingABulk: lines that the bank has already executed do not change. The other lines end
+// with the code of the requester. This is also the payment's code if no line was paid.
 func TestCancellingABulk(t *testing.T) {
 	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},
@@ -226,8 +226,8 @@ func TestCancellingABulk(t *testing.T) {
 	}
 }
 
-// TestApprovingWhileCancelling: after the payer approves the order, the question about its
-// cancellation stays open.
+// TestApprovingWhileCancelling: when the payer approves the order, the question about its
+// cancellation is still open.
 func TestApprovingWhileCancelling(t *testing.T) {
 	p := cancelling(t, payment.Validating, 1)
 	steps, err := p.Apply(processing, now)

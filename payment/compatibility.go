@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// PayerAccount says whether an order to a connector contains the payer's account.
+// PayerAccount says whether orders to a connector contain the payer's account.
 type PayerAccount string
 
 // The ways a connector treats the payer's account.
@@ -29,8 +29,8 @@ type Settings struct {
 	Frequencies     []Frequency
 	Currencies      []passerelle.Currency
 	MaxInstructions int
-	// BulkDateTypes lists the date types with which a payment may have several instructions; nil
-	// for all.
+	// BulkDateTypes lists the date types with which a payment may have several instructions. Nil
+	// means all.
 	BulkDateTypes []DateType
 	PayerAccount  PayerAccount
 	// MaxLabel is the longest label of a line, in characters, up to LongestLabel. Zero means
@@ -60,8 +60,8 @@ const (
 	Warning      Severity = "warning"
 )
 
-// Reason is a rule of a connector that a payment breaks, with both compared values where the
-// rule has a parameter.
+// Reason is a rule of a connector that a payment breaks, with both compared values if the rule has
+// a parameter.
 type Reason struct {
 	Code           string
 	Severity       Severity
@@ -82,8 +82,8 @@ func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	return reasons
 }
 
-// Carries reports whether no rule of a connector excludes the payment. It also checks the length
-// of labels, for which there is no code of a Reason.
+// Carries reports whether no rule of a connector excludes the payment. It also checks the length of
+// labels, for which no Reason exists.
 func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }
@@ -198,8 +198,8 @@ func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		slices.Contains(s.TrustedBeneficiary, p.DateType())
 }
 
-// namedDay returns the execution day in the payment, for a periodic payment the first one, and
-// false when it contains none.
+// namedDay returns the execution day that the payment names. For a periodic payment it is the first
+// one. It returns false when the payment names none.
 func (p *Payment) namedDay() (passerelle.Date, bool) {
 	day := p.Instructions[0].ExecutionDate
 	if p.DateType() == Periodic {
@@ -208,7 +208,7 @@ func (p *Payment) namedDay() (passerelle.Date, bool) {
 	return day, !day.IsZero()
 }
 
-// daysAhead is the number of days from today to the execution day in the payment.
+// daysAhead returns the number of days from today to the execution day that the payment names.
 func (p *Payment) daysAhead(now time.Time) (int, bool) {
 	day, dated := p.namedDay()
 	today := passerelle.DateOf(now, time.UTC)

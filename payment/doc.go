@@ -1,11 +1,11 @@
-// Package payment is the payment aggregate: which drafts are acceptable, which states can follow
-// a state, how the lines of a bulk decide the state of the payment, how it is cancelled,
-// executed and expired, and which connectors can make it.
+// Package payment defines what a payment is and does. It decides which drafts are acceptable and
+// which connectors can make a payment. It decides which states can follow a state, how the lines of
+// a bulk determine the state of the payment, and how a payment is executed, cancelled and expired.
 //
-// It owns the rules and nothing else: no storage, no HTTP, no bank, and no clock, because
-// the present instant is an argument. One method in machine.go assigns the state, from a
-// table that the database schema repeats and a test compares.
+// It owns only these rules. It has no storage, HTTP, bank or clock: the present instant is an
+// argument. One method in machine.go assigns the state, according to a table. The database schema
+// contains the same table, and a test compares the two.
 //
-// It fails with *passerelle.Error for mistakes of a client. It fails with ErrIllegal for an edge
-// that is not in the table, and then changes nothing.
+// A mistake of a client is a *passerelle.Error. A change of state that is not in the table fails
+// with ErrIllegal and changes nothing.
 package payment

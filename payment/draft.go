@@ -17,10 +17,10 @@ const (
 	MaxInstructions = 1000
 	// MaxClientState is the longest client_state, in characters.
 	MaxClientState = 2000
-	// MaxLabel is the longest instruction label, in characters, for connectors without a limit
-	// of their own: the unstructured remittance information of a SEPA credit transfer.
-	// LongestLabel is the highest limit that a connector may set; the indexes of the databases
-	// have room for it.
+	// MaxLabel is the maximum length of an instruction label, in characters, for connectors without
+	// a limit of their own. It is the length of the unstructured remittance information of a SEPA
+	// credit transfer. LongestLabel is the highest limit that a connector may set. Longer labels
+	// would not fit the indexes of the databases.
 	MaxLabel     = 140
 	LongestLabel = 500
 )
@@ -36,10 +36,10 @@ type Draft struct {
 	OperatorIdentity  *passerelle.Identity
 }
 
-// Policy has the domain's settings for new payments.
+// Policy holds the domain's settings for new payments.
 type Policy struct {
-	// MaxAmount is the highest total of a payment in major units of its currency, as decimal
-	// text. Empty, zero or text that is no number means no limit.
+	// MaxAmount is the highest total of a payment in major units of its currency, as decimal text.
+	// An empty text, zero, or a text that is not a number means no limit.
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
@@ -51,10 +51,10 @@ type Policy struct {
 	Strict bool
 }
 
-// New makes a payment in state created from a draft, and its first transition. It fails with a
-// *passerelle.Error that names the wrong field. Missing reference ids are generated from random.
-// The payment takes ownership of the draft's accounts and identities and normalises them in
-// place.
+// New makes a payment in state created from a draft. It also returns the payment's first
+// transition. It fails with a *passerelle.Error that names the wrong field. Missing reference ids
+// are generated from random. The payment takes ownership of the draft's accounts and identities and
+// normalises them in place.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
 		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,
@@ -258,15 +258,15 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 	return nil
 }
 
-// limit is the highest total in minor units. Zero means no limit, and so does a total that does
-// not fit minor units.
+// limit returns the highest total in minor units. It returns false if there is no limit, or if the
+// limit cannot be expressed in minor units.
 func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 	limit, err := passerelle.ParseMoney("limit", policy.MaxAmount, c)
 	return limit, err == nil && limit.Minor > 0
 }
 
-// generateReferences fills missing end-to-end identifiers, of 31 characters for SEPA and 18
-// for sort codes. In a bulk, each ends in the line's position.
+// generateReferences generates missing end-to-end identifiers: 31 characters for SEPA and 18 for
+// sort codes. In a bulk, each ends in the line's position.
 func generateReferences(lines []Instruction, random io.Reader) error {
 	for i := range lines {
 		if lines[i].ReferenceID != "" {

@@ -6,13 +6,13 @@ import (
 	"passerelle"
 )
 
-// Evidence is the content of a page of the service on which a payer acted on a payment, in the
-// exact words of the page.
+// Evidence records what a page of the service showed, in its exact words, when a payer acted on a
+// payment.
 type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the bank call that the act caused, 0 when it caused none.
+	// Attempt is the number of the bank call that the act caused, or 0 when it caused none.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.
@@ -20,7 +20,7 @@ type Evidence struct {
 	Shown    ShownPayment
 }
 
-// Act is an act of a payer on a page.
+// Act is what a payer did on a page.
 type Act string
 
 // The acts of payers for which evidence is stored.
@@ -32,18 +32,18 @@ const (
 	ActCancel Act = "cancel"
 )
 
-// ShownPayment is the summary of a payment in the form that a page shows.
+// ShownPayment is the summary of a payment as a page shows it.
 type ShownPayment struct {
 	// Application is the name of the application that is paid, and Bank the name of the
 	// payer's bank.
 	Application string `json:"application"`
 	Bank        string `json:"bank"`
 	Amount      string `json:"amount"`
-	// When is the day of the execution, in words.
+	// When is the execution day, in words.
 	When string `json:"when"`
-	// From is the payer's account, mostly masked; empty when it was unknown.
+	// From is the payer's account, mostly masked, or empty when it was unknown.
 	From string `json:"from"`
-	// Terms is the version of the terms of service on the page, empty when it had none.
+	// Terms is the version of the terms of service on the page, or empty when the page had none.
 	Terms string      `json:"terms"`
 	Lines []ShownLine `json:"lines"`
 }

@@ -6,10 +6,10 @@ import (
 	"passerelle"
 )
 
-// ExpiresFrom returns the instant from which the days until expiry are counted. It is the
-// creation of the payment until it is validated, and after that the last execution that the
-// order requests. Days begin at midnight UTC. It is nil for a payment that has ended, and for an
-// active periodic order without an end.
+// ExpiresFrom returns the instant from which the days until expiry are counted. Until the payment
+// is validated, this is its creation, and after that the last execution that the order requests.
+// Days begin at midnight UTC. The result is nil for a payment that has ended, and for an active
+// periodic order without an end.
 func (p *Payment) ExpiresFrom() *time.Time {
 	from := p.Created
 	switch {
@@ -25,7 +25,7 @@ func (p *Payment) endless() bool {
 	return p.DateType() == Periodic && p.Instructions[0].EndDate.IsZero()
 }
 
-// lastExecution is the time of the last execution of the last line, and never before the
+// lastExecution returns the time of the last execution of any line. It is never before the
 // validation.
 func (p *Payment) lastExecution(validated time.Time) time.Time {
 	latest := validated
@@ -37,8 +37,8 @@ func (p *Payment) lastExecution(validated time.Time) time.Time {
 	return latest
 }
 
-// lastDay is the last day on which the line is due. It is the zero date for a line that is
-// due at once or has no end.
+// lastDay returns the last day on which the line is due. It returns the zero date for a line that
+// is due at once or has no end.
 func (in Instruction) lastDay(validated time.Time) passerelle.Date {
 	switch {
 	case in.DateType == FirstOpenDay:

@@ -21,9 +21,10 @@ const (
 	MaxBankWord = 100
 	// MaxBankPaymentID limits a bank's id of a payment.
 	MaxBankPaymentID = 255
-	// MaxReportFields limits how many fields a payer is asked for at the same time.
+	// MaxReportFields limits the number of fields that a payer is asked for at the same time.
 	MaxReportFields = 100
-	// MaxOccurrences limits the executions of a periodic order: daily ones for a century.
+	// MaxOccurrences limits the executions of a periodic order. It is enough for daily executions
+	// over a century.
 	MaxOccurrences = 36525
 	// MaxFieldName limits the technical name of a field, its pattern and the value of a choice.
 	// Longer values are refused, because a shortened value would have another meaning.
@@ -39,8 +40,8 @@ const (
 // payment stays unknown.
 var ErrSenseless = errors.New("report makes no sense")
 
-// fault returns the reason why a report about the payment is invalid, or "". A report that is
-// only partly understood is refused as a whole, because ignoring the rest would be a guess about
+// fault returns the reason why a report about the payment is invalid, or "". A report that is only
+// partly understood is refused as a whole, because ignoring the rest could change what happens to
 // money.
 func (r Report) fault(p *Payment) string {
 	switch {
@@ -72,8 +73,8 @@ func (r Report) leadsNowhere() bool {
 	return going && r.ValidateURI == "" && (r.Status == Awaiting || cancelling)
 }
 
-// occurrencesFault refuses executions without a day or out of order, because they cannot be
-// matched with those reported before.
+// occurrencesFault refuses executions without a day or out of order, because they cannot be matched
+// with earlier reports.
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:
@@ -145,7 +146,7 @@ func reachable(address string) bool {
 func known[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
 // tidy cuts the texts of a report to their limits. It removes NUL and broken UTF-8, which banks
-// send and databases refuse. Markup stays, because pages escape it.
+// send and databases refuse. It keeps markup, because pages escape it.
 func (r Report) tidy() Report {
 	r.Raw = clean(r.Raw, MaxBankWord)
 	if r.Code != "" && !r.Code.known() {
@@ -194,11 +195,11 @@ func (l Line) tidy() Line {
 	return l
 }
 
-// imageForm is a picture that browsers show and do not execute.
+// imageForm matches a data URL of a picture that browsers show but do not execute.
 var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/]+=*$`)
 
-// Picture returns a data URL of a picture that a page may show, and "" for any other text, such
-// as a picture that is not PNG, JPEG or GIF or has more than MaxFieldImage bytes.
+// Picture returns a data URL of a picture that a page may show, and "" for any other text. Pages
+// show only PNG, JPEG and GIF pictures of at most MaxFieldImage bytes.
 func Picture(address string) string {
 	if len(address) > MaxFieldImage || !imageForm.MatchString(address) {
 		return ""
@@ -216,8 +217,8 @@ func (f Field) tidy() Field {
 	return f
 }
 
-// tidy gives every refusal a code that clients know, so that no payment is rejected without
-// one.
+// tidy gives every refusal a code that clients know, so that no payment is rejected without a known
+// code.
 func (r *Refusal) tidy() *Refusal {
 	code := r.Code
 	if !code.known() {

@@ -11,24 +11,23 @@ import (
 // unresolvable.
 type State string
 
-// The states of a payment. Created, Validating and Pending are intermediate. A payment never
-// leaves any other state.
+// The states of a payment. Created, Validating and Pending are intermediate. All others are final.
 const (
-	// Created: registered, not validated by the payer.
+	// Created: registered, but not validated by the payer.
 	Created State = "created"
-	// Validating: initialised with the bank, the payer has an action to do.
+	// Validating: the bank has the order, and the payer has an action to do.
 	Validating State = "validating"
-	// Pending: validated on the bank's side, execution not confirmed.
+	// Pending: the payer validated at the bank, and execution is not confirmed.
 	Pending State = "pending"
-	// Rejected: refused or cancelled; an error code says why.
+	// Rejected: refused or cancelled. An error code says why.
 	Rejected State = "rejected"
 	// Done: executed and confirmed.
 	Done State = "done"
-	// Accepted: passed the bank's checks; the bank will report nothing more.
+	// Accepted: the order passed the bank's checks, and the bank will report nothing more.
 	Accepted State = "accepted"
 	// Expired: no definitive status arrived in time.
 	Expired State = "expired"
-	// Partial: a bulk with lines rejected and lines done or accepted.
+	// Partial: a bulk in which some lines are rejected and others done or accepted.
 	Partial State = "partial"
 )
 
@@ -45,7 +44,7 @@ func (s State) Final() bool {
 // Trigger is the reason why a payment changes its state.
 type Trigger string
 
-// The triggers of the state table of the interface specification.
+// The triggers in the state table of the interface specification.
 const (
 	// Validated: the payer chose a bank and the bank accepted the order.
 	Validated Trigger = "validated"
@@ -59,7 +58,7 @@ const (
 	Mixed Trigger = "mixed"
 	// Refused: a bank, the payer, the client or an error ended the payment.
 	Refused Trigger = "refused"
-	// Lapsed: no definitive status within the configured delay.
+	// Lapsed: no definitive status arrived within the configured delay.
 	Lapsed Trigger = "lapsed"
 )
 

@@ -37,8 +37,8 @@ func wantFile(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryTriggerInEveryState fires every trigger in every state. The file is the state table
-// of the interface specification. All other combinations are illegal and change nothing.
+// TestEveryTriggerInEveryState fires every trigger in every state. The file contains the state
+// table of the interface specification. All other combinations are illegal and change nothing.
 func TestEveryTriggerInEveryState(t *testing.T) {
 	var matrix strings.Builder
 	for _, from := range payment.States() {
@@ -81,7 +81,7 @@ func TestWhatIsFinal(t *testing.T) {
 	}
 }
 
-// TestEveryStateIsReached finds states and triggers that the table forgot.
+// TestEveryStateIsReached finds states and triggers that are absent from the table.
 func TestEveryStateIsReached(t *testing.T) {
 	for _, state := range payment.States()[1:] {
 		if !slices.ContainsFunc(payment.Edges(), func(e payment.Edge) bool { return e.To == state }) {
@@ -102,7 +102,7 @@ func TestEdgesAreACopy(t *testing.T) {
 	}
 }
 
-// meaning describes each trigger in a sentence, for the page about states.
+// meaning describes each trigger, for the page about states.
 var meaning = map[payment.Trigger]string{
 	payment.Validated: "the payer chose a bank and the bank took the order",
 	payment.Approved:  "the payer validated on the bank's app or site",
@@ -170,7 +170,7 @@ setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age o
 ` + "`0`" + ` the older one.
 `
 
-// kind describes each note in a sentence, for the same page.
+// kind describes each kind of note, for the same page.
 var kind = map[string]string{
 	payment.NoteCancelling:            "a cancellation waits for the payer's action",
 	payment.NoteCancellationGranted:   "the bank cancels the rest of the order",

@@ -8,10 +8,12 @@ import (
 	"passerelle"
 )
 
-// Note is an entry of a payment's timeline that is no change of its state and causes no event.
-// Text is for people, at most MaxDescription characters; quoted texts of a bank are limited.
+// Note is an entry in a payment's timeline for something other than a change of state. It causes no
+// event. Text is for people and has at most MaxDescription characters. It contains only a limited
+// part of a bank's text.
 type Note struct {
-	// At is the time at which it happened, or at which the service learned of it from a bank.
+	// At is the time of what the note describes, or the time at which the service learned of it
+	// from a bank.
 	At    time.Time
 	Kind  string
 	Actor Actor
@@ -30,14 +32,13 @@ const (
 	NoteCancellationGranted = "cancellationGranted"
 	// NoteCancellationRefused: the order continues.
 	NoteCancellationRefused = "cancellationRefused"
-	// NoteCancellationOvertaken: the payment ended in another way before the cancellation.
+	// NoteCancellationOvertaken: the payment ended for another reason before it was cancelled.
 	NoteCancellationOvertaken = "cancellationOvertaken"
 	// NoteOccurrence: a periodic order was executed once.
 	NoteOccurrence = "occurrence"
 	// NoteOccurrenceFailed: one execution of a periodic order failed, and the order continues.
 	NoteOccurrenceFailed = "occurrenceFailed"
-	// NoteBankStatus: the bank's status word differs, or the bank sent a remark, and nothing
-	// else has changed.
+	// NoteBankStatus: only the bank's status word has changed, or the bank sent a remark.
 	NoteBankStatus = "bankStatus"
 	// NoteStale: a report contained less than the stored data and changed nothing.
 	NoteStale = "staleReport"
@@ -69,7 +70,7 @@ func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
 // recordReport adds a note about a report that was not applied. The reason is a text of this
-// service, with at most a few quoted characters of the bank's.
+// service that quotes at most a few characters of the bank's text.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

@@ -28,8 +28,8 @@ func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 	}
 }
 
-// TestWordsOfTheBankAreNoted: the timeline contains the bank's status word when no change of
-// state shows it, and the bank's texts in every case.
+// TestWordsOfTheBankAreNoted: the timeline always contains the bank's texts. It contains the bank's
+// status word if no change of state shows it.
 func TestWordsOfTheBankAreNoted(t *testing.T) {
 	for name, test := range map[string]struct {
 		report payment.Report

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// Detail refines a state: a cancellation under way, or empty.
+// Detail refines a state. It is empty unless a cancellation is under way.
 type Detail string
 
 // Cancelling means that a cancellation waits for the payer's action.
@@ -51,8 +51,8 @@ const (
 	InstructionAccepted InstructionState = "accepted"
 )
 
-// Field describes a value that the payer has to enter, so that any page can show it. Regex
-// is a PCRE pattern and may be empty.
+// Field describes a value that the payer has to enter. Any page can show it. Regex is a PCRE
+// pattern and may be empty.
 type Field struct {
 	Name     string
 	Type     string // "text" or "list"
@@ -60,12 +60,12 @@ type Field struct {
 	Regex    string
 	Required bool
 	Values   []FieldValue
-	// Image is a picture that the payer needs for the value, as a data URL of a PNG, JPEG or GIF
-	// of at most MaxFieldImage bytes, or empty.
+	// Image is a picture that the payer needs for the value, or empty. It is a data URL of a PNG,
+	// JPEG or GIF, of at most MaxFieldImage bytes.
 	Image string `json:",omitempty"`
-	// Further means that the bank accepted the last value of this field and requests another
-	// value, such as a second code. Without it, a field that is requested again had a wrong
-	// value.
+	// Further means that the bank accepted the last value of this field and requests another value,
+	// such as a second code. If it is false and the field is requested again, the last value was
+	// wrong.
 	Further bool `json:",omitempty"`
 }
 
@@ -86,8 +86,8 @@ type Instruction struct {
 	DateType    DateType
 	// ExecutionDate is set only for deferred payments.
 	ExecutionDate passerelle.Date
-	// StartDate, EndDate and Frequency are set only for periodic payments; a zero EndDate means
-	// no end.
+	// StartDate, EndDate and Frequency are set only for periodic payments. A zero EndDate means no
+	// end.
 	StartDate           passerelle.Date
 	EndDate             passerelle.Date
 	Frequency           Frequency
@@ -96,7 +96,7 @@ type Instruction struct {
 	State               InstructionState
 	ErrorCode           ErrorCode
 	ErrorDescription    string
-	// Executed is the day on which the bank executed the line, for a periodic line the day of
+	// Executed is the day on which the bank executed the line. For a periodic line it is the day of
 	// the last execution.
 	Executed passerelle.Date
 	// Occurred is the day of the newest reported execution of a periodic line, including failed
@@ -110,8 +110,8 @@ type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID
 	Client passerelle.ClientID
-	// Version counts stored changes. A change is stored only if the stored version is the one
-	// from which the change was made.
+	// Version counts stored changes. A change is stored only if the stored version is still the
+	// version that was changed.
 	Version int64
 	// Seq is the number of the last transition.
 	Seq       int64
@@ -125,7 +125,7 @@ type Payment struct {
 	// Fields are the fields that the payer must fill in while Action is FillFields.
 	Fields      []Field
 	ValidateURI string
-	// Connector is the UUID of the chosen connector, empty until chosen.
+	// Connector is the UUID of the chosen connector, empty until one is chosen.
 	Connector string
 	// Source is the number of the connector's source that carries the payment, zero until it
 	// is sent.
@@ -143,15 +143,15 @@ type Payment struct {
 	PayerIdentity    *passerelle.Identity
 	OperatorIdentity *passerelle.Identity
 	Instructions     []Instruction
-	// CancelCode is the error code that a granted cancellation gives the payment. It depends on
-	// who requested the cancellation. It is empty when none was requested or the last one was
-	// refused.
+	// CancelCode is the error code that the payment gets if the requested cancellation is granted.
+	// It depends on who requested the cancellation. It is empty when no cancellation was requested
+	// or the last one was refused.
 	CancelCode ErrorCode
 	// CancelRedirectURI is the address to which the payer is redirected after the bank's
-	// cancellation page, and CancelState the state parameter for it.
+	// cancellation page, and CancelState is its state parameter.
 	CancelRedirectURI string
 	CancelState       string
-	// Website is the value of the payment field of that name.
+	// Website is the value of the payment's field website.
 	Website string
 	// TermsVersion is the version of the terms that the payer accepted, empty when the payer
 	// accepted none.
@@ -159,18 +159,18 @@ type Payment struct {
 	// Returned is the time at which the payer was first redirected to the client with the state
 	// of the payment, if that was recorded.
 	Returned *time.Time
-	// Notes wait to be stored; see TakeNotes.
+	// Notes holds the notes that are not stored yet. See TakeNotes.
 	Notes []Note
 }
 
-// DateType is the execution date type, which all lines share.
+// DateType returns the execution date type. It is the same for all lines.
 func (p *Payment) DateType() DateType { return p.Instructions[0].DateType }
 
-// Currency is the currency, which all lines share.
+// Currency returns the currency. It is the same for all lines.
 func (p *Payment) Currency() passerelle.Currency { return p.Instructions[0].Amount.Currency }
 
-// Total is the sum of the lines in minor units of Currency. New refuses drafts
-// whose sum would overflow.
+// Total returns the sum of the lines in minor units of Currency. New refuses drafts whose sum would
+// overflow.
 func (p *Payment) Total() int64 {
 	var total int64
 	for _, in := range p.Instructions {

@@ -17,13 +17,13 @@ type Status string
 const (
 	// Awaiting: the order is known and waits for the payer's action.
 	Awaiting Status = "awaiting"
-	// Processing: the payer validated; execution is not confirmed.
+	// Processing: the payer validated the order, but its execution is not confirmed.
 	Processing Status = "processing"
 	// Settled: every line is in a final state. Lines contains these states, and lines that it
 	// does not contain are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code. Lines that are done or accepted all
-	// the same make the payment partial.
+	// Declined: the order as a whole is refused, with Code. If some lines are done or accepted
+	// nevertheless, the payment becomes partial.
 	Declined Status = "declined"
 )
 
@@ -40,13 +40,13 @@ type Line struct {
 // reports, limits texts, and accepts only changes in the state table.
 type Report struct {
 	Status Status
-	// Action, ValidateURI and Fields define the payer's action while Status is Awaiting, or for
-	// approving a cancellation that is awaiting approval.
+	// Action, ValidateURI and Fields define what the payer has to do while Status is Awaiting, or
+	// to approve a cancellation.
 	Action      Action
 	ValidateURI string
 	Fields      []Field
-	// Lines may accompany every status except Awaiting. Once all lines are in a final state,
-	// they decide the state of the payment, whatever Status is.
+	// Lines may accompany every status except Awaiting. Once all lines are in a final state, they
+	// decide the state of the payment, regardless of Status.
 	Lines []Line
 	// Code is the reason why an order was declined. A code that is not in the interface
 	// specification becomes NoSpecifiedReason, and is appended to Raw.
@@ -55,25 +55,25 @@ type Report struct {
 	BankPaymentID string
 	// Raw is the bank's own status word, which the timeline shows.
 	Raw string
-	// StatusChanged means that the bank's status word differs from its last one. The timeline
-	// then gets a note even when nothing else changes. Remark is a text of the bank in addition
-	// to the status word. It always gets a note.
+	// StatusChanged means that the bank's status word differs from the last one. The timeline then
+	// gets a note even when nothing else changes. Remark is a text of the bank in addition to the
+	// status word. It always gets a note.
 	StatusChanged bool
 	Remark        string
-	// By is the actor who ended a declined order; empty means the bank.
+	// By is the actor who ended a declined order. Empty means the bank.
 	By Actor
 	// Cancellation is the bank's status of a requested cancellation, empty when none was
 	// requested. Status is still the status of the order. A cancellation that awaits approval
 	// without an Action has the action Redirect.
 	Cancellation Cancellation
-	// Occurrences are the executions of a periodic order so far, oldest first. They may
-	// accompany every status except Awaiting. A connector to a bank that reports no executions
-	// settles the line as accepted.
+	// Occurrences are the executions of a periodic order so far, oldest first. They may accompany
+	// every status except Awaiting. If a bank reports no executions, its connector settles the line
+	// as accepted.
 	Occurrences []Occurrence
-	// CheckAfter is how long to wait before the next call; zero leaves it to the service.
+	// CheckAfter is how long to wait before the next call. Zero lets the service decide.
 	CheckAfter time.Duration
-	// Memory is data for the connector's next call about the order; nil keeps the last one. It
-	// is also stored when the call returns an error. It is stored encrypted.
+	// Memory is data for the connector's next call about the order. Nil keeps the stored data. It
+	// is stored encrypted, even when the call returns an error.
 	Memory []byte
 }
 
@@ -112,16 +112,16 @@ type Step struct {
 	Transition Transition
 }
 
-// ErrStale is returned by Apply for a report that contains less than the stored data; nothing
-// changes.
+// ErrStale is returned by Apply for a report that contains less than the stored data. Nothing
+// changes then.
 var ErrStale = errors.New("report is older than the payment")
 
-// Apply changes the payment to the state in the report, through every state in between, and
-// returns a step for each transition. The last step contains the resulting payment. A report
-// that repeats the stored data returns no step. A report that is older than the stored data, and
-// any report in a final state, fails with ErrStale. An invalid report fails with ErrSenseless.
-// Both add a note, which the caller must store although there was an error. Any other error
-// changes nothing, and Apply never changes earlier copies of the payment.
+// Apply changes the payment to the state in the report, through every state in between, and returns
+// a step for each transition. The last step contains the resulting payment. A report that repeats
+// the stored data returns no step. Apply fails with ErrStale when the report is older than the
+// stored data or the payment is in a final state, and with ErrSenseless when the report is invalid.
+// Both errors add a note, which the caller must store despite the error. Any other error changes
+// nothing. Apply never changes earlier copies of the payment.
 func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	if err := p.follows(r); err != nil {
 		p.recordReport(r, err, now)
@@ -235,7 +235,7 @@ func (p *Payment) note(lines []Line) {
 	}
 }
 
-// closeLines ends the lines that are still open after a settled or declined report.
+// closeLines ends the lines that are still open when a report is settled or declined.
 func (p *Payment) closeLines(r Report, now time.Time) {
 	if r.Status == Declined {
 		p.rejectOpenLines(r.refusal())
@@ -255,15 +255,15 @@ func (p *Payment) finishOpenLines(day passerelle.Date) {
 }
 
 // executed stores the day of execution if it is later than the stored one. A periodic line has
-// many executions.
+// several executions.
 func (in *Instruction) executed(day passerelle.Date) {
 	if day.Compare(in.Executed) > 0 {
 		in.Executed = day
 	}
 }
 
-// applyOccurrences adds a note for each new execution of a periodic order. A failed
-// execution gets a note like any other and does not end the order.
+// applyOccurrences adds a note for each new execution of a periodic order. A failed execution also
+// gets a note, and does not end the order.
 func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
 	reported := cmp.Or(in.Occurred, in.Executed)
@@ -279,7 +279,7 @@ func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	}
 }
 
-// note is the kind and the text of a note about the occurrence.
+// note returns the kind and the text of a note about the occurrence.
 func (o Occurrence) note() (string, string) {
 	if o.Code == "" {
 		return NoteOccurrence, o.Day.String()
@@ -306,8 +306,8 @@ func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// outcome returns the trigger for the states of a bulk's lines, or false while one of them is
-// pending.
+// outcome returns the trigger that follows from the states of the lines. It returns false while a
+// line is pending.
 func outcome(lines []Instruction) (Trigger, bool) {
 	count := map[InstructionState]int{}
 	for _, in := range lines {
@@ -327,7 +327,7 @@ func outcome(lines []Instruction) (Trigger, bool) {
 	}
 }
 
-// firstRefusal returns the reason of the first rejected line, which is also the payment's.
+// firstRefusal returns the reason of the first rejected line. It is also the payment's reason.
 func (p *Payment) firstRefusal() *Refusal {
 	i := slices.IndexFunc(p.Instructions, func(in Instruction) bool { return in.State == InstructionRejected })
 	if i < 0 {
@@ -336,8 +336,8 @@ func (p *Payment) firstRefusal() *Refusal {
 	return &Refusal{Code: p.Instructions[i].ErrorCode, Description: p.Instructions[i].ErrorDescription}
 }
 
-// Refuse rejects the payment and its open lines. The reason is limited like texts in a report.
-// The cause's trigger is set to Refused.
+// Refuse rejects the payment and its open lines. The reason is cut to the limits for texts in a
+// report. The cause's trigger is set to Refused.
 func (p *Payment) Refuse(why *Refusal, cause Cause, now time.Time) ([]Step, error) {
 	why = why.tidy()
 	cause.Trigger = Refused
@@ -376,8 +376,8 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// step fires the cause and then calls change to complete the new state before the payment is
-// copied. It copies the lines first, so that earlier copies of the payment do not change.
+// step fires the cause, calls change to complete the new state, and then copies the payment. It
+// copies the lines first, so that earlier copies of the payment do not change.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)
 	if err != nil {
@@ -396,7 +396,7 @@ func (r Report) cause(trigger Trigger) Cause {
 	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw}
 }
 
-// pays reports whether any line moves money from the payer's account.
+// pays reports whether the report contains a line that moves money from the payer's account.
 func (r Report) pays() bool {
 	return slices.ContainsFunc(r.Lines, func(l Line) bool {
 		return l.State == InstructionDone || l.State == InstructionAccepted

@@ -23,7 +23,7 @@ var (
 	declined   = payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor", Raw: "RJCT"}
 )
 
-// in is a payment with a number of lines in a state, reached by reports.
+// in returns a payment with a number of lines, brought into a state by reports.
 func in(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := made(t, lines)
@@ -60,7 +60,7 @@ func every(lines int, state payment.InstructionState) []payment.Line {
 	return all
 }
 
-// statesOf lists the states of steps, from the copies in them.
+// statesOf lists the states of the payments in steps.
 func statesOf(steps []payment.Step) string {
 	var states []string
 	for _, step := range steps {
@@ -69,7 +69,7 @@ func statesOf(steps []payment.Step) string {
 	return strings.Join(states, " ")
 }
 
-// TestApplyFromEveryState applies each kind of report to a payment in each state.
+// TestApplyFromEveryState applies a report of each status to a payment in each state.
 func TestApplyFromEveryState(t *testing.T) {
 	reports := map[payment.Status]payment.Report{
 		payment.Awaiting: awaiting, payment.Processing: processing, payment.Settled: settled, payment.Declined: declined,
@@ -248,8 +248,8 @@ func rolledUp(mix []payment.InstructionState) payment.State {
 	return payment.Done
 }
 
-// TestRollUp checks all combinations of up to three lines: while the bank is processing, and
-// when it reports settled, which makes open lines done.
+// TestRollUp checks all combinations of up to three lines, both while the bank is processing and
+// when it reports settled. Settled makes open lines done.
 func TestRollUp(t *testing.T) {
 	for lines := 1; lines <= 3; lines++ {
 		combinations(lines, func(mix []payment.InstructionState) {
@@ -274,8 +274,8 @@ func wantRollUp(t *testing.T, lines int, report payment.Report, want payment.Sta
 	wantCodes(t, p)
 }
 
-// wantCodes checks that exactly the rejected payments and lines have codes, and only known
-// codes.
+// wantCodes checks that rejected payments and lines have a known code, and that all others have
+// none.
 func wantCodes(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -412,8 +412,8 @@ func TestWhoDeclined(t *testing.T) {
 	}
 }
 
-// TestDayOfExecution: a line has the bank's day when the bank reports one, the day of the report
-// for lines that the bank does not name, and none when it is not executed.
+// TestDayOfExecution: if the bank reports the day of execution, that day is used. For a line that
+// the bank does not name, it is the day of the report. A line that is not executed has none.
 func TestDayOfExecution(t *testing.T) {
 	p := made(t, 3)
 	reported := day(t, "2026-11-20")

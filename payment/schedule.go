@@ -34,7 +34,8 @@ var intervals = map[Frequency]interval{
 // endOfCalendar is the last day that a Date can represent.
 var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
 
-// mostOccurrences is more than any order can have: one for each day of the calendar.
+// mostOccurrences is an upper limit for the occurrences of an order: more than one on each day of
+// the calendar is impossible.
 const mostOccurrences = 9999 * 366
 
 // Occurrences yields the scheduled days of a periodic instruction, oldest first: from its start,
@@ -71,8 +72,8 @@ func (in Instruction) scheduled(n int) bool {
 	return in.occurrence(n).Compare(end) <= 0
 }
 
-// occurrence counts from the start and not from the previous occurrence, which may have been
-// moved to the last day of a short month.
+// occurrence returns the day of occurrence n. It counts from the start rather than from the
+// previous occurrence, which may be the last day of a short month.
 func (in Instruction) occurrence(n int) passerelle.Date {
 	every := intervals[in.Frequency]
 	return in.StartDate.AddMonths(n * every.months).AddDays(n * every.days)

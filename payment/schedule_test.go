@@ -24,7 +24,7 @@ func series(t testing.TB, frequency payment.Frequency, start, end string) paymen
 	return in
 }
 
-// days returns the first occurrences, at most a given number.
+// days returns at most a given number of occurrences, from the first.
 func days(in payment.Instruction, most int) []string {
 	var all []string
 	for d := range payment.Occurrences(in) {
@@ -89,8 +89,8 @@ func TestNothingIsScheduled(t *testing.T) {
 	}
 }
 
-// TestScheduleIsRegular: for any order, its days are in order within its limits, and monthly
-// ones are on the day of the start or at the month's end.
+// TestScheduleIsRegular: the days of any order are ascending and within its limits. Monthly ones
+// are on the day of the start or at the end of the month.
 func TestScheduleIsRegular(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := payment.Instruction{DateType: payment.Periodic, Frequency: rapid.SampledFrom(payment.Frequencies()).Draw(rt, "frequency")}
@@ -113,7 +113,7 @@ func TestScheduleIsRegular(t *testing.T) {
 	})
 }
 
-// active is a periodic order that its bank executes every month.
+// active returns a periodic order that its bank executes every month.
 func active(t testing.TB) *payment.Payment {
 	t.Helper()
 	d := draft(1)
@@ -129,7 +129,7 @@ func active(t testing.TB) *payment.Payment {
 	return p
 }
 
-// executions reads "2026-11-30 2026-12-30:insufficientFunds".
+// executions reads a text such as "2026-11-30 2026-12-30:insufficientFunds".
 func executions(t testing.TB, text string) []payment.Occurrence {
 	t.Helper()
 	var all []payment.Occurrence
@@ -140,8 +140,8 @@ func executions(t testing.TB, text string) []payment.Occurrence {
 	return all
 }
 
-// TestExecutionsOfASeries: each execution gets one note, the day of execution follows successful
-// executions, and the order continues until the bank ends it.
+// TestExecutionsOfASeries: each execution gets one note, the day of execution is that of the last
+// successful execution, and the order continues until the bank ends it.
 func TestExecutionsOfASeries(t *testing.T) {
 	const first = "2026-11-30"
 	reported := []struct {
@@ -177,8 +177,8 @@ func TestExecutionsOfASeries(t *testing.T) {
 	}
 }
 
-// TestNotesOfASeries: notes about executions have the day of the execution and the bank's own
-// status word, whenever the bank reports them. Other notes of the same report have no day.
+// TestNotesOfASeries: a note about an execution has its day and the bank's own status word,
+// regardless of when the bank reports the execution. Other notes of the same report have no day.
 func TestNotesOfASeries(t *testing.T) {
 	p := active(t)
 	p.AskCancellation(payment.CancelledByClient, "https://client.example/back", "")
@@ -195,7 +195,8 @@ func TestNotesOfASeries(t *testing.T) {
 	}
 }
 
-// TestNotesOfBadReports: these notes also have the bank's own status word.
+// TestNotesOfBadReports: notes about stale and invalid reports also have the bank's own status
+// word.
 func TestNotesOfBadReports(t *testing.T) {
 	p := active(t)
 	for _, r := range []payment.Report{{Status: payment.Awaiting, Raw: "RCVD"}, {Status: "gone", Raw: "lost\x00"}} {
@@ -222,8 +223,8 @@ func TestStoppedSeries(t *testing.T) {
 	wantNotes(t, p, "occurrence 2026-11-30")
 }
 
-// TestSeriesWhoseBankTellsNothing checks that the payment ends when the bank has accepted the
-// order.
+// TestSeriesWhoseBankTellsNothing: when the bank reports no executions, the payment ends as
+// accepted.
 func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 	p := active(t)
 	report := payment.Report{Status: payment.Settled, Lines: every(1, payment.InstructionAccepted)}
@@ -249,9 +250,8 @@ func TestNonsenseAboutASeries(t *testing.T) {
 	}
 }
 
-// TestEachExecutionIsReportedOnce: however often a bank repeats executions and however many it
-// reports together, there is one note for each execution, and the day of execution is that of
-// the last successful one.
+// TestEachExecutionIsReportedOnce: each execution gets one note, even if the bank repeats it or
+// reports several together. The day of execution is that of the last successful one.
 func TestEachExecutionIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := active(t)

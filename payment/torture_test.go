@@ -30,8 +30,9 @@ func environment(t *testing.T, name string, fallback uint64) uint64 {
 }
 
 // TestRandomHistories runs random histories of clients, payers, banks and the clock against a
-// model that follows the interface specification and not the code. PASSERELLE_TEST_HISTORIES
-// sets their number, and PASSERELLE_TEST_SEED the seed: history n of a seed is always the same.
+// model. The model is written from the interface specification, not from the code.
+// PASSERELLE_TEST_HISTORIES sets their number, and PASSERELLE_TEST_SEED the seed. History n of a
+// seed is always the same.
 func TestRandomHistories(t *testing.T) {
 	histories := environment(t, "PASSERELLE_TEST_HISTORIES", 20_000)
 	seed := environment(t, "PASSERELLE_TEST_SEED", uint64(time.Now().UnixNano()))
@@ -112,7 +113,7 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	return append(path, m.walk(rolledUp(m.lines))...), false
 }
 
-// apply updates the expected cancellation. An order that ended ignores it.
+// apply updates the expected cancellation. It changes nothing for an order that has ended.
 func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {
@@ -137,7 +138,7 @@ func (m *model) close(as payment.InstructionState) {
 	}
 }
 
-// walk returns those of the states that come after the present one.
+// walk returns those states of the path that come after the present state.
 func (m *model) walk(states ...payment.State) (path []payment.State) {
 	for _, next := range states {
 		if slices.Index(payment.States(), next) <= slices.Index(payment.States(), m.state) {
@@ -183,7 +184,8 @@ func newLife(t *testing.T, random *rand.Rand) *life {
 	return &life{random: random, p: p, now: now, m: model{state: "created", lines: make([]payment.InstructionState, lines)}, reached: map[payment.Edge]bool{}}
 }
 
-// random64 is a source of random bytes. A draft with references needs none.
+// random64 satisfies io.Reader. Nothing reads from it, because the drafts already have reference
+// ids.
 type random64 struct{ *rand.Rand }
 
 func (r random64) Read(b []byte) (int, error) {
@@ -210,7 +212,7 @@ func (l *life) play() string {
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-// receives: the bank reports something about the order, its lines and a cancellation.
+// receives applies a random report about the order, its lines and a cancellation.
 func (l *life) receives() string {
 	r := payment.Report{
 		Status: pick(l.random, payment.Awaiting, payment.Awaiting, payment.Processing, payment.Processing, payment.Processing, payment.Settled, payment.Declined),
@@ -231,7 +233,7 @@ func (l *life) receives() string {
 	return l.follows(steps, path)
 }
 
-// receivesNonsense: only the timeline may change.
+// receivesNonsense applies an invalid report. Only the timeline may change.
 func (l *life) receivesNonsense() string {
 	r := pick(l.random, payment.Report{}, payment.Report{Status: "ACSC"}, payment.Report{Status: "settled", Cancellation: "perhaps"},
 		payment.Report{Status: "settled", Lines: []payment.Line{{Position: 7, State: "done"}}})
@@ -291,7 +293,8 @@ func (l *life) isRefused() string {
 	return l.follows(steps, l.ends("rejected", final))
 }
 
-// ends is the single step to a final state, or none when the payment is already in one.
+// ends returns the single step to a final state. It returns none when the payment is already in a
+// final state.
 func (l *life) ends(as payment.State, final bool) []payment.State {
 	if final {
 		return nil
@@ -301,7 +304,7 @@ func (l *life) ends(as payment.State, final bool) []payment.State {
 	return []payment.State{as}
 }
 
-// keeps: the bank's refusal to cancel arrives without a report.
+// keeps refuses a cancellation for a bank that answers without a report.
 func (l *life) keeps() string {
 	if l.random.IntN(2) > 0 || ended(l.m.state) {
 		return ""
@@ -312,8 +315,8 @@ func (l *life) keeps() string {
 	return ""
 }
 
-// follows compares the steps with the expected path: one for each state, numbered without a gap,
-// along an existing edge.
+// follows compares the steps with the expected path. There must be one step for each state,
+// numbered without a gap, and each must follow an existing edge.
 func (l *life) follows(steps []payment.Step, path []payment.State) string {
 	if len(steps) != len(path) {
 		return fmt.Sprintf("steps %q, want %q", statesOf(steps), path)
