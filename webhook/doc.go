@@ -1,9 +1,9 @@
-// Package webhook has what senders and receivers of webhooks share: the catalogue of events
+// Package webhook contains what senders and receivers of webhooks share: the catalogue of events
 // with a sample of each, and the signature of a request.
 //
-// It owns the names, the signed text and its verification; receivers written in Go import it. It
-// does not own when an event happens, the rendering of its body, or sending and retrying. It
-// makes no calls, and the present instant is an argument of all but Verify. Verification fails
-// with ErrHeader, ErrDate or ErrSignature, and reading a request also with what went wrong in
-// reading.
+// It owns the names of events and headers, the signed text, and the verification. Receivers written
+// in Go import it. Other packages decide when an event happens, render its body, send it and retry.
+// This package makes no calls. The present instant is an argument of all functions but Verify.
+// Verification fails with ErrHeader, ErrDate or ErrSignature. Functions that read the request may
+// also fail with an error from reading.
 package webhook

@@ -1,7 +1,7 @@
 package webhook
 
-// Event is the name of a kind of event, as in the registration of a webhook
-// and in the header EventHeader.
+// Event is the name of an event, as it is used in the registration of a webhook and in the header
+// EventHeader.
 type Event string
 
 // The events of the interface specification.
@@ -25,9 +25,9 @@ const (
 	PaymentStateUpdated            Event = "PAYMENT_STATE_UPDATED"
 )
 
-// Subject is the kind of object whose deliveries stay in order: events of accounts, transactions
-// and subscriptions are ordered within their connection. Payments belong to no user, the other
-// two subjects do.
+// Subject is the kind of object whose events are delivered in order. Events about accounts,
+// transactions and subscriptions are ordered within their connection. Connections belong to a user,
+// and payments do not.
 type Subject string
 
 // The subjects of events.
@@ -37,9 +37,9 @@ const (
 	SubjectPayment    Subject = "payment"
 )
 
-// Entry is what the catalogue says about an event. Number is the id_event of registrations; it
-// never changes and is never reused. Payload names the object in the body, or the members of
-// the body; [Sample] shows it. Description is one clause that says when the event is emitted.
+// Entry describes an event in the catalogue. Number is the id_event of registrations. It never
+// changes and is never reused. Payload names the object in the body, or the members of the body.
+// [Sample] shows the body. Description is one clause that says when the event is emitted.
 type Entry struct {
 	Event       Event
 	Number      int
@@ -49,13 +49,12 @@ type Entry struct {
 	Description string
 }
 
-// OfUser reports whether the event belongs to a user, whose token its requests then carry by
+// OfUser reports whether the event belongs to a user. Its requests then carry the user's token by
 // default. Payments belong to no user.
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
-// catalogue keeps the order of the interface specification. Numbers 1 to 12
-// are those that existing consoles show; 13 belongs to an event that is not
-// part of the interface.
+// catalogue is in the order of the interface specification. Existing consoles show the numbers 1 to
+// 12. Number 13 belongs to an event that is not part of the interface.
 var catalogue = []Entry{
 	{UserCreated, 3, SubjectUser, false, "User", "after a permanent user is created"},
 	{UserDeleted, 4, SubjectUser, false, "User", "after a user is deleted"},
@@ -76,7 +75,7 @@ var catalogue = []Entry{
 	{PaymentStateUpdated, 12, SubjectPayment, false, "Payment", "after the state of a payment changes"},
 }
 
-// Events is the catalogue, in the order of the interface specification.
+// Events returns the catalogue, in the order of the interface specification.
 func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }

@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestMembersAreOfAllBodies: the members are the members of the samples, and every other member
-// that a body can have, such as those of an investment account.
+// TestMembersAreOfAllBodies: Members lists the members of the samples and every other member that a
+// body can have, such as those of an investment account.
 func TestMembersAreOfAllBodies(t *testing.T) {
 	members := webhook.Members()
 	for _, object := range []any{wire.User{}, wire.Connection{}, wire.BankAccount{}, wire.Subscription{}, wire.Payment{}} {

@@ -10,14 +10,14 @@ import (
 // Verify is the only function that a receiver must call. It reads the body of a request, at most
 // DefaultLimit bytes, checks date and signature, and puts the decompressed payload back as the
 // body, so that the handler can read it as usual. Tolerance is how far the signature date may be
-// from the clock of the machine, in both directions; zero means DefaultTolerance. On an error,
-// which a [Verifier] would give as well, the body is used up: answer 401, or 413 for
-// ErrTooLarge.
+// from the clock of the machine, in both directions. Zero means DefaultTolerance. On an error the
+// body has been consumed: answer 413 for ErrTooLarge, and 401 for any other error. The errors are
+// those of [Verifier.Read].
 func Verify(r *http.Request, secret string, tolerance time.Duration) error {
 	return Verifier{Secret: secret, Tolerance: tolerance}.Accept(r, time.Now())
 }
 
-// Accept is Verify for a Verifier and an instant of the caller's.
+// Accept works like [Verify], at an instant that the caller chooses.
 func (v Verifier) Accept(r *http.Request, now time.Time) error {
 	payload, err := v.Read(r, now)
 	if err != nil {

@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// The user and the connection that samples are about.
+// The ids of the user and the connection in samples.
 const (
 	SampleUser       = 17
 	SampleConnection = 42
 )
 
 // Sample returns an example of an event's body as compact JSON, without id_webhook_data, which
-// every delivery adds. It is the same at every call. It has every member that the real body
-// has. An event that is not in the catalogue has none, and gives nil.
+// every delivery adds. It returns the same sample at every call. A sample has every member that the
+// real body has, except those of some accounts and connections. The result is nil for an event that
+// is not in the catalogue.
 func Sample(event Event) []byte { return SampleOf(event, SampleUser, SampleConnection) }
 
-// SampleOf returns the sample for a user and a connection. Only their identifiers differ.
+// SampleOf returns the sample for a user and a connection. Only their ids differ from [Sample].
 func SampleOf(event Event, user, connection int64) []byte {
 	text, known := samples[event]
 	if !known {
@@ -25,7 +26,7 @@ func SampleOf(event Event, user, connection int64) []byte {
 	return []byte(strings.NewReplacer("$user", strconv.FormatInt(user, 10), "$connection", strconv.FormatInt(connection, 10)).Replace(text))
 }
 
-// with returns a JSON object with further members: a name, then its value as JSON, and so on.
+// with adds members to a JSON object. It takes pairs of a name and a value as JSON.
 func with(object string, members ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSuffix(object, "}"))
@@ -40,12 +41,12 @@ func with(object string, members ...string) string {
 
 func list(items ...string) string { return "[" + strings.Join(items, ",") + "]" }
 
-// compact joins the lines of an object that is written in several.
+// compact joins the lines of a JSON object into one.
 func compact(lines string) string {
 	return strings.NewReplacer("\n\t", "", "\n", "").Replace(strings.TrimSpace(lines))
 }
 
-// samples are composed of the objects below, like the bodies.
+// samples maps events to their samples, which are composed of the objects below.
 var samples = map[Event]string{
 	UserCreated:                    user,
 	UserDeleted:                    user,

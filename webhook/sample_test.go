@@ -29,8 +29,8 @@ const (
 	subscribedKeys  = "deleted disabled error id id_connection id_source id_user label last_update number renewdate subscriber validity"
 )
 
-// places are the members of objects in samples, by event and path. They are a second list, made
-// from the members that receivers rely on.
+// places lists the members of objects in samples, by event and path. It is independent of the
+// samples: it lists the members that receivers rely on.
 var places = map[string]string{
 	"USER_CREATED":                          "id platform signin",
 	"USER_DELETED":                          "id platform signin",
@@ -65,7 +65,7 @@ var places = map[string]string{
 	"PAYMENT_STATE_UPDATED":                              "action client_redirect_uri client_state connector_uuid error_code error_description fields id id_connector instructions payer payer_identity register_date state state_detail validate_mechanism validate_uri",
 }
 
-// at returns the object at a path of a sample, and the first element of a list.
+// at returns the object at a path of a sample. In a list it takes the first element.
 func at(t *testing.T, sample any, way []string) map[string]any {
 	t.Helper()
 	for _, name := range way {
@@ -116,7 +116,7 @@ func TestSamplesHaveTheMembersThatReceiversRelyOn(t *testing.T) {
 	}
 }
 
-// The column of the catalogue names what the sample is.
+// The payload in the catalogue names the object of the sample.
 func TestPayloadsAreNamed(t *testing.T) {
 	objects := map[string]string{"User": "USER_CREATED", "Connection": "CONNECTION_DELETED", "BankAccount": "ACCOUNT_ENABLED", "Payment": "PAYMENT_STATE_UPDATED"}
 	for _, entry := range webhook.Events() {
@@ -180,7 +180,7 @@ func TestSamplesKeepTheFormats(t *testing.T) {
 	}
 }
 
-// The sample of a payment is what the service would render.
+// The sample of a payment is exactly what the service would render.
 func TestSampleOfAPaymentIsRendered(t *testing.T) {
 	sample := webhook.Sample(webhook.PaymentStateUpdated)
 	var payment wire.Payment

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// DateFormat is the form of the signature date, always UTC.
+// DateFormat is the form of the signature date. The date is always in UTC.
 const DateFormat = "2006-01-02T15:04:05.000000Z"
 
-// Prefix begins the names of the headers that every webhook request carries.
+// Prefix is the prefix of the names of headers that every webhook request carries.
 const Prefix = "SVC"
 
 // Headers that tell a receiver what a request is about. They are not signed.
@@ -23,22 +23,22 @@ const (
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
 	OmittedHeader  = Prefix + "-Cfonb-Omitted"
-	// Headers with the ids of the subject, for bodies without a place for them.
+	// Headers with the ids of the subject, for bodies that cannot contain them.
 	UserHeader       = Prefix + "-User-Id"
 	ConnectionHeader = Prefix + "-Connection-Id"
 	AccountHeader    = Prefix + "-Account-Id"
 )
 
-// Signature is the pair of values that authenticates a request: the instant
-// of signing in DateFormat, and the base64 of the HMAC.
+// Signature is the pair of values that authenticates a request. Date is the instant of signing, in
+// DateFormat. Value is the HMAC in base64.
 type Signature struct {
 	Date  string
 	Value string
 }
 
-// Sign signs a POST of a payload. Path is the escaped path of the request line, without host
-// and query; an empty path is "/". The payload is the body before compression. The key is the
-// bytes of the secret as the client got it, not decoded.
+// Sign signs a POST of a payload. Path is the escaped path of the request line, without host and
+// query. An empty path counts as "/". The payload is the body before compression. The key is the
+// secret exactly as the client received it: it is not decoded.
 func Sign(secret, path string, date time.Time, payload []byte) Signature {
 	signer := NewSigner(secret, path, date)
 	signer.mac.Write(payload)
@@ -63,8 +63,8 @@ func newSigner(secret, path, date string) *Signer {
 	return &Signer{mac: mac, date: date}
 }
 
-// Opening is the part of the signed text before the payload: method, path and date, each
-// followed by a dot. The path is as in [Sign], and the date as in the header.
+// Opening returns the part of the signed text before the payload: method, path and date, each
+// followed by a dot. The path has the form of [Sign], and the date that of the header.
 func Opening(path, date string) string {
 	if path == "" {
 		path = "/"
@@ -80,8 +80,8 @@ func (s *Signer) Signature() Signature {
 	return Signature{Date: s.date, Value: base64.StdEncoding.EncodeToString(s.mac.Sum(nil))}
 }
 
-// Set sets the headers SVC-Signature-Date and SVC-Signature of a request, and again with every
-// other prefix.
+// Set sets the headers SVC-Signature-Date and SVC-Signature of a request, and the same headers with
+// each alias as prefix.
 func (s Signature) Set(header http.Header, aliases ...string) {
 	for _, prefix := range append([]string{Prefix}, aliases...) {
 		header.Set(dateHeader(prefix), s.Date)
@@ -89,9 +89,9 @@ func (s Signature) Set(header http.Header, aliases ...string) {
 	}
 }
 
-// SetNext sets the header SVC-Signature-Next of a request, and again with every other prefix.
-// It is a signature with the next secret over the date of [Signature.Set]. While a secret is
-// being replaced, a receiver may have either one.
+// SetNext sets the header SVC-Signature-Next of a request, and the same header with each alias as
+// prefix. The signature must use the next secret and the date of [Signature.Set]. While a secret is
+// being replaced, a receiver may have the old or the new one.
 func (s Signature) SetNext(header http.Header, aliases ...string) {
 	for _, prefix := range append([]string{Prefix}, aliases...) {
 		header.Set(nextHeader(prefix), s.Value)

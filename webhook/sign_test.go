@@ -48,7 +48,7 @@ func TestSignKnownValues(t *testing.T) {
 	}
 }
 
-// hmacByHand is RFC 2104 written out, to have a second opinion on any text.
+// hmacByHand implements RFC 2104 independently of the library, to check the signature of any text.
 func hmacByHand(secret, text string) string {
 	key := []byte(secret)
 	if len(key) > 64 {

@@ -18,7 +18,7 @@ import (
 	"passerelle/webhook"
 )
 
-// vector is a request with its signature, as the page for receivers has it.
+// vector is a request with its signature from the page for receivers.
 type vector struct {
 	Name, Method, URL, Path, Date, Secret string
 	Body                                  []struct {
@@ -64,7 +64,7 @@ func vectors(t *testing.T) []vector {
 	return all
 }
 
-// The vectors come from another program than the one that signs.
+// Another program computed the vectors, so they also check Sign.
 func TestVectors(t *testing.T) {
 	largest := 0
 	for _, v := range vectors(t) {
@@ -86,7 +86,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// attempt is a request that a snippet is to judge.
+// attempt is a request that a snippet must accept or refuse.
 type attempt struct {
 	Name    string      `json:"name"`
 	Secret  string      `json:"secret"`
@@ -97,7 +97,7 @@ type attempt struct {
 	want    string
 }
 
-const signedSecond = 1795166104 // of the date of the vectors
+const signedSecond = 1795166104 // the date of the vectors, in seconds
 
 func (v *vector) attempt() attempt {
 	a := attempt{
@@ -127,8 +127,8 @@ func (a *attempt) replace(name, value string) {
 	a.header(name, value)
 }
 
-// changes make further requests from an accepted one. Those whose names begin with "ok" must be
-// accepted too.
+// changes modify an accepted request. The results whose names begin with "ok" must also be
+// accepted, and all others refused.
 var changes = map[string]func(*attempt){
 	"ok by the next secret": func(a *attempt) {
 		a.header("SVC-Signature-Next", signatureOf(a))
@@ -188,7 +188,7 @@ func attempts(t *testing.T) []attempt {
 	return append(all, broken(t)...)
 }
 
-// broken are signed bodies whose compression must not be trusted.
+// broken returns requests with valid signatures whose compressed bodies must be refused.
 func broken(t *testing.T) []attempt {
 	t.Helper()
 	large := strings.Repeat(" ", 65<<20)
@@ -205,8 +205,8 @@ func broken(t *testing.T) []attempt {
 	return all
 }
 
-// languages say how the snippets of the page are run. The files of a program
-// are the snippet and what feeds it, which for Go are two.
+// languages lists how the snippets of the page are run. A program consists of the snippet and a
+// main file that feeds it. For Go these are two files.
 var languages = []struct {
 	name, main, file string
 	command          []string
@@ -218,8 +218,8 @@ var languages = []struct {
 	{"ruby", "main.rb", "verify.rb", []string{"ruby", "verify.rb"}},
 }
 
-// Each function of the page judges each request as it should. The test names interpreters that
-// are missing. Go is always there.
+// Each snippet accepts and refuses the requests that it should. The test reports missing
+// interpreters. Go is always installed.
 func TestSnippetsOfThePageVerify(t *testing.T) {
 	all := attempts(t)
 	input, err := json.Marshal(all)
@@ -288,7 +288,7 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// snippet is the one block of a language on the page.
+// snippet returns the only code block in a language on the page.
 func snippet(t *testing.T, language string) string {
 	t.Helper()
 	blocks := strings.Split(page(t), "\n```"+language+"\n")
@@ -299,7 +299,7 @@ func snippet(t *testing.T, language string) string {
 	return code + "\n"
 }
 
-// The worked example is the first vector.
+// The worked example on the page is the first vector.
 func TestWorkedExample(t *testing.T) {
 	text, v := page(t), vectors(t)[0]
 	for _, part := range []string{v.Secret, v.Signature, "POST." + v.Path + "." + v.Date + "." + string(v.payload())} {
@@ -309,7 +309,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// The table of events on the page is the catalogue.
+// The table of events on the page equals the catalogue.
 func TestTableOfEvents(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintln(&table, "| Event | Sent | Payload | Subject | Of a user | Number |\n|---|---|---|---|---|---|")

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// What a verification can find. Receivers answer all of them with 401.
+// The errors of a verification. Receivers answer all of them with 401.
 var (
-	// ErrHeader: a signature header is missing or comes more than once.
+	// ErrHeader: a signature header is missing or occurs more than once.
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
 	// ErrDate: the date cannot be read or is too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
@@ -24,7 +24,7 @@ var (
 // ErrTooLarge means that the body exceeds the receiver's limit.
 var ErrTooLarge = errors.New("webhook: the payload is too large")
 
-// The limits of a Verifier without limits of its own.
+// The default limits of a Verifier.
 const (
 	DefaultTolerance = 5 * time.Minute
 	DefaultLimit     = 64 << 20
@@ -35,16 +35,16 @@ const (
 // the old and one with the new secret. A Verifier with either secret accepts them, so a
 // receiver can change its secret at any time in between.
 type Verifier struct {
-	// Secret is the secret_key of the provider, as it was shown. Without a secret it accepts
-	// nothing.
+	// Secret is the secret_key of the provider, as it was shown. A Verifier without a secret
+	// accepts nothing.
 	Secret string
-	// Prefix begins the headers to check; empty means "SVC".
+	// Prefix is the prefix of the headers to check. Empty means "SVC".
 	Prefix string
-	// Tolerance is how far the signature date may be from the receiver's
-	// clock, in both directions; zero means DefaultTolerance.
+	// Tolerance is how far the signature date may be from the receiver's clock, in both directions.
+	// Zero means DefaultTolerance.
 	Tolerance time.Duration
-	// Limit is the size in bytes up to which Read accepts a payload, after
-	// decompression; zero means DefaultLimit.
+	// Limit is the maximum size, in bytes, of a decompressed payload that Read accepts. Zero means
+	// DefaultLimit.
 	Limit int64
 }
 
@@ -70,9 +70,9 @@ func (v Verifier) Verify(header http.Header, path string, payload []byte, now ti
 	return nil
 }
 
-// Read reads and decompresses the body of a request that a server received,
-// verifies it, and returns the payload. Behind a proxy that changes the path,
-// use Verify with the path of the URL that was registered.
+// Read reads and decompresses the body of a request that a server received, verifies it, and
+// returns the payload. Behind a proxy that changes the path, use [Verifier.Verify] with the path of
+// the registered URL.
 func (v Verifier) Read(r *http.Request, now time.Time) ([]byte, error) {
 	body, err := decompressed(r)
 	if err != nil {
@@ -147,8 +147,8 @@ func decompressed(r *http.Request) (io.Reader, error) {
 	return body, nil
 }
 
-// requestPath prefers the request line itself: routers that strip a prefix
-// change the URL and leave the line alone.
+// requestPath prefers the path on the request line, because routers that strip a prefix change the
+// URL but not the line.
 func requestPath(r *http.Request) string {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
