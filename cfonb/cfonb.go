@@ -1,11 +1,10 @@
 // Package cfonb writes and reads statements of accounts in the form that French banks exchange:
-// records of 120 characters, by the brochure of the Comité français d'organisation et de
+// records of 120 characters, as defined in the brochure of the Comité français d'organisation et de
 // normalisation bancaires of July 2004.
 //
-// It owns the columns, the coding of signed amounts, the characters that a
-// record may hold, and how labels that do not fit are continued. It does not
-// own where accounts and movements come from. It computes only: no clock, no
-// files, money as integers.
+// It owns the columns, the coding of signed amounts, the characters that a record may contain, and
+// the continuation of long labels. Its callers supply the accounts and movements. It uses no clock
+// and no files, and its amounts are integers.
 //
 // Writing fails when a value does not fit its columns. Reading fails with a *LineError at the
 // first line that breaks the standard. Neither error contains an account number or a label.
@@ -20,16 +19,16 @@ import (
 	"passerelle"
 )
 
-// MaxAmount is the largest magnitude of an amount or a balance, in units of the
-// last decimal: 14 digits.
+// MaxAmount is the largest absolute value of an amount or a balance, in units of the last decimal.
+// It has 14 digits.
 const MaxAmount = 99_999_999_999_999
 
 // MaxDecimals is the largest number of decimals that amounts of a statement can
 // have.
 const MaxDecimals = 9
 
-// Account names an account in France by the first three parts of its RIB, and has the number of
-// decimals of its amounts.
+// Account identifies an account in France by the first three parts of its RIB. It also holds the
+// number of decimals of its amounts.
 type Account struct {
 	// Bank and Branch have five capitals or digits, Number has eleven.
 	Bank, Branch, Number string
@@ -39,9 +38,9 @@ type Account struct {
 	Decimals int
 }
 
-// Split returns the account of a French IBAN. It ignores spaces and accepts lower-case letters.
-// It returns false for other IBANs, which a statement cannot contain. The two digits of the RIB
-// key are no part of a statement.
+// Split returns the account of a French IBAN. It ignores spaces and accepts lower-case letters. It
+// returns false for other IBANs, because a statement cannot contain them. A statement does not
+// contain the two digits of the RIB key.
 func Split(iban string) (string, string, string, bool) {
 	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
 	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
@@ -51,9 +50,10 @@ func Split(iban string) (string, string, string, bool) {
 	return iban[4:9], iban[9:14], iban[14:25], true
 }
 
-// Statement has the movements of an account between two balances.
+// Statement holds the movements of an account between two balances.
 type Statement struct {
-	// Line is the line on which the statement begins in a file that was read, from 1.
+	// Line is the line of the file on which the statement begins, from 1. It is set only when a
+	// file is read.
 	Line    int
 	Account Account
 	// Opened and Closed are the days of the old and of the new balance.
@@ -63,8 +63,8 @@ type Statement struct {
 	Movements []Movement
 }
 
-// Opening returns the old balance: the new balance without the movements. A sum beyond MaxAmount
-// is an error.
+// Opening returns the old balance: the new balance minus the movements. A sum beyond MaxAmount is
+// an error.
 func (s *Statement) Opening() (int64, error) {
 	sum := s.Balance
 	for i := range s.Movements {
@@ -80,11 +80,12 @@ func (s *Statement) Opening() (int64, error) {
 	return sum, nil
 }
 
-// Movement is one entry of an account. Texts have the characters that [Text] returns.
+// Movement is one entry of an account. Texts contain only characters that [Text] returns.
 type Movement struct {
-	// Line is the line on which the movement begins in a file that was read, from 1.
+	// Line is the line of the file on which the movement begins, from 1. It is set only when a file
+	// is read.
 	Line int
-	// Operation is the interbank code, two capitals or digits; see [Operation].
+	// Operation is the interbank code: two capitals or digits. See [Operation].
 	Operation string
 	// Internal is the bank's own code of four capitals or digits, or empty.
 	Internal string
@@ -93,20 +94,20 @@ type Movement struct {
 	Value passerelle.Date
 	// Amount is negative for outgoing money, in units of the last decimal.
 	Amount int64
-	// Label has 31 columns. The rest is written in further records, broken between words; a word
-	// of more than 31 characters is cut.
+	// Label has 31 columns. A longer label continues in further records and is broken between
+	// words. A word of more than 31 characters is cut.
 	Label string
-	// Entry is the number of the entry in the statement, of seven digits.
+	// Entry is the number of the entry in the statement. It has at most seven digits.
 	Entry int
 	// Reference is cut after 16 characters.
 	Reference string
-	// Details are further records of the movement.
+	// Details are the further records of the movement.
 	Details []Detail
 }
 
 // Qualifiers of details.
 const (
-	// Label continues the label; a reader appends the text to the label.
+	// Label continues the label. A reader appends the text to the label.
 	Label = "LIB"
 	// Payee names the beneficiary.
 	Payee = "NBE"
@@ -119,7 +120,7 @@ type Detail struct {
 	Text      string
 }
 
-// Values that do not fit a statement.
+// Errors for values that do not fit a statement.
 var (
 	errAmount   = errors.New("an amount or a balance has more than 14 digits")
 	errDate     = errors.New("a date is missing or outside 1960 to 2059")
@@ -173,7 +174,7 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// LineError has the number, from 1, of a line that breaks the standard.
+// LineError reports a line that breaks the standard. Lines count from 1.
 type LineError struct {
 	Line int
 	Err  error

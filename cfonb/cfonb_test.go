@@ -87,11 +87,11 @@ func TestOneTransfer(t *testing.T) {
 
 func sameDay(a, b passerelle.Date) bool { return a == b }
 
-// withoutLines ignores line numbers.
+// withoutLines makes cmp ignore line numbers.
 var withoutLines = cmp.Options{cmpopts.IgnoreFields(cfonb.Statement{}, "Line"), cmpopts.IgnoreFields(cfonb.Movement{}, "Line")}
 
-// Several accounts with unusual values: another currency and precision, zero and negative
-// balances, no movements, a long label, foreign letters.
+// The file contains several accounts with unusual values: another currency and precision, zero and
+// negative balances, no movements, a long label, foreign letters.
 func TestGolden(t *testing.T) {
 	long := rent()
 	long.Balance, long.Closed = -1, date("2059-12-31")
@@ -215,7 +215,7 @@ func TestParseRefusesWhatIsNoStatement(t *testing.T) {
 	}
 }
 
-// A reader keeps the complete statements when reading fails, and can stop early.
+// A reader gets the complete statements before an error, and can stop early.
 func TestParseIsAStream(t *testing.T) {
 	two := written(t, rent(), rent())
 	got, err := parsed(two + "x")
@@ -359,7 +359,7 @@ func TestAnyLabelArrives(t *testing.T) {
 	})
 }
 
-// Every readable file can be written, and reading the written file gives the same statements.
+// Every statement that Parse reads can be written, and reading it again gives the same statement.
 func FuzzParse(f *testing.F) {
 	f.Add(written(f, rent()))
 	golden, err := os.ReadFile("testdata/statements.txt")

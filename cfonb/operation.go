@@ -25,7 +25,7 @@ const (
 	debitPaid      = "B1"
 )
 
-// operations are the codes of a type for outgoing and incoming money.
+// operations maps types to their codes for outgoing and incoming money.
 var operations = map[passerelle.TransactionType]struct{ debit, credit string }{
 	"transfer":       {sent, received},
 	"order":          {debitPaid, debitCollected},
@@ -46,8 +46,8 @@ var operations = map[passerelle.TransactionType]struct{ debit, credit string }{
 	"summary_card":   {cardPayment, cardTaking},
 }
 
-// Operation returns the interbank code for the type and the direction of a transaction. Other
-// credits have the code 91, and other debits 99.
+// Operation returns the interbank code for the type and the direction of a transaction. For unknown
+// types the code is 91 for credits and 99 for debits.
 func Operation(t passerelle.TransactionType, amount int64) string {
 	codes, known := operations[t]
 	switch {

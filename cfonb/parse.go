@@ -22,11 +22,11 @@ const maxLine = 4*width + 2
 // maxRecords limits the memory that one statement can use.
 const maxRecords = 1_000_000
 
-// Parse reads statements one after the other and yields each when it is complete. After the
-// first error it yields no more statements. Lines may end in CR LF. They have 120 characters,
-// but mail programs may have cut the blanks at the end. Empty lines do not count. UTF-8
-// characters that the standard does not have become letters without accents, or blanks. The
-// movements must lead from the old balance to the new one.
+// Parse reads statements one after the other and yields each when it is complete. After the first
+// error it yields no more statements. Lines may end in CR LF. Lines have 120 characters, or fewer
+// when a mail program has removed blanks at the end. Empty lines are ignored. Characters that the
+// standard lacks become letters without accents, or blanks. The movements must lead from the old
+// balance to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
@@ -52,7 +52,7 @@ type parser struct {
 	line  int
 }
 
-// next is the next line that is not empty, or io.EOF.
+// next returns the next line that is not empty, or io.EOF.
 func (p *parser) next() (*record, error) {
 	for {
 		p.line++
@@ -76,7 +76,7 @@ func (p *parser) end() error {
 	return io.EOF
 }
 
-// recordOf returns a line as a record.
+// recordOf converts a line to a record.
 func recordOf(text string) (*record, error) {
 	r := &record{}
 	n := 0
@@ -96,7 +96,7 @@ func recordOf(text string) (*record, error) {
 	return r, nil
 }
 
-// plain returns the ASCII character for a character: a letter without its accent, or a blank.
+// plain converts a character to ASCII: to a letter without its accent, or to a blank.
 func plain(char rune) byte {
 	if char > '~' {
 		char, _ = utf8.DecodeRuneInString(norm.NFKD.String(string(char)))
@@ -107,7 +107,7 @@ func plain(char rune) byte {
 	return byte(char)
 }
 
-// The reasons why a file is not a statement file.
+// Errors for files that are not statement files.
 var (
 	errWidth   = fmt.Errorf("a line has at most %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
@@ -163,8 +163,8 @@ func (p *parser) rest(s *Statement, opening int64) error {
 	return errLength
 }
 
-// has reports whether a record belongs to the account. Some banks write the code of another bank
-// of their group in movements.
+// has reports whether a record belongs to the account. It ignores the code of the bank, because
+// some banks write the code of another bank of their group in movements.
 func (a *Account) has(r *record) bool {
 	one, err := r.account()
 	one.Bank = a.Bank
@@ -237,8 +237,8 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add adds a detail. A detail that continues the label is added to the label, and so is a detail
-// whose qualifier is unknown to the standard.
+// add adds a detail. The text of a detail that continues the label, or whose qualifier is
+// malformed, is appended to the label.
 func (m *Movement) add(r *record) error {
 	qualifier, text := r.get(atQualifier), words(r.get(atText))
 	switch {

@@ -20,10 +20,10 @@ const (
 	newBalance = "07"
 )
 
-// span is the columns from and to, counted from 1, both included.
+// span is a range of columns. They count from 1, and both ends are included.
 type span struct{ from, to int }
 
-// The columns of the norm. The first group is common to all records.
+// The columns of the standard. The first group is common to all records.
 var (
 	atCode      = span{1, 2}
 	atBank      = span{3, 7}
@@ -49,10 +49,10 @@ var (
 
 func (s span) size() int { return s.to - s.from + 1 }
 
-// record is one line without its line end.
+// record is one line without its line break.
 type record [width]byte
 
-// blank is an empty record of an account.
+// blank returns an empty record of an account.
 func blank(code string, a *Account) *record {
 	r := &record{}
 	for i := range r {

@@ -7,19 +7,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// allowed are the characters that a record may contain, in addition to the codes of amounts.
+// allowed contains the characters that a record may contain, in addition to the codes of amounts.
 const allowed = capitals + " *-./()"
 
-// spelt maps characters that are written as several characters, or that lose more than an
-// accent.
+// spelt lists the replacements of characters that NFKD does not reduce to ASCII.
 var spelt = map[rune]string{
 	'Œ': "OE", 'Æ': "AE", 'ß': "SS", 'ẞ': "SS", 'Ø': "O", 'Ł': "L", 'Đ': "D", 'Ð': "D", 'Þ': "TH", 'ı': "I",
 	'€': "EUR", '£': "GBP", '–': "-", '—': "-", '‐': "-", '‑': "-", '−': "-",
 }
 
 // Text converts a text to the characters that a record may contain: capitals without accents,
-// digits and * - . / ( ). Some characters are spelt out (œ is OE, € is EUR) and all others
-// become blanks. One blank separates words, and none is at the ends.
+// digits and * - . / ( ). Some characters are spelt out (œ is OE, € is EUR) and all others become
+// blanks. Words are separated by one blank, and there are no blanks at the ends.
 func Text(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -42,5 +41,5 @@ func spellRune(r rune) string {
 	return " "
 }
 
-// words returns the text with one blank between words and none at the ends.
+// words reduces blanks to one between words and none at the ends.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }

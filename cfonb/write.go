@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Write writes statements one after the other, each line with a line feed. It holds one
-// statement at a time. A statement is written completely or not at all. When a value does not
-// fit, the statements before it have been written.
+// Write writes statements one after the other. Each line ends with a line feed. Only one statement
+// is in memory at a time. A statement is written completely or not at all. When a value does not
+// fit, Write fails after it has written the earlier statements.
 func Write(w io.Writer, statements iter.Seq[Statement]) error {
 	n := 0
 	for s := range statements {
@@ -53,7 +53,8 @@ func (s *Statement) records() ([]*record, error) {
 	return append(lines, last), nil
 }
 
-// unmarked is the code for a movement with the usual commission and available money.
+// unmarked is the code for a movement without an exemption from commission whose money is
+// available.
 const unmarked = "00"
 
 // records adds the records of a movement to lines.
@@ -86,7 +87,7 @@ func (m *Movement) records(lines []*record, a *Account) ([]*record, error) {
 	return lines, nil
 }
 
-// detail is a record that belongs to the movement r.
+// detail returns a record that belongs to the movement r.
 func (r *record) detail(a *Account, qualifier, text string) *record {
 	d := blank(detail, a)
 	d.put(atOperation, r.get(atOperation))
@@ -97,8 +98,8 @@ func (r *record) detail(a *Account, qualifier, text string) *record {
 	return d
 }
 
-// broken splits a label: the first part fits the columns of a movement and may be empty, the
-// other parts fit the columns of details.
+// broken splits a label. The first part fits the columns of a movement and may be empty. The other
+// parts fit the columns of details.
 func broken(text string) []string {
 	parts, room := []string{""}, atLabel.size()
 	add := func(word string) {
