@@ -13,15 +13,15 @@ import (
 	"passerelle"
 )
 
-// messages maps the elements of messages to their names and to the elements of the statements in
-// them.
+// messages maps the element of each message to the name of the message and the element of its
+// statements.
 var messages = map[string]struct{ name, statement string }{
 	"BkToCstmrStmt":         {"camt.053", "Stmt"},
 	"BkToCstmrAcctRpt":      {"camt.052", "Rpt"},
 	"BkToCstmrDbtCdtNtfctn": {"camt.054", "Ntfctn"},
 }
 
-// firstVersion ends the name of the element of a message in its first version.
+// firstVersion is the end of the element's name in the first version of a message.
 const firstVersion = "V01"
 
 // The limits of XML files.
@@ -30,8 +30,8 @@ const (
 	namespaces = "urn:iso:std:iso:20022:tech:xsd:"
 )
 
-// readCAMT reads camt.052, camt.053 and camt.054 in any version. The message may be in an
-// envelope. Where versions have an element in different places, both places are read.
+// readCAMT reads camt.052, camt.053 and camt.054 in any version. The message may be in an envelope.
+// If two versions have an element in different places, both places are read.
 func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	tokens := &tokenLimit{in: in}
 	c := &camt{emit: emit, xml: xml.NewDecoder(tokens), tokens: tokens}
@@ -76,25 +76,26 @@ func (t *tokenLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// camt reads one file. path is the path of the element within its statement, such as Ntry/Amt.
+// camt reads one file. The field path is the path of the current element within its statement, such
+// as Ntry/Amt.
 type camt struct {
 	emit   func(Record) error
 	xml    *xml.Decoder
 	tokens *tokenLimit
 
-	// open are the open elements; inside is the number of them that contain the statement.
+	// open lists the open elements. inside is how many of them enclose the statement.
 	open   []string
 	inside int
 	path   []byte
 	text   []byte
-	// currency is the attribute of the last amount, and other the currency of a balance that is
-	// not booked.
+	// currency is the currency attribute of the last amount. other is the currency of a balance
+	// that is not booked.
 	currency, other string
 
 	message   string
 	version   string
 	statement *FileStatement
-	// any means that a statement was found, and found that a message was found.
+	// any means that the file contains a statement. found means that it contains a message.
 	any bool
 	// created is the day of the statement.
 	created passerelle.Date
@@ -153,7 +154,7 @@ func (c *camt) addText(text []byte) error {
 	return nil
 }
 
-// broken converts an error of the XML parser, which sometimes contains the line.
+// broken converts an error of the XML parser. Some of these errors contain the line.
 func (c *camt) broken(err error) error {
 	var own *FileError
 	var syntax *xml.SyntaxError
@@ -168,8 +169,8 @@ func (c *camt) broken(err error) error {
 	return at(c.line(), "", "not well-formed XML: %s", c.plain(err)).because(Damaged)
 }
 
-// plain returns the parser's error about an encoding. Its other errors could repeat the content
-// of the file.
+// plain returns a text for an error of the XML parser. It does not quote the error, which could
+// contain content of the file.
 func (c *camt) plain(err error) string {
 	if strings.Contains(err.Error(), "encoding") {
 		return "the encoding cannot be read"
@@ -289,7 +290,7 @@ func (c *camt) close(name string) error {
 	return err
 }
 
-// value stores the value of an element, or ends a balance or an entry.
+// value stores the value of an element that ends. It also ends a balance or an entry.
 func (c *camt) value() error {
 	switch string(c.path) {
 	case "Bal":
@@ -311,7 +312,7 @@ func (c *camt) value() error {
 	return nil
 }
 
-// bookedBalances are the codes of booked balances.
+// bookedBalances lists the codes of booked balances.
 var bookedBalances = []string{"OPBD", "PRCD", "CLBD", "ITBD"}
 
 func (c *camt) endBalance() error {
@@ -340,8 +341,9 @@ func (c *camt) endBalance() error {
 	return nil
 }
 
-// begin completes a statement before its first entry, or at its end. A page of a long camt.053
-// has intermediate balances instead of the balances that other pages contain.
+// begin completes a statement before its first entry, or at its end. In a long camt.053, only the
+// first page has an opening balance and only the last page a closing balance. The other pages have
+// intermediate balances instead.
 func (c *camt) begin() error {
 	s := c.statement
 	if len(c.interim) > 0 && strings.HasPrefix(s.Message, "camt.053") {
@@ -391,7 +393,8 @@ func (c *camt) endStatement() error {
 	return c.emit(Record{Statement: s})
 }
 
-// setCurrency sets the account's currency from an amount, or refuses another currency.
+// setCurrency sets the account's currency from an amount, and refuses an amount in another
+// currency.
 func (c *camt) setCurrency(code string) error {
 	currency, err := currencyOf(code)
 	if err != nil {
@@ -407,7 +410,7 @@ func (c *camt) setCurrency(code string) error {
 	return nil
 }
 
-// camtAccounts are the codes of ISO 20022 for cash accounts.
+// camtAccounts maps the codes of ISO 20022 for cash accounts to our types.
 var camtAccounts = map[string]passerelle.AccountType{"CACC": "checking", "CURR": "checking", "TRAN": "checking", "SVGS": "savings", "LOAN": "loan", "CARD": "card"}
 
 func code(words ...string) string {

@@ -16,7 +16,7 @@ type camtEntry struct {
 	currency string
 	// transactions counts the transaction details, because an entry may be a batch.
 	transactions int
-	// counterparty are the sides of the transaction: the debtor, and the creditor.
+	// counterparty holds both sides of the transaction: the debtor, then the creditor.
 	counterparty         [2]side
 	domain, family, sub  string
 	remittance           []string
@@ -33,8 +33,8 @@ const (
 	creditor
 )
 
-// entry returns the entry, or an error with the wrong field. day is the day of the statement,
-// for entries that have none.
+// entry returns the entry, or the name of the wrong field and an error. day is the day of the
+// statement. It is used for entries without a day.
 func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) {
 	e.Booked = cmp.Or(e.Booked, e.Value, day)
 	if !e.hasAmount {
@@ -61,7 +61,7 @@ func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) 
 	return &e.StatementEntry, "", nil
 }
 
-// wording is the remittance information, or another text of the bank about the entry.
+// wording returns the remittance information, or another text of the bank about the entry.
 func (e *camtEntry) wording() string {
 	if e.transactions > 1 {
 		return tidy(cmp.Or(e.entryText, strings.Join(e.remittance, " "), e.entryRef))
@@ -69,7 +69,7 @@ func (e *camtEntry) wording() string {
 	return tidy(cmp.Or(strings.Join(e.remittance, " "), e.structured, e.moreText, e.entryText, e.Name, e.endToEnd, e.entryRef))
 }
 
-// reference is a reference, or empty for the words that mean that there is none.
+// reference returns a reference. It returns "" for the words that mean that there is none.
 func reference(text string) string {
 	switch text = tidy(text); strings.ToUpper(text) {
 	case "NOTPROVIDED", "NONREF", "NOREF":
@@ -85,7 +85,7 @@ func (c *camt) addRemittance(text string) error {
 	return nil
 }
 
-// camtFields are the elements that are read, by their path in the statement.
+// camtFields maps paths in the statement to the functions that read the elements.
 var camtFields = map[string]func(c *camt, text string) error{
 	"CreDtTm":  func(c *camt, text string) error { return into(&c.created, dateOf, text) },
 	"Id":       func(c *camt, text string) error { c.statement.ID = tidy(text); return nil },
@@ -199,7 +199,7 @@ func (c *camt) entryAmount(text string) error {
 	return into(&c.entry.Amount, pointAmount, text)
 }
 
-// originalAmount stores the amount if it is in another currency than the account.
+// originalAmount stores the amount if its currency differs from the account's.
 func (c *camt) originalAmount(text string) error {
 	currency, err := currencyOf(c.currency)
 	if err != nil || currency == c.statement.Account.Currency {

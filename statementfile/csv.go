@@ -12,10 +12,10 @@ import (
 	"passerelle"
 )
 
-// maxCSVAccounts is how many accounts a CSV file may have.
+// maxCSVAccounts is the maximum number of accounts in a CSV file.
 const maxCSVAccounts = 500
 
-// readCSV reads a CSV file through a mapping. All entries of an account form one statement.
+// readCSV reads a CSV file according to a mapping. All entries of an account form one statement.
 func readCSV(in *input, m *Mapping, emit func(Record) error) error {
 	if m == nil {
 		m = &Mapping{}
@@ -37,12 +37,12 @@ type csvFile struct {
 	line  int
 	of    map[StatementAccount]*csvStatement
 	order []*csvStatement
-	// held is the last entry, to which the next row may belong.
+	// held is the last entry. The next row may continue it.
 	held *Record
 }
 
-// csvStatement is a statement that is being read. Files may be in ascending or descending order,
-// so the balances of the first and of the last row are stored.
+// csvStatement is a statement that is being read. It stores the balances of the first and of the
+// last row, because files may be in ascending or descending order.
 type csvStatement struct {
 	FileStatement
 	first, last csvBalance
@@ -78,8 +78,8 @@ func (c *csvFile) read() error {
 	}
 }
 
-// row reads a row. Rows without an amount and without a day are no entries. A row with only a
-// wording continues the wording of the previous entry.
+// row reads a row. A row with neither an amount nor a day is not an entry. If it has only a
+// wording, it continues the wording of the previous entry.
 func (c *csvFile) row(row []string) error {
 	if !c.dated(row) && !c.hasAmount(row) {
 		c.continueWording(row)
@@ -124,8 +124,8 @@ func (c *csvFile) hasAmount(row []string) bool {
 	})
 }
 
-// dated reports whether a row has a day. A row with another text in that column is a note or a
-// total.
+// dated reports whether a row has a day. A row with any other text in the date column is a note or
+// a total.
 func (c *csvFile) dated(row []string) bool {
 	text := c.cell(row, dateColumn)
 	_, err := c.dates.read(text)
@@ -141,13 +141,13 @@ func (c *csvFile) flush() error {
 	return c.emit(*held)
 }
 
-// pendingWords are common words for entries that are not booked.
+// pendingWords lists common words for entries that are not booked.
 var pendingWords = []string{"pending", "reverted", "declined", "failed", "cancelled", "canceled", "refused", "vorgemerkt", "offen", "en attente", "en cours", "annule", "refuse"}
 
-// bookedWords are common words for booked entries.
+// bookedWords lists common words for booked entries.
 var bookedWords = []string{"completed", "complete", "booked", "posted", "settled", "cleared", "executed", "gebucht", "umsatz gebucht", "comptabilise", "execute", "valide", "abgeschlossen"}
 
-// notYet reports whether a text in the column of the day means that a row is not booked.
+// notYet reports whether the text in the date column says that a row is not booked.
 func notYet(text string) bool { return plainHeader(text) == pendingWords[0] }
 
 // booked reports whether a row is booked, according to its status.
@@ -200,7 +200,7 @@ func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
 	return d, nil
 }
 
-// amount is the value of one column, or the difference of two columns.
+// amount returns the value of one column, or the difference of two columns.
 func (c *csvFile) amount(row []string) (decimal.Decimal, error) {
 	d, err := c.signed(row)
 	if err == nil && c.Negate {
@@ -251,7 +251,7 @@ var (
 	creditWords = []string{"c", "k", "cr", "crdt", "credit", "h", "haben", "bij", "in", "abono", "avere", "credito"}
 )
 
-// withSign gives an amount the sign from a column.
+// withSign applies the sign in the sign column to an amount.
 func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, error) {
 	text := strings.TrimSpace(c.cell(row, signColumn))
 	word := plainHeader(text)
@@ -267,7 +267,7 @@ func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, er
 	return d, c.fail(signColumn, errors.New("is not a known word; send a mapping with debit, which lists the words for outgoing money"))
 }
 
-// statement returns the statement of the account of a row.
+// statement returns the statement for the account in a row.
 func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	a := StatementAccount{Name: tidy(c.Account.Name), Currency: c.Account.Currency}
 	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.cell(row, accountColumn)} {
@@ -299,7 +299,7 @@ func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	return s, nil
 }
 
-// balance stores the balance after an entry.
+// balance stores the balance after an entry, if the row has one.
 func (c *csvFile) balance(s *csvStatement, e *StatementEntry, text string) error {
 	b := csvBalance{day: e.Booked, amount: e.Amount}
 	var err error
@@ -318,7 +318,7 @@ func (c *csvFile) balance(s *csvStatement, e *StatementEntry, text string) error
 	return nil
 }
 
-// end ends the statements.
+// end emits the last entry and ends all statements.
 func (c *csvFile) end() error {
 	if err := c.flush(); err != nil {
 		return err
@@ -337,8 +337,9 @@ func (c *csvFile) end() error {
 	return nil
 }
 
-// close finds the balances of a statement. The entries are in the order in which the balances
-// follow from the amounts or, when no order has this property, in the order of their days.
+// close finds the opening and closing balance of a statement. It uses the order of the entries in
+// which the amounts lead from balance to balance. If that does not decide, it uses the order of
+// their days.
 func (s *csvStatement) close() error {
 	if !s.first.known || !s.last.known {
 		return nil
@@ -360,8 +361,8 @@ func (s *csvStatement) close() error {
 	return nil
 }
 
-// leads reports whether the entries lead from the balance before the oldest to the balance after
-// the newest.
+// leads reports whether the entries lead from the balance before the oldest entry to the balance
+// after the newest entry.
 func (s *csvStatement) leads(oldest, newest csvBalance) (bool, error) {
 	before, err := plus(oldest.balance, oldest.amount.Neg())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// delimiters are the possible delimiters of columns, the most likely first.
+// delimiters contains the possible delimiters of columns, most likely first.
 const delimiters = ";,\t|"
 
 // csvLayout is the layout of a file, detected from its beginning.
@@ -27,8 +27,8 @@ type csvLayout struct {
 	currency passerelle.Currency
 }
 
-// headerNames are common names of columns, in the form that plainHeader returns. A file with
-// other names needs a mapping.
+// headerNames maps meanings to common names of columns, in the form that plainHeader returns. A
+// file with other names needs a mapping.
 var headerNames = map[string][]string{
 	dateColumn: {
 		"date", "booking date", "bookingdate", "transaction date", "posting date", "posted date", "date posted", "completed date", "date operation", "date comptable", "date de comptabilisation",
@@ -66,7 +66,7 @@ var headerNames = map[string][]string{
 	typeColumn:      {"type"},
 }
 
-// meanings are the meanings by name of column.
+// meanings maps common names of columns to their meanings.
 var meanings = func() map[string]string {
 	all := map[string]string{}
 	for meaning, names := range headerNames {
@@ -78,7 +78,7 @@ var meanings = func() map[string]string {
 	return all
 }()
 
-// plainHeader is the name of a column without accents, capitals and signs.
+// plainHeader returns the name of a column without accents, capitals and punctuation.
 func plainHeader(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		switch {
@@ -112,8 +112,8 @@ func cutLast(text, separator string) (string, string, bool) {
 // maxHeader is the largest number of lines before the names of the columns.
 const maxHeader = 60
 
-// lay detects the layout of a file from its beginning, or fails with the settings that a mapping
-// would need.
+// lay detects the layout of a file from its beginning. If it cannot, the error names the settings
+// that a mapping needs.
 func (m *Mapping) lay(first []byte) (*csvLayout, error) {
 	for _, delimiter := range delimiters {
 		if m.Delimiter != "" && string(delimiter) != m.Delimiter {
@@ -189,7 +189,7 @@ func (l *csvLayout) match(m *Mapping, header []string) bool {
 	return has(dateColumn) && (has(amountColumn) || has(debitColumn) && has(creditColumn))
 }
 
-// matchCommon adds the columns with common names that no mapping names.
+// matchCommon adds columns with common names for meanings that the mapping does not define.
 func (l *csvLayout) matchCommon(names []string) {
 	found := l.common(names)
 	if len(l.columns[debitColumn])+len(l.columns[creditColumn]) > 0 {
@@ -236,7 +236,7 @@ func (l *csvLayout) meaning(name string) string {
 	return ""
 }
 
-// findForms finds out the forms of days and amounts.
+// findForms detects the forms of days and amounts.
 func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
 	if m.Decimal != "" {
 		l.amounts.mark = m.Decimal[0]
@@ -261,7 +261,7 @@ func (l *csvLayout) findForms(m *Mapping, rows [][]string) error {
 	return nil
 }
 
-// decide sets the decimal mark, if the amount shows which one it is.
+// decide sets the decimal mark if it can be recognised from the amount.
 func (f *amountForm) decide(text string) {
 	probe := amountForm{}
 	if _, err := probe.read(text); err == nil && f.mark == 0 {
@@ -269,7 +269,7 @@ func (f *amountForm) decide(text string) {
 	}
 }
 
-// reads reports whether a date format can parse the days of all rows that have one.
+// reads reports whether a date format can parse the day of every row that has one.
 func (l *csvLayout) reads(f *dayForm, rows [][]string) bool {
 	return !slices.ContainsFunc(rows, func(row []string) bool {
 		text := l.cell(row, dateColumn)
@@ -278,7 +278,7 @@ func (l *csvLayout) reads(f *dayForm, rows [][]string) bool {
 	})
 }
 
-// cell returns the text in the columns with a meaning.
+// cell returns the text in a row's columns that have the given meaning.
 func (l *csvLayout) cell(row []string, meaning string) string {
 	var parts []string
 	for _, place := range l.columns[meaning] {

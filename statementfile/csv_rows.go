@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// csvRows reads the rows of a CSV file. A quoted text may extend over several lines only when
-// all its quotes are balanced. Otherwise each line is a row, so that a stray quote does not
-// swallow other rows.
+// csvRows reads the rows of a CSV file. A quoted text may extend over several lines only when all
+// its quotes are balanced. Otherwise each line is a row, so that a stray quote does not hide the
+// rows after it.
 type csvRows struct {
 	lines
 	delimiter rune
-	// waiting are lines that were read and belong to later rows.
+	// waiting holds lines that were read but belong to later rows.
 	waiting []string
-	// row is the number of the line in which the last row begins.
+	// row is the number of the line on which the last row begins.
 	row int
 }
 
-// maxRowLines is how many lines a row may have.
+// maxRowLines is the maximum number of lines in a row.
 const maxRowLines = 50
 
 // next returns the next row that is not empty, or io.EOF.
@@ -54,7 +54,7 @@ func (r *csvRows) take(n int) (string, error) {
 	for len(r.waiting) <= n {
 		text, err := r.lines.next()
 		if errors.Is(err, io.EOF) {
-			r.lines.line-- // no such line exists
+			r.lines.line-- // that line does not exist
 		}
 		if err != nil {
 			return "", err
@@ -69,7 +69,7 @@ func (r *csvRows) joined(text string) ([]string, int, error) {
 	for n := 1; n < maxRowLines; n++ {
 		more, err := r.take(n)
 		if err != nil || len(text) > maxToken {
-			break // the error of the line alone is reported
+			break // report the error of the first line alone
 		}
 		text += "\n" + more
 		if fields, err := r.parse(text, false); err == nil {

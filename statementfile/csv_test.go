@@ -76,7 +76,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// listedWith is listed with a mapping.
+// listedWith is like listed, with a mapping.
 func listedWith(text, mapping string) ([]string, error) {
 	var m *statementfile.Mapping
 	if mapping != "" {

@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// amountForm parses the amounts of a file. Their decimal mark is that of the first amount that
-// shows it.
+// amountForm parses the amounts of a file. The first amount from which the decimal mark can be
+// recognised determines the mark of all amounts.
 type amountForm struct {
 	mark byte
 	// decimals is the number of decimals of the currency.
@@ -23,11 +23,11 @@ type amountForm struct {
 
 var errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
 
-// spacesAndQuotes are separators of thousands. Currency signs are removed, because a column
-// contains the currency.
+// spacesAndQuotes removes separators of thousands. It also removes currency signs, because the
+// currency is in a column.
 var spacesAndQuotes = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "'", "", "\u2019", "", "\u2212", "-", "€", "", "$", "", "£", "")
 
-// namedCurrency is a currency before or after an amount.
+// namedCurrency matches a currency code before or after an amount.
 var namedCurrency = regexp.MustCompile(`^([A-Z]{3})?([^A-Z]*?)([A-Z]{3})?$`)
 
 // read reads an amount such as -1 234,56 or (1,234.56) or 12.50- EUR.
@@ -55,7 +55,7 @@ func (f *amountForm) read(text string) (decimal.Decimal, error) {
 	return d, err
 }
 
-// unsigned removes the sign, which some programs write as brackets or after the amount.
+// unsigned removes the sign. Some programs write it as brackets or after the amount.
 func unsigned(text string) (string, bool) {
 	if inner, brackets := strings.CutPrefix(text, "("); brackets && strings.HasSuffix(inner, ")") {
 		return strings.TrimSuffix(inner, ")"), true
@@ -67,8 +67,8 @@ func unsigned(text string) (string, bool) {
 	return strings.TrimPrefix(number, "+"), before
 }
 
-// markOf returns the decimal mark in an amount, or 0 when it has no mark at all. For 1,234,
-// which is ambiguous, it returns false, unless the currency has three decimals.
+// markOf returns the decimal mark in an amount, or 0 when the amount has no mark. It returns false
+// for an ambiguous amount such as 1,234, unless the currency has three decimals.
 func markOf(digits string, decimals int) (byte, bool) {
 	last := strings.LastIndexAny(digits, ".,")
 	if last < 0 {
@@ -88,10 +88,10 @@ func markOf(digits string, decimals int) (byte, bool) {
 	return mark, len(digits)-last-1 != 3 || decimals == 3
 }
 
-// groups match thousands with a separator.
+// groups maps each decimal mark to a pattern for digits with separators of thousands.
 var groups = map[byte]*regexp.Regexp{'.': regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+$`), ',': regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{3})+$`)}
 
-// ungrouped is an amount without the marks of thousands, and with a decimal point.
+// ungrouped returns an amount without separators of thousands and with a decimal point.
 func ungrouped(digits string, mark byte) (string, bool) {
 	if mark == 0 {
 		return digits, true
@@ -109,7 +109,7 @@ func ungrouped(digits string, mark byte) (string, bool) {
 	return whole, true
 }
 
-// eitherAmount reads an amount whose decimals follow a point or a comma.
+// eitherAmount reads an amount with a point or a comma as decimal mark.
 func eitherAmount(text string) (decimal.Decimal, error) {
 	if strings.Contains(text, ".") && strings.Contains(text, ",") {
 		return (&amountForm{}).read(text)
@@ -124,10 +124,10 @@ type dayForm struct {
 	year, month, day int
 }
 
-// forms are common date formats, the most likely first. Any separators are accepted.
+// forms lists common date formats, most likely first. Any separators are accepted.
 var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY", "MM/DD/YYYY"}
 
-// commonForms are the parsers for these formats.
+// commonForms contains the parsers for these formats.
 var commonForms = func() []*dayForm {
 	all := make([]*dayForm, len(forms))
 	for i, form := range forms {
@@ -162,7 +162,7 @@ func dateForm(text string) (*dayForm, error) {
 	return f, err
 }
 
-// digitsOf is the pattern of a year, month or day. Between separators, months and days may
+// digitsOf returns the pattern of a year, month or day. Between separators, months and days may
 // have one digit.
 func digitsOf(word string, separated bool) string {
 	switch {
@@ -176,7 +176,7 @@ func digitsOf(word string, separated bool) string {
 	return `([0-9]{1,2})`
 }
 
-// months are the names of months that English banks write.
+// months lists the names of months as English banks abbreviate them.
 var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
 // read reads a day.

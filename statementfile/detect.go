@@ -14,7 +14,7 @@ var oldBalance = regexp.MustCompile(`^01[0-9A-Z]{5}.{4}[0-9A-Z]{5}[A-Z]{3}[0-9]`
 // ofxBeginning matches the header of an OFX file, or its first element when there is no header.
 var ofxBeginning = regexp.MustCompile(`(?i)^(?:OFXHEADER:|(?:<\?[^>]*\?>\s*)*(?:<\?OFX\b|<OFX>))`)
 
-// detect returns the format of a file by its beginning.
+// detect determines the format of a file from its beginning.
 func detect(first []byte, m *Mapping) (Format, error) {
 	text := strings.TrimLeft(string(first), " \t\r\n")
 	switch {

@@ -21,10 +21,10 @@ type input struct {
 	first []byte
 }
 
-// peeked is how many bytes are read to detect the format.
+// peeked is the number of bytes that are read to detect the format.
 const peeked = 4 << 10
 
-// foreign are other kinds of files that people take for statements, by their first bytes.
+// foreign lists other kinds of files that people mistake for statements, with their first bytes.
 var foreign = []struct{ magic, what string }{
 	{"PK\x03\x04", "a zip archive or a spreadsheet; send the statement files inside"},
 	{"\x1f\x8b", "a gzip archive; send the file inside"},
@@ -34,7 +34,7 @@ var foreign = []struct{ magic, what string }{
 	{"\xd0\xcf\x11\xe0", "an Excel file; send the statement as camt.053, MT940, CFONB 120, OFX or CSV"},
 }
 
-// open finds out the encoding and the format.
+// open detects the encoding and the format of a file.
 func open(r io.Reader, m *Mapping) (*input, Format, error) {
 	raw := bufio.NewReaderSize(&capped{r: r, left: MaxSize}, peeked)
 	first, err := raw.Peek(peeked)
@@ -86,11 +86,11 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoded returns the file in UTF-8 without byte order mark. UTF-16 is detected by its byte
-// order mark or by the zero bytes of its first characters. XML that declares another encoding is
-// passed on unchanged, see camt.go. In other files each byte that is not valid UTF-8 is read as
-// its character in Windows-1252, which includes ISO 8859-1. The euro sign of ISO 8859-15
-// replaces the currency sign, which no bank uses.
+// decoded returns the file in UTF-8 without byte order mark. UTF-16 is detected by its byte order
+// mark or by the zero bytes of its first characters. XML that declares another encoding is passed
+// on unchanged, see camt.go. In other files each byte that is not valid UTF-8 is read as its
+// character in Windows-1252, which includes ISO 8859-1. The byte of the currency sign is read as
+// the euro sign of ISO 8859-15, because no bank uses the currency sign.
 func decoded(raw *bufio.Reader, first []byte) (io.Reader, error) {
 	utf16 := func(order unicode.Endianness, mark unicode.BOMPolicy) io.Reader {
 		return transform.NewReader(raw, unicode.UTF16(order, mark).NewDecoder())
@@ -113,14 +113,14 @@ func decoded(raw *bufio.Reader, first []byte) (io.Reader, error) {
 
 var utf8Mark = []byte("\xef\xbb\xbf")
 
-// declaresEncoding reports whether a file is XML that declares another encoding than UTF-8.
+// declaresEncoding reports whether a file is XML that declares an encoding other than UTF-8.
 func declaresEncoding(first []byte) bool {
 	head, _, complete := bytes.Cut(bytes.ToLower(first), []byte("?>"))
 	return complete && bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) &&
 		bytes.Contains(head, []byte("encoding")) && !bytes.Contains(head, []byte("utf-8"))
 }
 
-// lenient passes on UTF-8 and replaces each invalid byte by its character in Windows-1252.
+// lenient copies UTF-8 and replaces each invalid byte with its character in Windows-1252.
 type lenient struct{ transform.NopResetter }
 
 const (
@@ -163,7 +163,7 @@ func windows(b byte) rune {
 // lines reads a file line by line. Lines end with LF or CR LF.
 type lines struct {
 	in *input
-	// line is the number of the last line, from 1.
+	// line is the number of the line that was read last, from 1.
 	line int
 }
 

@@ -15,9 +15,8 @@ import (
 	"passerelle"
 )
 
-// Mapping defines how to read a CSV file. Omitted values are detected in the file: the
-// delimiter, the decimal mark, the date format, and columns with common names in eight
-// languages.
+// Mapping defines how to read a CSV file. Omitted values are detected from the file: the delimiter,
+// the decimal mark, the date format, and columns with common names in eight languages.
 type Mapping struct {
 	// Account is the account of the file, unless a column contains it.
 	Account MappedAccount `json:"account,omitzero"`
@@ -34,13 +33,13 @@ type Mapping struct {
 	NoHeader bool `json:"no_header,omitempty"`
 	// Skip is the number of lines to skip at the beginning.
 	Skip int `json:"skip,omitempty"`
-	// Negate means that amounts that leave the account have no minus sign.
+	// Negate means that money leaving the account has no minus sign in the file.
 	Negate bool `json:"negate,omitempty"`
-	// Debit are the values of the column sign for outgoing money, and Pending the values of the
-	// column status for entries that are not booked. Other values have the opposite meaning.
+	// Debit lists the values of the column sign for outgoing money. Pending lists the values of the
+	// column status for entries that are not booked. All other values have the opposite meaning.
 	Debit   []string `json:"debit,omitempty"`
 	Pending []string `json:"pending,omitempty"`
-	// Columns maps names of MappedColumns to columns that cannot be found by their headers.
+	// Columns maps names in MappedColumns to columns that are not found by their headers.
 	Columns map[string]Columns `json:"columns,omitempty"`
 }
 
@@ -52,8 +51,8 @@ type MappedAccount struct {
 	Name     string              `json:"name,omitempty"`
 }
 
-// Columns are one or more columns of a CSV file. In JSON they are a name, a number from 1, or an
-// array of these.
+// Columns are one or more columns of a CSV file. In JSON they are a name, a number (counted from
+// 1), or an array of names and numbers.
 type Columns []Column
 
 // Column is a column by its name or, when the name is empty, by its number from 1.
@@ -126,7 +125,7 @@ func MappedColumns() []string {
 	}
 }
 
-// ParseMapping reads a mapping as JSON. Errors use the names of the mapping's fields.
+// ParseMapping reads a mapping as JSON. Errors name the field of the mapping.
 func ParseMapping(text string) (*Mapping, error) {
 	m := &Mapping{}
 	decoder := json.NewDecoder(strings.NewReader(text))

@@ -15,8 +15,8 @@ import (
 	"passerelle"
 )
 
-// mtField matches the first line of a field. Other text may also begin with a colon, so only the
-// tags of these messages count.
+// mtField matches the first line of a field. Other lines may also begin with a colon, so it matches
+// only the tags that these messages use.
 var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|6[45]F?|86|90[CD]|NS):(.*)$`)
 
 // maxFieldLines limits the lines of one field, and of all fields that describe one entry. The
@@ -36,18 +36,18 @@ type mt struct {
 	statement *FileStatement
 	// interim means that the message is an MT942, which has no balances.
 	interim bool
-	// sums are the totals in an MT942, and counted the calculated totals of its entries.
+	// sums holds the totals in an MT942, and counted the totals calculated from its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
-	// more is the second line of field 61, or the corresponding part of field NS.
+	// more is the second line of field 61, or the part of field NS that replaces it.
 	more string
-	// texts are the lines of the entry's fields 86. Some banks send one field for each line.
+	// texts holds the lines of the entry's fields 86. Some banks send one field for each line.
 	texts []string
 	// ended means that the closing balance was read.
 	ended bool
 }
 
-// mtLines are the lines of one field.
+// mtLines holds the lines of one field.
 type mtLines struct {
 	line int
 	tag  string
@@ -126,7 +126,8 @@ func (m *mt) take(f *mtLines) error {
 	return f.fail(err)
 }
 
-// enter begins a statement with field 20 or, at banks that omit it, with the next field.
+// enter begins a statement at field 20. For banks that omit field 20, it begins the statement at
+// the next field.
 func (m *mt) enter(f *mtLines) error {
 	if f.tag == "20" || m.statement == nil && slices.Contains([]string{"25", "28C", "60F"}, f.tag) {
 		return m.begin(f)
@@ -137,7 +138,7 @@ func (m *mt) enter(f *mtLines) error {
 	return nil
 }
 
-// entryFields belong to an entry, and therefore do not end it.
+// entryFields lists the fields that belong to an entry and therefore do not end it.
 var entryFields = []string{"61", "86", "NS"}
 
 var mtFields = map[string]func(*mt, *mtLines) error{
@@ -219,7 +220,7 @@ func (m *mt) number(f *mtLines) error {
 	return nil
 }
 
-// floor reads the currency from an MT942, which has no balances.
+// floor reads the currency of an MT942 from field 34F, because an MT942 has no balances.
 func (m *mt) floor(f *mtLines) error {
 	m.interim = true
 	if text := strings.TrimSpace(f.text[0]); len(text) >= 3 {
@@ -271,7 +272,7 @@ func (m *mt) closing(f *mtLines) error {
 	return err
 }
 
-// entryLine is field 61: value day, booking day, mark, amount, kind, references.
+// entryLine matches field 61: value day, booking day, mark, amount, kind and references.
 var entryLine = regexp.MustCompile(`^([0-9]{6})([0-9]{4}| {4})?(R?[CD]|E[CD])([A-Z])?([0-9]+(?:,[0-9]*)?)([A-Z][A-Z0-9 ]{3})?(.*)$`)
 
 // line61 begins an entry.
@@ -310,14 +311,14 @@ func (m *mt) line61(f *mtLines) error {
 	return m.count(e)
 }
 
-// mtKinds are the codes of field 61 that determine the type of a transaction.
+// mtKinds maps codes in field 61 to types of transactions.
 var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
 // shortDate reads YYMMDD. Years from 80 on are in the 20th century. Banks that calculate with
-// months of 30 days use 29 and 30 February in years that do not have these days. Both become the
-// last day of February.
+// months of 30 days may write 29 or 30 February in years without these days. Both become the last
+// day of February.
 func shortDate(text string) (passerelle.Date, error) {
 	century := "20"
 	if text >= "80" {
@@ -331,7 +332,7 @@ func shortDate(text string) (passerelle.Date, error) {
 	return d, err
 }
 
-// bookingDay is the day MMDD that is nearest to the value day.
+// bookingDay returns the day MMDD that is nearest to the value day.
 func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	if strings.TrimSpace(text) == "" {
 		return value, nil
@@ -347,7 +348,7 @@ func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 }
 
 // information adds the content of field 86 to the previous entry. After the closing balance the
-// field is about the statement and is ignored.
+// field describes the statement and is ignored.
 func (m *mt) information(f *mtLines) error {
 	if m.entry == nil {
 		return nil
@@ -358,9 +359,9 @@ func (m *mt) information(f *mtLines) error {
 	return nil
 }
 
-// nonSwift reads the field NS, in which German and Hungarian banks number the parts of an entry:
-// 01 to 14 purpose, 15 and 16 name, 17 posting text, 33 and 34 bank and number. Before the first
-// entry, 22 and 23 are the owner and the name of the account.
+// nonSwift reads field NS of German and Hungarian banks. It consists of numbered parts: 01 to 14
+// are the purpose of an entry, 15 and 16 the name, 17 the posting text, and 33 and 34 the bank and
+// the number. Before the first entry, 22 and 23 are the owner and the name of the account.
 func (m *mt) nonSwift(f *mtLines) error {
 	parts := map[string]string{}
 	for _, line := range f.text {
@@ -399,7 +400,7 @@ func (m *mt) flush() error {
 	return m.emit(Record{Statement: m.statement, Entry: e})
 }
 
-// count adds an entry to the sums that an MT942 names.
+// count adds an entry to the sums that are compared with the totals in an MT942.
 func (m *mt) count(e *StatementEntry) error {
 	which := credits
 	if e.Amount.IsNeg() {
@@ -416,7 +417,7 @@ func (m *mt) count(e *StatementEntry) error {
 	return nil
 }
 
-// mtSum is the number of entries, the currency and the sum.
+// mtSum matches the number of entries, the currency and the sum.
 var mtSum = regexp.MustCompile(`^[0-9]{1,5}[A-Z]{3}([0-9]+,[0-9]*)$`)
 
 func (m *mt) sum(f *mtLines, which int) error {
@@ -429,7 +430,7 @@ func (m *mt) sum(f *mtLines, which int) error {
 	return err
 }
 
-// hasSums reports whether the sums of an MT942's entries equal the sums in the message.
+// hasSums reports whether the sums of the entries equal the sums that the MT942 contains.
 func (m *mt) hasSums() bool {
 	for which, sum := range m.sums {
 		counted := decimal.Zero

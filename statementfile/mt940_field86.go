@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Field 86 has no standard format. Banks write a code of three digits and numbered parts (German
-// and Polish banks), keywords between slashes (Dutch banks), or free text.
+// Field 86 has no standard format. German and Polish banks write a code of three digits and
+// numbered parts, Dutch banks write keywords between slashes, and others write free text.
 
 var (
 	numbered = regexp.MustCompile(`^[0-9]{3}([^0-9A-Za-z\s])[0-9]{2}`)
@@ -28,12 +28,12 @@ func describe(e *StatementEntry, text []string) {
 	e.Wording = tidy(strings.Join(text, " "))
 }
 
-// fullPart is the width of a full part of a German text. A part of that width may end within a
-// word, and a shorter part does not.
+// fullPart is the width of a full part of a German text. A part of this width may end within a
+// word. A shorter part never does.
 const fullPart = 27
 
-// describeNumbered reads ?00 posting text, ?20 to ?29 and ?60 to ?63 purpose, ?31 account
-// number, and ?32 and ?33 name of the counterparty.
+// describeNumbered reads numbered parts: ?00 is the posting text, ?20 to ?29 and ?60 to ?63 are the
+// purpose, ?31 is the account number of the counterparty, and ?32 and ?33 are its name.
 func describeNumbered(e *StatementEntry, text, separator string) {
 	var posting, purpose, name strings.Builder
 	for part := range strings.SplitSeq(text, separator) {
@@ -62,10 +62,10 @@ func describeNumbered(e *StatementEntry, text, separator string) {
 	}
 }
 
-// sepaTags match the beginnings of parts of the purpose of SEPA payments at German banks.
+// sepaTags matches the tags that begin the parts of a SEPA purpose at German banks.
 var sepaTags = regexp.MustCompile(`\b(EREF|KREF|MREF|CRED|DEBT|COAM|OAMT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:] ?`)
 
-// sepaPurpose extracts the references from a purpose.
+// sepaPurpose moves the references in a purpose to the entry, and returns the remaining text.
 func sepaPurpose(e *StatementEntry, purpose string) string {
 	places := sepaTags.FindAllStringSubmatchIndex(purpose, -1)
 	if len(places) == 0 {
@@ -97,7 +97,7 @@ func sepaPurpose(e *StatementEntry, purpose string) string {
 	return wording
 }
 
-// slashedTexts are the parts between slashes that belong to the wording.
+// slashedTexts holds the parts between slashes that belong to the wording.
 type slashedTexts struct{ kind, remittance string }
 
 // describeSlashed reads keywords between slashes, such as /NAME/ and /REMI/.

@@ -14,8 +14,9 @@ import (
 	"passerelle"
 )
 
-// ofxAggregates are the elements with child elements that the reader uses. Others are treated as
-// values without text, because in OFX 1 an empty value looks like the beginning of an aggregate.
+// ofxAggregates lists the aggregates that the reader uses. An aggregate is an element with child
+// elements. The reader treats all other elements as values, because in OFX 1 an empty value looks
+// like the beginning of an aggregate.
 var ofxAggregates = map[string]bool{
 	"OFX": true, "STMTRS": true, "CCSTMTRS": true, "BANKACCTFROM": true, "CCACCTFROM": true, "BANKTRANLIST": true, "STMTTRN": true, "LEDGERBAL": true, "AVAILBAL": true,
 	"BANKACCTTO": true, "CCACCTTO": true, "BALLIST": true, "BANKTRANLISTP": true, "STMTTRNP": true,
@@ -25,7 +26,7 @@ var ofxAggregates = map[string]bool{
 // instruction in OFX 2.
 var ofxVersion = regexp.MustCompile(`VERSION(?::|=")\s*([0-9]{3})`)
 
-// declaredEncoding is the encoding that an XML declaration names.
+// declaredEncoding matches the encoding in an XML declaration.
 var declaredEncoding = regexp.MustCompile(`(?i)^<\?xml[^>]*encoding=["']([^"']+)["']`)
 
 // readOFX reads OFX 1, which is SGML, and OFX 2, which is XML. In OFX 1 a value ends where the
@@ -53,7 +54,7 @@ type ofx struct {
 	emit func(Record) error
 	text io.ByteReader
 	line int
-	// open are the open aggregates. leaf is the open value, which begins in line leafLine.
+	// open lists the open aggregates. leaf is the open value, which begins on line leafLine.
 	open     []string
 	leaf     string
 	leafLine int
@@ -63,7 +64,7 @@ type ofx struct {
 
 	message   string
 	statement *FileStatement
-	// unnamed is the currency of an account when the file omits it.
+	// unnamed is the currency of accounts for which the file omits it.
 	unnamed      passerelle.Currency
 	bank, branch string
 	number       string
@@ -90,7 +91,7 @@ func (o *ofx) top() string {
 	return o.open[len(o.open)-1]
 }
 
-// next returns the next byte, and counts lines.
+// next returns the next byte and counts lines.
 func (o *ofx) next() (byte, error) {
 	b, err := o.text.ReadByte()
 	if b == '\n' {
@@ -142,7 +143,7 @@ func (o *ofx) end() error {
 	return nil
 }
 
-// until reads up to an end mark, which the result does not contain.
+// until reads up to an end mark. The result does not contain the mark.
 func (o *ofx) until(end string) (string, error) {
 	var read []byte
 	for !bytes.HasSuffix(read, []byte(end)) {
@@ -196,8 +197,8 @@ func (o *ofx) tag() error {
 	return o.begin(name)
 }
 
-// rest reads the remainder of a section or comment that contains a closing bracket, and adds the
-// text of a section to the value.
+// rest reads the rest of a CDATA section or comment, which may contain closing brackets. It adds
+// the text of a section to the value.
 func (o *ofx) rest(text, end string) error {
 	for !strings.HasSuffix(text, end) {
 		more, err := o.until(">")
@@ -243,14 +244,14 @@ func (o *ofx) begin(name string) error {
 	return nil
 }
 
-// close closes an aggregate. The end tag of a value adds nothing, because endValue has handled
-// the value.
+// close closes an aggregate. It ignores the end tag of a value, because endValue has already
+// handled the value.
 func (o *ofx) close(name string) error {
 	if !ofxAggregates[name] {
 		return nil
 	}
 	if o.top() == "BANKTRANLIST" && name != o.top() {
-		o.open = o.open[:len(o.open)-1] // some banks omit its end tag
+		o.open = o.open[:len(o.open)-1] // some banks omit the end tag
 	}
 	if o.top() != name {
 		return at(o.line, "", "the element %s is closed, but another one is open", name).because(Damaged)
@@ -265,7 +266,7 @@ func (o *ofx) close(name string) error {
 	return nil
 }
 
-// ofxEnds maps ends of aggregates to their meaning.
+// ofxEnds maps aggregates to the functions that handle their end.
 var ofxEnds = map[string]func(*ofx) error{
 	"BANKACCTFROM": (*ofx).endAccount, "CCACCTFROM": (*ofx).endAccount, "STMTTRN": (*ofx).endEntry, "LEDGERBAL": (*ofx).endLedger,
 	"STMTRS": (*ofx).endStatement, "CCSTMTRS": (*ofx).endStatement,
@@ -300,7 +301,7 @@ func setText(to func(*ofx) *string) func(*ofx, string) error {
 	}
 }
 
-// ofxFields are the values that the reader uses, by their aggregate and name.
+// ofxFields maps aggregates and names of values to the functions that read them.
 var ofxFields = map[string]func(*ofx, string) error{
 	"STMTRS/CURDEF":         (*ofx).currency,
 	"CCSTMTRS/CURDEF":       (*ofx).currency,
@@ -339,7 +340,8 @@ var errCorrection = errors.New("must name the transaction that is deleted in COR
 
 var ofxAccounts = map[string]passerelle.AccountType{"CHECKING": "checking", "SAVINGS": "savings", "MONEYMRKT": "savings", "CD": "savings", "CREDITLINE": "loan"}
 
-// ofxKinds are the transaction types that contain more information than the sign of the amount.
+// ofxKinds maps OFX transaction types to ours. It contains only types that say more than the sign
+// of the amount.
 var ofxKinds = map[string]passerelle.TransactionType{
 	"INT": "profit", "DIV": "profit", "FEE": "bank", "SRVCHG": "bank", "DEP": "deposit", "ATM": "withdrawal", "CASH": "withdrawal", "POS": "card", "XFER": "transfer",
 	"CHECK": "check", "PAYMENT": "payment", "DIRECTDEP": "transfer", "DIRECTDEBIT": "order", "REPEATPMT": "transfer",
@@ -350,8 +352,8 @@ func (o *ofx) currency(text string) error {
 }
 
 // entryCurrency reads the currency of an amount. It ignores the currency in the aggregate
-// ORIGCURRENCY, which is not the currency of the amount. Some banks omit the currency of the
-// account. Then the currency of the first amount is used.
+// ORIGCURRENCY, which is not the currency of the amount. If the bank omits the currency of the
+// account, the currency of the first amount is used.
 func (o *ofx) entryCurrency(text string) error {
 	if o.empty == "ORIGCURRENCY" {
 		return nil
@@ -372,7 +374,7 @@ func (o *ofx) card(text string) error {
 	return nil
 }
 
-// payee is the name in the aggregate PAYEE, or else a text of the bank.
+// payee reads the name in the aggregate PAYEE, or else a text of the bank.
 func (o *ofx) payee(text string) error {
 	if o.name = tidy(text); o.empty == "PAYEE" {
 		o.entry.Name = o.name
@@ -385,8 +387,8 @@ func (o *ofx) ledgerAmount(text string) error {
 	return into(&o.ledger.Amount, eitherAmount, text)
 }
 
-// endAccount sets the account's number. The parts of a French number are joined to the number
-// that other formats contain.
+// endAccount sets the account's number. It joins the parts of a French number, so that the number
+// is the same as in other formats.
 func (o *ofx) endAccount() error {
 	a := &o.statement.Account
 	a.Currency = cmp.Or(a.Currency, o.unnamed)
@@ -433,7 +435,7 @@ func (o *ofx) endEntry() error {
 	return o.emit(Record{Statement: o.statement, Entry: e})
 }
 
-// joined joins two texts, of which the second may repeat the first.
+// joined joins two texts. The second may begin with the first.
 func joined(name, memo string) string {
 	if strings.HasPrefix(memo, name) {
 		return memo

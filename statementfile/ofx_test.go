@@ -96,7 +96,7 @@ func TestOFXRefused(t *testing.T) {
 	}
 }
 
-// The summary counts corrections, and an entry that only deletes another is not counted as an
+// The summary counts corrections. An entry that only deletes another entry is not counted as an
 // entry.
 func TestOFXCorrections(t *testing.T) {
 	for action, want := range map[string]int{"DELETE": 1, "REPLACE": 2} {

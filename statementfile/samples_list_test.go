@@ -10,13 +10,13 @@ const (
 	investment = "an investment account"
 	noAccount  = "no statement: sign-on, list of accounts, profile or error"
 	broken     = "broken on purpose"
-	// Balances.
+	// Reasons why balances do not match.
 	changed = "amounts, balances or transactions were changed or left out to hide whose they are"
 	madeUp  = "balances that somebody made up for a test"
 	noEnd   = "the bank wrote `nullnull` in place of a day, and no closing balance; read with `unbalanced`"
 )
 
-// public are the repositories.
+// public lists the repositories with samples.
 var public = []*samples{
 	{
 		repository: "genkgo/camt", commit: "c99e4fe37347cd6d0daf9dc211186aa28794e60f", root: "test/data", files: regexp.MustCompile(`\.xml$`),

@@ -15,33 +15,32 @@ import (
 	"passerelle/statementfile"
 )
 
-// samples are the sample files of one repository.
+// samples describes the sample files of one repository.
 type samples struct {
 	repository, commit string
-	// root is the folder with the samples, and files are the samples in this format.
+	// root is the folder with the samples, and files matches their names.
 	root  string
 	files *regexp.Regexp
-	// refused are the files that contain no statement of a bank account or a card, with the
-	// reason.
+	// refused maps files that contain no statement of a bank account or a card to the reason.
 	refused map[string]string
-	// altered are the files whose balances do not match, because somebody has changed them.
+	// altered maps files whose balances do not match, because somebody changed them, to the reason.
 	altered map[string]string
-	// mappings are for CSV files without names of columns or without an account.
+	// mappings holds mappings for CSV files without a header or without an account.
 	mappings map[string]string
 	// others counts lines of CSV files that are neither empty nor transactions.
 	others map[string]int
 }
 
-// readSample is the content of a sample file.
+// readSample describes what was read from a sample file.
 type readSample struct {
 	statements, balanced, transactions int
 	unbalanced                         bool
 }
 
-// TestPublicSamples reads the sample files of other programs for the same formats: every
-// statement of a bank account or a card, with as many transactions as the file contains, which
-// lead from balance to balance. PASSERELLE_TEST_SAMPLES is a folder with the repositories. With
-// PASSERELLE_TEST_SAMPLES_WRITE, docs/statement-samples.md is generated again.
+// TestPublicSamples reads the sample files of other programs for the same formats. It checks that
+// the reader finds every statement of a bank account or a card and all its transactions, and that
+// the transactions lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder with the
+// repositories. PASSERELLE_TEST_SAMPLES_WRITE generates docs/statement-samples.md again.
 func TestPublicSamples(t *testing.T) {
 	folder := os.Getenv("PASSERELLE_TEST_SAMPLES")
 	if folder == "" {
@@ -98,7 +97,7 @@ func (s *samples) read(t *testing.T, folder string, page *strings.Builder) {
 	s.write(page, len(names), read, total)
 }
 
-// one reads a file, and reports whether it is a file that must be readable.
+// one reads a file. It also reports whether the file must be readable.
 func (s *samples) one(t *testing.T, folder, name string) (readSample, bool) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, name))
@@ -135,7 +134,7 @@ func (s *samples) one(t *testing.T, folder, name string) (readSample, bool) {
 	return got, true
 }
 
-// marks match the beginnings of transactions in each format.
+// marks maps each format to a pattern that matches its transactions.
 var marks = map[statementfile.Format]*regexp.Regexp{
 	statementfile.CAMT:  regexp.MustCompile(`(?s)<(?:\w+:)?Ntry>.*?</(?:\w+:)?Ntry>`),
 	statementfile.MT940: regexp.MustCompile(`(?m)^:61:`),
@@ -146,7 +145,7 @@ var marks = map[statementfile.Format]*regexp.Regexp{
 
 var pending = regexp.MustCompile(`<(?:\w+:)?Sts>\s*(?:<(?:\w+:)?Cd>)?\s*(?:PDNG|INFO|FUTR)`)
 
-// count counts the transactions of a file without the reader.
+// count counts the transactions in a file without using the reader.
 func (s *samples) count(name string, format statementfile.Format, content []byte) int {
 	n := -s.others[name]
 	for _, found := range marks[format].FindAll(content, -1) {

@@ -13,17 +13,17 @@ import (
 // BalanceSpan is a period that statements of an account cover, from one balance to another.
 type BalanceSpan struct{ Opening, Closing StatementBalance }
 
-// Gap is a period between two spans of an account when the second does not begin with the
-// balance with which the first ends: entries between their days are missing.
+// Gap is a period in which entries of an account are missing. It lies between two spans, when the
+// closing balance of the first span differs from the opening balance of the second.
 type Gap struct {
 	After, Before passerelle.Date
 	// Missing is the sum of the missing entries.
 	Missing decimal.Decimal
 }
 
-// Gaps returns the gaps between spans in any order, and the spans in order, joined where nothing
-// is missing. Between two overlapping spans nothing can be missing. It fails when balances have
-// too many digits to compare.
+// Gaps returns the gaps between spans, and the spans in order. Spans with no gap between them are
+// joined. Nothing can be missing between overlapping spans. Gaps fails when balances have too many
+// digits to compare.
 func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	sorted := slices.Clone(spans)
 	slices.SortStableFunc(sorted, func(x, y BalanceSpan) int {
@@ -52,7 +52,8 @@ func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	return gaps, joined, nil
 }
 
-// advance puts the span that continues a balance before others that begin on the same day.
+// advance moves the span that continues a balance before the other spans that begin on the same
+// day.
 func advance(spans []BalanceSpan, from StatementBalance) {
 	for i := 0; i < len(spans) && spans[i].Opening.Date == spans[0].Opening.Date; i++ {
 		if spans[i].Opening.Amount.Equal(from.Amount) {
@@ -62,7 +63,7 @@ func advance(spans []BalanceSpan, from StatementBalance) {
 	}
 }
 
-// extend moves the end of a span to a later balance.
+// extend moves the end of a span to a balance, unless the balance is older.
 func (s *BalanceSpan) extend(to StatementBalance) {
 	if s.Closing.Date.Compare(to.Date) <= 0 {
 		s.Closing = to
@@ -71,7 +72,7 @@ func (s *BalanceSpan) extend(to StatementBalance) {
 
 var errSum = errors.New("the sum of amounts has too many digits")
 
-// plus adds exactly. It fails when the sum would have to be rounded.
+// plus adds two amounts. It fails when the sum would have to be rounded.
 func plus(a, b decimal.Decimal) (decimal.Decimal, error) {
 	sum, err := a.AddExact(b, max(a.Scale(), b.Scale()))
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package statementfile reads account statements as banks exchange them: camt.052, camt.053
-// and camt.054, MT940 and MT942, CFONB 120, OFX, and CSV through a [Mapping].
+// Package statementfile reads and writes account statements in the formats that banks exchange:
+// camt.052, camt.053 and camt.054, MT940 and MT942, CFONB 120, OFX, and CSV with a [Mapping].
 //
-// It owns the formats, with the dialects of banks, the detection of formats and character
-// encodings. It does not own the source of files, the owners of their accounts, or the use of
-// their data.
+// It owns the formats, including the dialects of banks, and the detection of formats and character
+// encodings. Its callers decide where files come from, who owns their accounts, and what their data
+// is used for.
 //
-// Files are read as a stream: memory does not grow with the number of entries, except that CFONB
-// 120 is read statement by statement. It fails with a *FileError that names the line and the
-// field. Files are untrusted: document types, entities, archives, and values beyond the limits
-// of this package are refused. An error contains no personal data of a file.
+// Files are read as a stream: memory does not grow with the number of entries. The exception is
+// CFONB 120, where each statement is in memory as a whole. Reading fails with a *FileError that
+// names the line and the field. Files are untrusted: document types, entities, archives, and values
+// beyond the limits of this package are refused. An error contains no personal data from a file.
 package statementfile
 
 import (
@@ -35,16 +35,16 @@ const (
 	CSV   Format = "csv"
 )
 
-// FileStatement is a statement of one account for one period. Account is complete from the first
-// entry of the statement on, and the other fields at its end. In CSV files, entries of several
-// statements alternate.
+// FileStatement is a statement of one account for one period. Account is complete before the first
+// entry of the statement, and the other fields at its end. In CSV files, entries of several
+// statements may alternate.
 type FileStatement struct {
-	// Line is the line in which the statement begins, from 1.
+	// Line is the number, from 1, of the line on which the statement begins.
 	Line   int
 	Format Format
 	// Message is the kind of message, such as camt.053.001.08 or MT942.
 	Message string
-	// ID is the bank's name or number of the statement.
+	// ID is the bank's name or number for the statement.
 	ID      string
 	Account StatementAccount
 	// Opening and Closing are the booked balances before and after the entries, nil when the
@@ -53,7 +53,7 @@ type FileStatement struct {
 	// From and To are the days of the period, zero when the file has none.
 	From, To passerelle.Date
 	// Incomplete means that the end of a statement in MT940 is missing, or that the sums in an
-	// MT942 differ from those of its entries.
+	// MT942 differ from the sums of its entries.
 	Incomplete bool
 }
 
@@ -77,22 +77,21 @@ type StatementBalance struct {
 
 // StatementEntry is one booked movement of an account.
 type StatementEntry struct {
-	// Line is the line in which the entry begins, from 1.
+	// Line is the number, from 1, of the line on which the entry begins.
 	Line int
 	// Booked is the booking day. Value is the value day, or zero.
 	Booked, Value passerelle.Date
-	// Amount is negative for money that leaves the account, in the currency of the account.
+	// Amount is in the currency of the account. It is negative for money that leaves the account.
 	Amount decimal.Decimal
-	// Reversal means that the entry reverses an earlier one. Its amount is the amount of the
-	// reversal.
+	// Reversal means that the entry reverses an earlier one. Amount is the amount of the reversal.
 	Reversal bool
 	// Reference is the bank's reference of the entry, unique within its account, or empty.
 	Reference string
-	// Corrects is the reference of an earlier entry that this entry replaces. With Deletes it
-	// removes the earlier entry and is no entry itself.
+	// Corrects is the reference of an earlier entry that this entry replaces. If Deletes is set,
+	// this entry only deletes the earlier one.
 	Corrects string
 	Deletes  bool
-	// EndToEnd is the reference that the payer gave the payment.
+	// EndToEnd is the payer's reference for the payment.
 	EndToEnd string
 	Wording  string
 	// Type is empty when the file does not contain it.
@@ -100,8 +99,7 @@ type StatementEntry struct {
 	// Name and Number are the name and the account number of the counterparty. Number is an IBAN
 	// or a national number.
 	Name, Number string
-	// OriginalAmount is the amount in OriginalCurrency, nil when the amount has no other
-	// currency.
+	// OriginalAmount is the amount in OriginalCurrency, nil when there was no other currency.
 	OriginalAmount   *decimal.Decimal
 	OriginalCurrency passerelle.Currency
 }
@@ -112,23 +110,23 @@ type Record struct {
 	Entry     *StatementEntry
 }
 
-// FileError describes a mistake in a file. Line is 0 when the mistake concerns the whole file.
+// FileError describes a mistake in a file. Line is 0 for a mistake that concerns the whole file.
 type FileError struct {
 	Line int
 	// Field is the name of the field in the format.
 	Field string
 	Err   error
-	// Reason is for translations of the error. It is empty for a value that its format does not
-	// allow.
+	// Reason selects the translation of the error. It is empty when a value is not allowed in its
+	// format.
 	Reason RefusalReason
 }
 
 // RefusalReason is the reason why a file is refused.
 type RefusalReason string
 
-// The reasons.
+// The reasons for refusing a file.
 const (
-	// NoStatement is for files that are no statements in a known format.
+	// NoStatement is for files that are not statements in a known format.
 	NoStatement RefusalReason = "statement"
 	EmptyFile   RefusalReason = "empty"
 	// OtherFile is an archive, a PDF or a spreadsheet.
@@ -158,22 +156,22 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("line %d, %s: %s", e.Line, e.Field, e.Err)
 }
 
-// Unwrap yields the cause.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // The limits of a file.
 const (
-	// MaxSize is how many bytes a file may have.
+	// MaxSize is the maximum size of a file, in bytes.
 	MaxSize = 1 << 30
-	// maxEntries is how many entries a file may have.
+	// maxEntries is the maximum number of entries in a file.
 	maxEntries = 2_000_000
-	// maxText is how many bytes of a text of an entry are stored.
+	// maxText is the maximum length of a text of an entry, in bytes. Longer texts are cut.
 	maxText = 1000
-	// maxToken is how many bytes one value may have.
+	// maxToken is the maximum length of one value, in bytes.
 	maxToken = 64 << 10
 )
 
-// errStopped ends a reader whose caller has stopped reading.
+// errStopped stops a reader when its caller has stopped reading.
 var errStopped = errors.New("the caller stopped")
 
 // reader reads one format.
@@ -181,9 +179,9 @@ type reader func(in *input, m *Mapping, emit func(Record) error) error
 
 var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFONB, OFX: readOFX, CSV: readCSV}
 
-// Read reads the statements of a file in any of the formats. Statements are returned one after
-// the other, each as its entries in the order of the file and then its end. After an error no
-// record follows. The mapping is for CSV files. When it is nil, the header defines the columns.
+// Read reads the statements of a file in any of the formats. For each statement, it yields the
+// entries in the order of the file and then the end of the statement. An error is the last record.
+// The mapping is used for CSV files. When it is nil, the header defines the columns.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		entries := 0
@@ -212,7 +210,7 @@ func read(r io.Reader, m *Mapping, emit func(Record) error) error {
 	return readers[format](in, m, emit)
 }
 
-// at is the error of a field in a line.
+// at returns an error about a field in a line.
 func at(line int, field, format string, args ...any) *FileError {
 	return &FileError{Line: line, Field: field, Err: fmt.Errorf(format, args...)}
 }

@@ -180,8 +180,8 @@ func TestMT940(t *testing.T) {
 	}
 }
 
-// The booking day has no year. Around New Year its year is the one that makes it closest to the
-// value day.
+// The booking day has no year. It gets the year that brings it closest to the value day. This
+// matters around New Year.
 func TestBookingDayAroundNewYear(t *testing.T) {
 	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
 		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))
@@ -200,8 +200,8 @@ func TestMT942(t *testing.T) {
 	}
 }
 
-// A statement without an end, and one whose sums differ from those of its entries, are read and
-// count as unbalanced.
+// A statement without an end, and a statement whose sums differ from those of its entries, are read
+// but count as unbalanced.
 func TestIncompleteStatements(t *testing.T) {
 	interim := ":20:A\n:25:77\n:28C:1\n:34F:EURD0,\n:13D:2611251200+0100\n:61:261125C2,50NTRFNONREF\n:90C:1EUR3,50\n-\n"
 	for name, c := range map[string]struct {
@@ -275,7 +275,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// large is a camt.053 with many entries that is generated while it is read.
+// large returns a camt.053 with many entries that is generated while it is read.
 func large(entries int) io.Reader {
 	head, tail, _ := strings.Cut(camtDocument("camt.053.001.02", "|"), "|")
 	readers := []io.Reader{strings.NewReader(head)}
@@ -285,7 +285,7 @@ func large(entries int) io.Reader {
 	return io.MultiReader(append(readers, strings.NewReader(tail))...)
 }
 
-// repeated is a file with a part that is repeated while it is read.
+// repeated returns a file with a part that is repeated while it is read.
 func repeated(head, part string, times int, tail string) io.Reader {
 	readers := []io.Reader{strings.NewReader(head)}
 	for range times {
@@ -317,8 +317,7 @@ func TestLargeFileIsStreamed(t *testing.T) {
 	}
 }
 
-// streamed reads a file, and returns the number of its entries, their sum, and the largest used
-// memory.
+// streamed reads a file. It returns the number of its entries, their sum, and the peak memory use.
 func streamed(t *testing.T, file io.Reader) (int, string, uint64) {
 	t.Helper()
 	var before, now runtime.MemStats

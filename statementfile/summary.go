@@ -9,39 +9,40 @@ import (
 	"passerelle"
 )
 
-// Summary is the content of a file, account by account in the order of the file.
+// Summary describes the content of a file for each account, in the order of the file.
 type Summary struct {
 	Format   Format
 	Message  string
 	Accounts []AccountSummary
 }
 
-// AccountSummary is the content of a file for one account. Opening is the first balance and
-// Closing the last, nil when the file has none. Sum is the sum of all entries.
+// AccountSummary describes the content of a file for one account. Opening is the first balance and
+// Closing the last. Both are nil when the file has no balance. Sum is the sum of all entries.
 type AccountSummary struct {
 	Account             StatementAccount
 	Statements, Entries int
 	First, Last         passerelle.Date
 	Opening, Closing    *StatementBalance
 	Sum                 decimal.Decimal
-	// Unbalanced are the lines of statements that are incomplete, or whose entries do not lead
+	// Unbalanced lists the lines of statements that are incomplete, or whose entries do not lead
 	// from the opening to the closing balance.
 	Unbalanced []int
-	// Reversals counts entries that reverse earlier ones, and Corrections entries that replace
-	// or delete earlier ones. An entry that only deletes another is not counted as an entry.
+	// Reversals is the number of entries that reverse an earlier entry. Corrections is the number
+	// of entries that replace or delete an earlier entry. Entries does not include an entry that
+	// only deletes another.
 	Reversals, Corrections int
-	// Spans are the periods of the statements with both balances, in order, and joined where one
-	// begins with the balance with which another ends.
+	// Spans are the periods of the statements that have both balances, in order. Two of them are
+	// joined when the second begins with the closing balance of the first.
 	Spans []BalanceSpan
-	// Gaps are between the spans.
+	// Gaps are the gaps between the spans.
 	Gaps []Gap
 }
 
 // maxStatements limits the memory of a summary.
 const maxStatements = 100_000
 
-// Summarize reads a complete file like Read. Balances that do not match are part of the summary
-// and no error.
+// Summarize reads a complete file like Read. Balances that do not match are reported in the summary
+// and are not an error.
 func Summarize(r io.Reader, m *Mapping) (Summary, error) {
 	s := summarizing{of: map[StatementAccount]*accountSummarizing{}}
 	for record, err := range Read(r, m) {
@@ -55,7 +56,7 @@ func Summarize(r io.Reader, m *Mapping) (Summary, error) {
 	return s.summary()
 }
 
-// summarizing is a summary of the records read so far.
+// summarizing builds a summary from the records read so far.
 type summarizing struct {
 	Summary
 	of         map[StatementAccount]*accountSummarizing
@@ -69,7 +70,7 @@ type accountSummarizing struct {
 	sum decimal.Decimal
 }
 
-// Identity is the account without the parts that statements write in different ways.
+// Identity returns the account without the fields that vary between statements of the same account.
 func (a *StatementAccount) Identity() StatementAccount {
 	return StatementAccount{IBAN: a.IBAN, Number: a.Number, Currency: a.Currency}
 }

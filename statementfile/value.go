@@ -17,14 +17,14 @@ var (
 	errDirection = errors.New("must be CRDT or DBIT")
 )
 
-// maxDigits is the largest number of digits of an amount, so that sums fit, and maxDecimals the
-// largest number of decimals.
+// maxDigits is the maximum number of digits in an amount. With more digits, sums would not fit.
+// maxDecimals is the maximum number of decimals.
 const (
 	maxDigits   = 18
 	maxDecimals = 9
 )
 
-// amountOf parses an amount whose decimals follow the separator. It accepts no exponent and no
+// amountOf parses an amount with separator as decimal mark. It accepts no exponent and no
 // separators of thousands.
 func amountOf(text string, separator byte) (decimal.Decimal, error) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
@@ -67,8 +67,8 @@ func currencyOf(text string) (passerelle.Currency, error) {
 	return c, nil
 }
 
-// tidy normalises a text of a file: words with one blank between them, without control
-// characters, and at most maxText bytes.
+// tidy normalises a text from a file: it removes control characters, separates words with one
+// blank, and cuts the text after maxText bytes.
 func tidy(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -83,7 +83,7 @@ func tidy(text string) string {
 // number converts an account number to canonical form: without blanks, in capitals.
 func number(text string) string { return strings.ToUpper(strings.Join(strings.Fields(tidy(text)), "")) }
 
-// setNumber sets the IBAN when the text is one, and otherwise the number.
+// setNumber sets the IBAN when the text is an IBAN, and the number otherwise.
 func (a *StatementAccount) setNumber(text string) {
 	text = number(text)
 	one := passerelle.Account{Scheme: passerelle.IBAN, Identification: text, Label: "account"}

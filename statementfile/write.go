@@ -12,24 +12,24 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Written is a statement to be written. Account, Opening and Closing are required.
+// Written is a statement to write. Account, Opening and Closing are required.
 type Written struct {
 	FileStatement
 	// Created is the creation time in the file.
 	Created time.Time
-	// Entries lead from the opening to the closing balance, the oldest first. A reference must
-	// be unique among the entries.
+	// Entries must lead from the opening to the closing balance, oldest first. A reference must be
+	// unique among the entries.
 	Entries iter.Seq2[StatementEntry, error]
 }
 
-// writers are the formats that can be written.
+// writers maps formats to the functions that write them.
 var writers = map[Format]func(*output, *Written) error{CAMT: writeCAMT, MT940: writeMT940, CFONB: writeCFONB, OFX: writeOFX, CSV: writeCSV}
 
-// Write writes one statement: as camt.053.001.08, MT940, CFONB 120, OFX 2 or CSV. Texts are cut
-// where the format has no room for them. Amounts and days never change. Memory does not grow
-// with the number of entries, except that CFONB 120 is written as a whole. It fails with
-// [ErrFrench], with an error of the entries, or when an amount or a day does not fit the format.
-// A part of the file may already be written then.
+// Write writes one statement: as camt.053.001.08, MT940, CFONB 120, OFX 2 or CSV. Texts that are
+// too long for the format are cut. Amounts and days never change. Memory does not grow with the
+// number of entries, except for CFONB 120, which is written as a whole. Write fails with
+// [ErrFrench], with an error from the entries, or when an amount or a day does not fit the format.
+// It may then have written part of the file.
 func Write(w io.Writer, format Format, s Written) error {
 	write := writers[format]
 	switch {
@@ -48,7 +48,7 @@ func Write(w io.Writer, format Format, s Written) error {
 	return out.flush()
 }
 
-// ErrFrench reports that CFONB 120 cannot represent an account.
+// ErrFrench means that CFONB 120 cannot represent an account.
 var ErrFrench = errors.New("CFONB 120 has accounts in France only, with an IBAN that begins with FR")
 
 // output writes texts and stores the first error.
@@ -73,19 +73,19 @@ func (o *output) flush() error {
 	return nil
 }
 
-// digits is the absolute value of an amount with at least the decimals of its currency.
+// digits returns the absolute value of an amount with at least the decimals of its currency.
 func (s *Written) digits(d decimal.Decimal) string {
 	return d.Abs().Trim(s.Account.Currency.Digits()).Pad(s.Account.Currency.Digits()).String()
 }
 
-// cut returns the beginning of a text, of at most most characters.
+// cut returns at most the given number of characters from the beginning of a text.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	return strings.TrimSpace(string(runes[:min(most, len(runes))]))
 }
 
-// broken breaks a text between words into parts of at most most characters. Longer words are
-// broken anywhere.
+// broken breaks a text between words into parts that have at most the given number of characters. A
+// word that is too long is broken anywhere.
 func broken(text string, most int) []string {
 	var parts []string
 	for runes := []rune(text); len(runes) > 0; {
@@ -96,7 +96,7 @@ func broken(text string, most int) []string {
 	return parts
 }
 
-// lineEnd is the end of the first part.
+// lineEnd returns the end of the first part.
 func lineEnd(runes []rune, most int) int {
 	if len(runes) <= most {
 		return len(runes)
@@ -109,7 +109,7 @@ func lineEnd(runes []rune, most int) int {
 	return most
 }
 
-// number is the IBAN or else the number of an account.
+// number returns the IBAN of an account or, when it has none, its number.
 func (a *StatementAccount) number() string {
 	if a.IBAN != "" {
 		return a.IBAN

@@ -8,7 +8,7 @@ import (
 	"passerelle"
 )
 
-// The largest lengths of texts in camt.053.
+// The maximum lengths of texts in camt.053.
 const (
 	max35  = 35
 	max70  = 70
@@ -16,7 +16,7 @@ const (
 	max500 = 500
 )
 
-// camtCodes are the bank transaction codes of types, for outgoing and for incoming money.
+// camtCodes maps types to their bank transaction codes for outgoing and incoming money.
 var camtCodes = map[passerelle.TransactionType][2]string{
 	"transfer": {"PMNT ICDT ESCT", "PMNT RCDT ESCT"}, "order": {"PMNT RDDT ESDD", "PMNT IDDT ESDD"}, "check": {"PMNT ICHQ CCHQ", "PMNT RCHQ CCHQ"},
 	"card": {"PMNT CCRD POSD", "PMNT CCRD POSD"}, "withdrawal": {"PMNT CCRD CWDL", "PMNT CCRD CWDL"}, "deposit": {"PMNT CNTR CDPT", "PMNT CNTR CDPT"},
@@ -27,11 +27,11 @@ var otherCode = [2]string{"PMNT MDOP OTHR", "PMNT MCOP OTHR"}
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder never returns an error
+	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder returns no error
 	return b.String()
 }
 
-// element writes an element with a text, or nothing for an empty text.
+// element writes an element with a text. It writes nothing when the text is empty.
 func (o *output) element(name, text string) {
 	if text != "" {
 		o.text("<%s>%s</%s>", name, escaped(text), name)
@@ -88,7 +88,7 @@ func (o *output) camtBalance(s *Written, kind string, b *StatementBalance) {
 		kind, s.Account.Currency, s.digits(b.Amount), mark(b.Amount.IsNeg()), b.Date)
 }
 
-// mark is the camt value for the sign of an amount.
+// mark returns the camt code for the sign of an amount.
 func mark(negative bool) string {
 	if negative {
 		return debit
@@ -116,7 +116,7 @@ func (o *output) camtEntry(s *Written, e *StatementEntry) {
 	o.text("</TxDtls></NtryDtls></Ntry>\n")
 }
 
-// camtDetails are the details of the one transaction of an entry.
+// camtDetails writes the details of the only transaction of an entry.
 func (o *output) camtDetails(e *StatementEntry, other string) {
 	if e.EndToEnd != "" {
 		o.text("<Refs>")

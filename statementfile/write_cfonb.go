@@ -18,8 +18,8 @@ func French(a StatementAccount) bool {
 	return is
 }
 
-// french returns the parts of a French account, from its IBAN or from the number that readCFONB
-// returns.
+// french returns the parts of a French account number. It takes them from the IBAN, or from a
+// number in the form that readCFONB returns.
 func french(a StatementAccount) (cfonb.Account, bool) {
 	out := cfonb.Account{Currency: a.Currency}
 	var is bool
@@ -62,10 +62,10 @@ func writeCFONB(o *output, s *Written) error {
 	return cfonb.Write(o.w, slices.Values([]cfonb.Statement{out}))
 }
 
-// needed is the number of decimals of an amount, without trailing zeros.
+// needed returns the number of decimals of an amount, without trailing zeros.
 func needed(d decimal.Decimal) int { return d.Trim(0).Scale() }
 
-// units is an amount in units of the last decimal.
+// units converts an amount to units of the last decimal.
 func units(d decimal.Decimal, scale int) (int64, error) {
 	whole, rest, fits := d.Int64(scale)
 	unit := int64(1)

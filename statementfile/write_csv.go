@@ -6,12 +6,13 @@ import (
 	"passerelle"
 )
 
-// csvHeader are the columns that are written, by the names of a mapping.
+// csvHeader lists the columns that are written. Their names are those of a mapping.
 var csvHeader = []string{
 	accountColumn, currencyColumn, dateColumn, valueDateColumn, amountColumn, balanceColumn, typeColumn, wordingColumn, nameColumn, numberColumn, referenceColumn, endToEndColumn,
 }
 
-// writeCSV writes the columns that readCSV finds by itself, with the balance after each entry.
+// writeCSV writes the balance after each entry, and only columns that readCSV finds without a
+// mapping.
 func writeCSV(o *output, s *Written) error {
 	w := csv.NewWriter(o.w)
 	if err := w.Write(csvHeader); err != nil {

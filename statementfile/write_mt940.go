@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// The largest lengths in MT940.
+// The maximum lengths in MT940.
 const (
 	max16     = 16
 	mtLine    = 65
@@ -26,7 +26,7 @@ var (
 	errLength = errors.New("write a statement: MT940 has amounts of at most 15 characters only")
 )
 
-// mtKind is the kind of field 61 for a type.
+// mtKind returns the code of field 61 for a type.
 func mtKind(t passerelle.TransactionType) string {
 	for _, kind := range []string{"TRF", "CHK", "CHG", "DDT", "INT", "LDP"} {
 		if mtKinds[kind] == t {
@@ -56,7 +56,7 @@ func writeMT940(o *output, s *Written) error {
 	return nil
 }
 
-// mtAmount is an amount with a comma.
+// mtAmount formats an amount with a comma as decimal mark.
 func (s *Written) mtAmount(d decimal.Decimal) (string, error) {
 	text := strings.Replace(s.digits(d), ".", ",", 1)
 	if !strings.Contains(text, ",") {
@@ -115,8 +115,8 @@ func (o *output) mtEntry(s *Written, e *StatementEntry) error {
 	return nil
 }
 
-// tellsYear reports whether the year of a booking day, which MT940 omits, follows from the value
-// day.
+// tellsYear reports whether a reader can derive the year of the booking day from the value day.
+// MT940 omits this year.
 func tellsYear(value, booked passerelle.Date) bool {
 	if value.IsZero() {
 		return false
@@ -125,7 +125,7 @@ func tellsYear(value, booked passerelle.Date) bool {
 	return err == nil && day == booked
 }
 
-// mtInformation writes field 86 in the numbered parts of German banks.
+// mtInformation writes field 86 as numbered parts, like German banks.
 func (o *output) mtInformation(e *StatementEntry) {
 	text := "999"
 	part := func(code int, value string) {
@@ -148,8 +148,8 @@ func (o *output) mtInformation(e *StatementEntry) {
 	o.text(":86:%s\r\n", strings.Join(mtLinesOf(text), "\r\n"))
 }
 
-// mtLinesOf breaks a text into lines. Blanks at the ends of lines would be lost, and a line that
-// begins with a dash would end the message.
+// mtLinesOf breaks a text into lines. Blanks at the end of a line would be lost, and a line that
+// begins with a dash would end the message, so both are avoided.
 func mtLinesOf(text string) []string {
 	var lines []string
 	for len(text) > mtLine {

@@ -7,13 +7,13 @@ import (
 	"passerelle"
 )
 
-// The largest lengths of texts in OFX.
+// The maximum lengths of texts in OFX.
 const (
 	max32  = 32
 	max255 = 255
 )
 
-// ofxTypes are the OFX types of transaction types, when they do not follow from the sign.
+// ofxTypes maps transaction types to OFX types. Other types follow from the sign.
 var ofxTypes = map[passerelle.TransactionType]string{
 	"profit": "INT", "bank": "SRVCHG", "fee": "FEE", "deposit": "DEP", "withdrawal": "ATM", "card": "POS", "transfer": "XFER", "check": "CHECK", "payment": "PAYMENT", "order": "DIRECTDEBIT",
 }
@@ -53,8 +53,8 @@ func (s *Written) signed(negative bool) string {
 	return ""
 }
 
-// ofxAccount writes the account. Its number is written completely, so that every reader gets the
-// same number.
+// ofxAccount writes the account. It writes the complete number, so that every reader gets the same
+// number.
 func (o *output) ofxAccount(s *Written) {
 	if s.Account.Type == "card" {
 		o.element("ACCTID", s.Account.number())

@@ -18,7 +18,8 @@ import (
 	"passerelle/statementfile"
 )
 
-// generated is an account with random entries, by its number.
+// generated is an account with random entries. The number of the account seeds the random
+// generator.
 type generated struct {
 	statementfile.Written
 	entries []statementfile.StatementEntry
@@ -30,7 +31,7 @@ var (
 	kinds      = []passerelle.TransactionType{"transfer", "card", "order", "check", "unknown", "withdrawal", ""}
 )
 
-// french returns the IBAN of a French account for a number.
+// french returns a French IBAN with an account number.
 func french(n int) string {
 	bban := fmt.Sprintf("3000600001%011d", n)
 	key := 97 - (89*30006+15*1+3*n)%97
@@ -96,7 +97,7 @@ func (g *generated) each(yield func(statementfile.StatementEntry, error) bool) {
 	}
 }
 
-// movements are the days and amounts of a file.
+// movements lists the days and amounts in a file.
 func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfile.FileStatement, error) {
 	var all []string
 	var last *statementfile.FileStatement
@@ -133,7 +134,7 @@ func TestWrittenStatementsAreRead(t *testing.T) {
 	}
 }
 
-// lost lists the values of an account that a format cannot store.
+// lost writes and reads an account, and lists the values that differ afterwards.
 func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -171,7 +172,7 @@ func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	return diff
 }
 
-// A value that does not fit a format is an error, and so is an error of the entries.
+// Write fails when a value does not fit the format, and when the entries return an error.
 func TestWriteRefused(t *testing.T) {
 	failure := errors.New("no more")
 	for name, c := range map[string]struct {
