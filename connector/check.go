@@ -25,8 +25,8 @@ func (p Profile) Check() error {
 	return faults
 }
 
-// Unless returns nil when a claim about a connector holds, and an error that says what is
-// wrong otherwise.
+// Unless returns nil when a claim about a connector holds. Otherwise it returns an error that says
+// what is wrong.
 func Unless(holds bool, format string, args ...any) error {
 	if holds {
 		return nil
@@ -92,7 +92,7 @@ func checkFields(fields []payment.Field) error {
 	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
 }
 
-// The words of a DataSettings and its fields.
+// The allowed words in a DataSettings and its fields.
 var (
 	capabilities = []string{"bank", "bankwealth", "document", "profile", "contact"}
 	fieldTypes   = []string{"text", "password", "date", "list", "number"}

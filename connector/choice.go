@@ -9,12 +9,12 @@ import (
 	"passerelle"
 )
 
-// maxValue is the longest value of a field.
+// maxValue is the maximum length of a field's value.
 const maxValue = 4096
 
-// Choose returns the source for a connection: the named one, or else the first by priority
-// with the mechanism. An empty mechanism means the connector's default, or else any. It
-// fails with Invalid and lists what exists.
+// Choose returns the source for a connection: the named source or, without a name, the first by
+// priority that supports the mechanism. An empty mechanism means the connector's default or, if
+// there is none, any mechanism. The error is Invalid and lists the possible choices.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
 	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {
@@ -42,8 +42,8 @@ func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 	return open
 }
 
-// CheckValues refuses values that cannot be right before the institution is called. The
-// error names the field and never the value.
+// CheckValues refuses values that cannot be right, before the institution is called. The error
+// names the field and never the value.
 func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
 	for _, f := range fields {
 		value := values[f.Name]
@@ -57,8 +57,8 @@ func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source stri
 	return nil
 }
 
-// asks reports whether a field is asked for with a mechanism and a source. An empty
-// mechanism means any.
+// asks reports whether a field is requested for a mechanism and a source. An empty mechanism means
+// any.
 func asks(f Field, mechanism passerelle.AuthMechanism, source string) bool {
 	return (len(f.Mechanisms) == 0 || mechanism == "" || slices.Contains(f.Mechanisms, mechanism)) && (len(f.Sources) == 0 || slices.Contains(f.Sources, source))
 }
@@ -74,7 +74,8 @@ func checkValue(f Field, value string) error {
 	if f.Type == "list" && !slices.ContainsFunc(f.Values, among) {
 		return passerelle.InvalidField(f.Name, "must be one of the values listed for %s", f.Label)
 	}
-	// Patterns of our own connectors. Patterns of institutions are for clients.
+	// Patterns that do not compile here, such as the PCRE patterns of institutions, are only for
+	// clients.
 	if pattern, err := regexp.Compile("^(?:" + f.Regex + ")$"); f.Regex != "" && err == nil && !pattern.MatchString(value) {
 		return passerelle.InvalidField(f.Name, "does not have the form required for %s", f.Label)
 	}

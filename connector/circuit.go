@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then one call finds
-// out whether it has recovered. Failures of one kind of call are also counted on their own, because
-// other calls may succeed in between.
+// After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then a single call
+// checks whether it has recovered. The failures of each kind of call are also counted separately,
+// because calls of other kinds may succeed in between.
 const (
 	failuresToOpen = 5
 	openTime       = 30 * time.Second
 )
 
-// remembered is the number of calls of a kind from which figures are computed.
+// remembered is the number of calls of each kind from which figures are computed.
 const remembered = 256
 
-// breaker counts the failures since the last success. It is open after failuresToOpen. until is
-// when the next call may be made, and probing means that a probe is under way.
+// breaker counts the failures since the last success and opens after failuresToOpen of them. until
+// is the time of the next allowed call. probing means that a probe is under way.
 type breaker struct {
 	inARow  int
 	until   time.Time
@@ -43,19 +43,20 @@ func (b *breaker) record(ended time.Time, good bool) {
 }
 
 // Circuit records the health of one bank in this process. It opens after consecutive failures,
-// so that callers do not wait for an unreachable bank. After failures of one kind of call it
-// opens for calls of this kind. The zero value is ready. Any number of goroutines may use it.
+// so that callers do not wait for an unreachable bank. When only one kind of call keeps
+// failing, it opens for that kind only. The zero value is ready. Any number of goroutines may use
+// it.
 type Circuit struct {
 	mu    sync.Mutex
 	calls map[string]*callHealth
 	all   breaker
-	// elsewhere means that another process does not call the bank for now.
+	// elsewhere means that another process has stopped calling the bank for now.
 	elsewhere bool
 	success   time.Time
 	failure   time.Time
 }
 
-// callHealth is a ring of the results of calls of one kind.
+// callHealth is a ring buffer with the results of calls of one kind.
 type callHealth struct {
 	breaker breaker
 	took    [remembered]time.Duration
@@ -63,8 +64,8 @@ type callHealth struct {
 	many    int
 }
 
-// Enter lets a call of a kind through unless the circuit is open for it. Each call that is let
-// through has to Record, or to Leave.
+// Enter lets a call of a kind through unless the circuit is open for that kind. Each call that is
+// let through must end with Record or Leave.
 func (c *Circuit) Enter(call string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +77,7 @@ func (c *Circuit) Enter(call string, now time.Time) bool {
 	return true
 }
 
-// kind returns what is known of calls of a kind.
+// kind returns the record of one kind of call and creates it on the first use.
 func (c *Circuit) kind(call string) *callHealth {
 	if c.calls == nil {
 		c.calls = map[string]*callHealth{}
@@ -87,8 +88,8 @@ func (c *Circuit) kind(call string) *callHealth {
 	return c.calls[call]
 }
 
-// Disturbed reports whether this process or another one makes no calls to the bank for now, or
-// none of some kind.
+// Disturbed reports whether this process or another one has stopped calling the bank for now,
+// completely or for some kind of call.
 func (c *Circuit) Disturbed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +118,7 @@ func (c *Circuit) Leave(call string) {
 	c.all.probing, c.kind(call).breaker.probing = false, false
 }
 
-// Record records the result of a call of a kind.
+// Record ends a call of a kind and records its result.
 func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,7 @@ func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 	c.failure = ended
 }
 
-// Health returns the health from recent calls, without certificates.
+// Health returns the health according to recent calls, without certificates.
 func (c *Circuit) Health() BankHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"passerelle/connector"
 )
 
-// TestCircuit: a circuit opens after five consecutive failures of all calls, or of calls of one
-// kind, lets one call through after half a minute, and closes when that call succeeds.
+// TestCircuit: a circuit opens after five consecutive failures, counted over all calls and for each
+// kind of call. It lets one call through after half a minute and closes when that call succeeds.
 func TestCircuit(t *testing.T) {
 	for name, test := range map[string]struct {
-		calls     string // a letter is a kind of call: lower case for one that fails
+		calls     string // each letter is the kind of one call, in lower case if the call fails
 		open      string // the kinds that are refused afterwards
 		disturbed bool
 	}{

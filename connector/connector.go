@@ -1,15 +1,15 @@
 // Package connector defines what a connector to a bank must do and may do, and which
 // connectors a deployment has.
 //
-// A connector owns the communication with one kind of bank: it translates an order into a
-// request of the bank, and the bank's answers into a payment.Report. It owns no state. It
-// returns what its next call about an order needs as the memory of the order. It changes no
-// payment and decides nothing about retries. The payment's own rules check its reports.
+// A connector owns the communication with one kind of bank: it translates an order into a request
+// of the bank, and the bank's answers into a payment.Report. It has no state of its own: it returns
+// the data that its next call about an order needs as the memory of the order. It changes no
+// payment and decides nothing about retries. The rules of package payment check its reports.
 //
-// Callers must tell four failures apart. A *payment.Refusal is the bank's business refusal, and
-// the only error that rejects a payment. ErrNotSent means that nothing of an order reached the
-// bank. ErrUnknownOrder means that the bank has no order with the key. After every other error
-// the outcome is unknown, and the bank has to be asked.
+// Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order
+// for a business reason. No other error rejects a payment. ErrNotSent means that nothing of an
+// order reached the bank. ErrUnknownOrder means that the bank has no order with the key. After
+// every other error the outcome is unknown, and the bank has to be asked.
 package connector
 
 import (
@@ -24,17 +24,17 @@ import (
 	"passerelle/payment"
 )
 
-// ErrNotSent marks a failure before anything was sent to the bank.
+// ErrNotSent means that a call failed before anything was sent to the bank.
 var ErrNotSent = errors.New("nothing was sent to the bank")
 
-// ErrUnknownOrder is the error of Status when the bank has no order with the key.
+// ErrUnknownOrder is returned by Status when the bank has no order with the key.
 var ErrUnknownOrder = errors.New("the bank knows no such order")
 
-// Profile describes a connector as data: what clients see of it and what it can do.
+// Profile describes what a connector can do and what clients see of it.
 type Profile struct {
 	// UUID identifies the connector and never changes.
 	UUID string
-	// ID is the deprecated numeric name, unique within a deployment.
+	// ID is the deprecated numeric id, unique within a deployment.
 	ID int64
 	// Name is the name for people.
 	Name string
@@ -50,7 +50,7 @@ type Profile struct {
 	Payments *payment.Settings
 	// Data is nil when the connector reads nothing.
 	Data *DataSettings
-	// PaymentFields are the fields that the payer, or the client, is asked for at validation.
+	// PaymentFields are the fields that the payer or the client fills in at validation.
 	PaymentFields []payment.Field
 	// Idempotent declares that the bank recognises an order's key. The same order may then
 	// be sent again when it is unknown whether it arrived.
@@ -58,17 +58,17 @@ type Profile struct {
 	// ExecutesAtOnce declares that the bank executes an order as soon as its payer has
 	// validated, without waiting for the client's confirmation.
 	ExecutesAtOnce bool
-	// Mechanism is the default mechanism of connections. SyncDays is the domain's number of
-	// days between two syncs, in decimal; empty means the default.
+	// Mechanism is the default mechanism of connections. SyncDays is the domain's number of days
+	// between two syncs, in decimal. Empty means the default.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
-	// Restricted connectors take no new connections. Existing connections continue.
+	// Restricted connectors accept no new connections. Existing connections continue.
 	Restricted bool
-	// Disturbed connectors have failed several times in a row. Pages show this before a person
-	// chooses one.
+	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
+	// one.
 	Disturbed bool
-	// Peculiar connectors lead to a simulated bank that shows one peculiarity. They are listed
-	// apart from the others.
+	// Peculiar connectors lead to a simulated bank with one special behaviour. They are listed
+	// separately.
 	Peculiar bool
 	Labels   Labels
 }
@@ -86,12 +86,12 @@ type Labels struct {
 	Color string
 	// URLs are the institution's sites.
 	URLs []string
-	// Beta connectors may be unreliable; Charged ones are billed.
+	// Beta connectors may be unreliable. Charged connectors are billed.
 	Beta, Charged bool
 }
 
-// Source is one channel of a connector. Its ID is unique within a deployment. Neither the ID
-// nor the name ever changes.
+// Source is one channel of a connector. Its ID is unique within a deployment. Its ID and name never
+// change.
 type Source struct {
 	ID   int64
 	Name string // openapi, directaccess or fallback
@@ -100,12 +100,11 @@ type Source struct {
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
-	// Disabled is the instant since which a domain has switched the source off, nil when it is
-	// on.
+	// Disabled is the time at which a domain switched the source off, nil when it is on.
 	Disabled *time.Time
 }
 
-// Data reports whether the source can be read through.
+// Data reports whether data can be read through the source.
 func (s Source) Data() bool { return len(s.Mechanisms) > 0 }
 
 // Connector is what every connector implements.
@@ -123,18 +122,18 @@ type Order struct {
 	Mechanism string
 	// Fields are the values of the connector's payment fields.
 	Fields map[string]string
-	// ReturnURL is where the bank sends the payer's browser afterwards.
+	// ReturnURL is the address to which the bank sends the payer's browser afterwards.
 	ReturnURL string
-	// NotificationURL is where the bank may report, with a POST, that the order has changed.
-	// The service then asks for the status and ignores the body of the POST.
+	// NotificationURL is the address at which the bank may report, with a POST, that the order has
+	// changed. The service then asks for the status and ignores the body of the POST.
 	NotificationURL string
-	// ManualConfirmation asks the bank to wait, once the payer has validated,
-	// for the client's confirmation before it executes.
+	// ManualConfirmation asks the bank to execute the order only after the client has confirmed the
+	// payer's validation.
 	ManualConfirmation bool
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
-	// Callback is the query with which the bank sent the payer's browser back, nil when the
-	// payer did not just come back from the bank.
+	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
+	// payer has just returned from the bank.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.
 	Device Device
@@ -151,13 +150,13 @@ type Initiator interface {
 	Status(ctx context.Context, o Order) (payment.Report, error)
 }
 
-// Answer answers an action that is not a redirect. Only the field that belongs to Action is
-// set.
+// Answer is the answer to an action that is not a redirect. Only the field that belongs to Action
+// is set.
 type Answer struct {
 	Action payment.Action
 	// Fields are the values for additionalInformationNeeded.
 	Fields map[string]string
-	// Yes is the answer to psuValidation and confirm, and true for decoupled.
+	// Yes is the answer to psuValidation and confirm. It is true for decoupled.
 	Yes bool
 }
 
@@ -165,18 +164,18 @@ type Answer struct {
 // redirect.
 type Responder interface {
 	Initiator
-	// Answer sends the bank the answer it waits for. An answer may get lost, but the service
-	// never sends it twice. A bank that waits for something else, or for nothing, ignores it and
-	// reports the state of the order.
+	// Answer sends the bank the answer that it waits for. An answer may get lost, but the service
+	// never sends it twice. If the bank waits for something else or for nothing, it ignores the
+	// answer and reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 
-// Canceller is a connector that can cancel an order that a bank has taken.
+// Canceller is a connector that can cancel an order that a bank has accepted.
 type Canceller interface {
 	Initiator
-	// Cancel asks the bank to cancel the order. o.ReturnURL is where the bank sends the payer
-	// after they approve that. When the bank was asked earlier to cancel, Cancel reports the
-	// state of the cancellation.
+	// Cancel asks the bank to cancel the order. o.ReturnURL is the address to which the bank sends
+	// the payer after the payer approves the cancellation. If the bank has already been asked to
+	// cancel, Cancel reports the state of the cancellation.
 	Cancel(ctx context.Context, o Order) (payment.Report, error)
 }
 
@@ -184,7 +183,7 @@ type Canceller interface {
 // callers that already hold a connector.
 type Registry struct{ set atomic.Pointer[set] }
 
-// set is the content of a registry at one time. It does not change.
+// set is an immutable snapshot of a registry.
 type set struct {
 	list []Connector
 	byID map[string]Connector
@@ -197,7 +196,7 @@ func NewRegistry(connectors ...Connector) (*Registry, error) {
 	return r, r.Replace(connectors...)
 }
 
-// Replace replaces the connectors. It fails like NewRegistry, and then changes nothing.
+// Replace replaces the connectors. It fails like NewRegistry. On failure it changes nothing.
 func (r *Registry) Replace(connectors ...Connector) error {
 	next, err := newSet(connectors)
 	if err == nil {
@@ -261,15 +260,13 @@ func (r *Registry) Initiators() []Initiator {
 	return able
 }
 
-// Initiator finds a connector that initiates payments by its UUID or its
-// numeric id in decimal.
+// Initiator finds a connector that initiates payments, by its UUID or its numeric id in decimal.
 func (r *Registry) Initiator(name string) (Initiator, bool) {
 	initiator, ok := r.set.Load().byID[name].(Initiator)
 	return initiator, ok
 }
 
-// DataReader finds a connector that reads by its UUID or its numeric id in
-// decimal.
+// DataReader finds a connector that reads data, by its UUID or its numeric id in decimal.
 func (r *Registry) DataReader(name string) (DataReader, bool) {
 	reader, ok := r.set.Load().byID[name].(DataReader)
 	return reader, ok

@@ -8,9 +8,9 @@ import (
 // Device describes the device of the user who takes part. Banks require it while the user is
 // present. Each field may be empty.
 type Device struct {
-	// Address is the IP address of the user, not of the application.
+	// Address is the IP address of the user's device, not of the application.
 	Address netip.Addr
-	// The headers of the user's browser or app.
+	// UserAgent, Accept and AcceptLanguage are the headers of the user's browser or app.
 	UserAgent, Accept, AcceptLanguage string
 }
 

@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// ErrPanicked is the error of a connector that panicked.
+// ErrPanicked is returned by Guard when the connector panics.
 var ErrPanicked = errors.New("the connector panicked")
 
 // Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error names the
-// kinds of errors instead of the connector's text: that text may be personal, and errors are
-// logged. errors.Is and errors.As see the original error.
+// kinds of errors. Errors are logged and the connector's own text may contain personal data, so
+// that text is omitted. errors.Is and errors.As see the original error.
 func Guard(ask func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -29,11 +29,11 @@ func Guard(ask func() error) (err error) {
 	return nil
 }
 
-// Fault is a failure described for the operator: the bank, the problem, and the remedy. Its text
-// is logged, and contains no personal data and no secret.
+// Fault describes a failure for the operator: the bank, the problem and the remedy. Its text is
+// logged, so it must not contain personal data or secrets.
 type Fault struct {
 	Says string
-	// Err is the kind of the failure, which callers match with errors.Is.
+	// Err is the kind of the failure. Callers match it with errors.Is.
 	Err error
 }
 
@@ -43,8 +43,8 @@ func (f *Fault) Error() string { return f.Says }
 // Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// causeOf returns the part of a panic that may be logged: the text of a runtime error, which
-// contains no values, or only the type of another cause.
+// causeOf returns the part of a panic that may be logged. For a runtime error this is the text,
+// which contains no values. For any other cause it is only the type.
 func causeOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
 		return fault.Error()
@@ -52,7 +52,7 @@ func causeOf(cause any) string {
 	return fmt.Sprintf("a %T", cause)
 }
 
-// wordless is an error whose own text is left out.
+// wordless wraps an error whose text is left out.
 type wordless struct{ error }
 
 func (w wordless) Unwrap() error { return w.error }
@@ -64,10 +64,10 @@ func (w wordless) Error() string {
 	return "an error of the connector"
 }
 
-// known are errors whose text is always safe, for example the errors of the operating system.
+// known lists errors whose text is always safe to log.
 var known = []error{ErrNotSent, ErrUnknownOrder, context.Canceled, context.DeadlineExceeded}
 
-// plain are types whose names say nothing about an error.
+// plain lists types whose names say nothing about an error.
 var plain = []string{"*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors"}
 
 // kindsOf returns the kinds of an error and of the errors that it wraps, outermost first.

@@ -12,8 +12,8 @@ import (
 	"passerelle/connector"
 )
 
-// TestGuard: errors of a connector are reported by kind, which callers use, and never in their
-// own words.
+// TestGuard: errors of a connector are reported by kind, so that callers can handle them, and never
+// with the connector's own text.
 func TestGuard(t *testing.T) {
 	const person = "Zyzzyva FR7630006000011234567890189"
 	inner := &url.Error{Op: "Get", URL: "https://bank.example/" + person, Err: context.DeadlineExceeded}

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Monitored connectors report how recent calls to their bank went.
+// Monitored connectors report the results of recent calls to their bank.
 type Monitored interface {
 	Connector
 	Health() BankHealth
 }
 
-// BankHealth is the result of recent calls to a bank, as observed by this process.
+// BankHealth summarises recent calls from this process to a bank.
 type BankHealth struct {
 	// LastSuccess and LastFailure are zero when there was none.
 	LastSuccess, LastFailure time.Time
-	// Failures are the consecutive failures up to now. Open means that the bank gets only
+	// Failures is the number of consecutive failures up to now. Open means that the bank gets only
 	// occasional probes.
 	Failures int
 	Open     bool
-	// Elsewhere means that another process does not call the bank for now. This process continues
-	// to call it.
+	// Elsewhere means that another process has stopped calling the bank for now. This process
+	// continues to call it.
 	Elsewhere bool
 	Calls     []CallHealth
 	// Certificates are the operator's certificates at the bank.
@@ -29,29 +29,30 @@ type BankHealth struct {
 	circuit *Circuit
 }
 
-// Disturbed reports whether users are told that the bank has problems.
+// Disturbed reports whether users should be told that the bank has problems.
 func (h BankHealth) Disturbed() bool { return h.Open || h.Elsewhere }
 
-// CallHealth is about one kind of call.
+// CallHealth summarises the calls of one kind.
 type CallHealth struct {
 	Call string
-	// Calls counts all calls and Good the answered ones in the last Window. P95 is the 95th
+	// Calls is the number of all calls. Window is the number of most recent calls on which the
+	// figures are based, and Good the number of those that were answered. P95 is the 95th
 	// percentile of their duration.
 	Calls, Window, Good int
 	P95                 time.Duration
 }
 
-// Expiry is the end of a certificate that a field of the bank's file names.
+// Expiry says when a certificate named in a field of the bank file expires.
 type Expiry struct {
 	Field string
 	Until time.Time
 }
 
-// ExpiryNotice is how long before the end of a certificate the operator is warned.
+// ExpiryNotice is how long before a certificate expires the operator is warned.
 const ExpiryNotice = 30 * 24 * time.Hour
 
-// Expires returns the first certificate that ends within ExpiryNotice or has ended, and false
-// when there is none.
+// Expires returns the first certificate that has expired or expires within ExpiryNotice. It returns
+// false when there is none.
 func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	var (
 		first Expiry
@@ -65,7 +66,7 @@ func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	return first, soon
 }
 
-// LeftAlone lists the UUIDs of the connectors whose banks this process does not call for now.
+// LeftAlone lists the UUIDs of the connectors whose banks this process has stopped calling for now.
 func (r *Registry) LeftAlone() []string {
 	var all []string
 	for _, c := range r.All() {
@@ -76,8 +77,8 @@ func (r *Registry) LeftAlone() []string {
 	return all
 }
 
-// NoteElsewhere records the connectors, by UUID, whose banks other processes do not call for now.
-// It replaces the earlier record.
+// NoteElsewhere records the UUIDs of the connectors whose banks other processes have stopped
+// calling for now. It replaces the earlier record.
 func (r *Registry) NoteElsewhere(uuids []string) {
 	for _, c := range r.All() {
 		if m, able := c.(Monitored); able && m.Health().circuit != nil {

@@ -8,7 +8,7 @@ import (
 	"passerelle/connector"
 )
 
-// named is a connector with a profile only.
+// named is a connector that has only a profile.
 type named connector.Profile
 
 func (n named) Profile() connector.Profile { return connector.Profile(n) }
