@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// bankAccount is an account or a card account in the form of the standard.
+// bankAccount is an account or a card account as the standard represents it.
 type bankAccount struct {
 	accountReference
 	ResourceID  string    `json:"resourceId"`
@@ -28,7 +28,8 @@ type bankAccount struct {
 	Balances    []balance `json:"balances"`
 	Links       links     `json:"_links"`
 
-	// family is the path segment of the bank's accounts, and key our key of the account.
+	// family is the path of the accounts or card accounts at the bank. key is our key for the
+	// account.
 	family, key string
 }
 
@@ -44,7 +45,7 @@ type balance struct {
 	ReferenceDate       string `json:"referenceDate"`
 }
 
-// accountList is the answer to a request for accounts, of either family.
+// accountList is the answer to a request for accounts or card accounts.
 type accountList struct {
 	Accounts     []bankAccount `json:"accounts"`
 	CardAccounts []bankAccount `json:"cardAccounts"`
@@ -57,7 +58,7 @@ const (
 	cardAccountsPath = "/v1/card-accounts"
 )
 
-// readAccounts reports the accounts, and the transactions of those that are wanted.
+// readAccounts reports the accounts, and the transactions of the requested ones.
 func (v *reading) readAccounts(ctx context.Context) error {
 	all, err := v.listAccounts(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func (v *reading) readAccounts(ctx context.Context) error {
 	return nil
 }
 
-// listAccounts lists the accounts of both families.
+// listAccounts lists the accounts and the card accounts.
 func (v *reading) listAccounts(ctx context.Context) ([]bankAccount, error) {
 	all, err := v.listFamily(ctx, accountsPath)
 	if err != nil || !v.file.Profile.Accounts.CardAccounts {
@@ -114,7 +115,7 @@ func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount,
 	return withKeys(all), nil
 }
 
-// maxAccounts is how many accounts of a customer are read.
+// maxAccounts is the maximum number of accounts that are read for a customer.
 const maxAccounts = 1000
 
 // withKeys uses account numbers as keys, because a bank may give its resources new ids for each
@@ -170,7 +171,7 @@ var accountTypes = map[string]passerelle.AccountType{
 	"SVGS": "savings", "LLSV": "savings", "ONDP": "savings", "MOMA": "savings", "LOAN": "loan", "CARD": "card",
 }
 
-// details converts the account to the form of the service.
+// details converts the account to AccountDetails.
 func (a *bankAccount) details() passerelle.AccountDetails {
 	d := passerelle.AccountDetails{
 		Key: a.key, Number: cmp.Or(a.IBAN, a.BBAN, a.MaskedPAN, a.MSISDN), IBAN: a.IBAN, BIC: a.BIC,
@@ -194,14 +195,14 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 }
 
 // bookedBalances lists the types of balances that contain only booked entries, best first.
-// bestBalances lists the types for banks that report none of those.
+// bestBalances lists the types that are used if the bank reports none of these.
 var (
 	bookedBalances = []string{"interimBooked", "closingBooked", "openingBooked"}
 	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}
 )
 
-// balance returns the booked balance, and the part of the expected balance that is not booked;
-// nil for values that the bank does not report.
+// balance returns the booked balance, and the part of the expected balance that is not booked. A
+// value that the bank does not report is nil.
 func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	booked := a.newest(bookedBalances)
 	expected := a.newest([]string{"expected"})
@@ -237,7 +238,7 @@ func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	return nil
 }
 
-// amountForm is the form of amounts in the standard.
+// amountForm matches amounts in the standard.
 var amountForm = regexp.MustCompile(`^-?[0-9]{1,14}(\.[0-9]{1,3})?$`)
 
 func (a amount) decimal() (decimal.Decimal, error) {
@@ -247,8 +248,8 @@ func (a amount) decimal() (decimal.Decimal, error) {
 	return decimal.Parse(a.Amount)
 }
 
-// known returns the currency with an ISO 4217 code, and "" for other codes. It also returns ""
-// for XXX, the code of accounts with several currencies.
+// known returns the currency for an ISO 4217 code, and "" for other codes. It also returns "" for
+// XXX, the code for accounts with several currencies.
 func known(code string) passerelle.Currency {
 	if c := passerelle.Currency(code); c.Known() && code != "XXX" {
 		return c
@@ -268,7 +269,7 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "")
 }
 
-// pages are the pages of a list, each with a link to the next.
+// pages iterates over the pages of a list. Each page has a link to the next.
 type pages struct {
 	*reading
 	request request
@@ -291,7 +292,7 @@ func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	return p.turn(next())
 }
 
-// turn sets the address of the next page from a link; an empty link means the end.
+// turn sets the address of the next page from a link. An empty link means that there is none.
 func (p *pages) turn(link string) error {
 	if link == "" {
 		p.end = true
@@ -308,7 +309,7 @@ func (p *pages) turn(link string) error {
 	return nil
 }
 
-// at returns a request to the target of a link, or unchanged without a link.
+// at returns a request to the target of a link. Without a link it returns the request unchanged.
 func (v *reading) at(r request, link string) (request, error) {
 	if link == "" {
 		return r, nil

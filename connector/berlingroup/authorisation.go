@@ -18,7 +18,7 @@ import (
 // step is the action that an authorisation waits for.
 type step string
 
-// The steps of authorisations. The empty step means that the state of the authorisation is
+// The steps of an authorisation. The empty step means that the state of the authorisation is
 // unknown.
 const (
 	atStart          step = "start"          // us, to start the authorisation
@@ -27,9 +27,9 @@ const (
 	inApp            step = "app"            // the person, in the bank's app
 	atIdentification step = "identification" // the person's user name
 	atPassword       step = "password"       // the person's password
-	atAdditional     step = "additional"     // their second password
-	atMethod         step = "method"         // the choice of a way to get a code
-	atCode           step = "code"           // the code
+	atAdditional     step = "additional"     // the person's second password
+	atMethod         step = "method"         // the person's choice of how to receive a code
+	atCode           step = "code"           // the code that the person received
 	atConfirmation   step = "confirmation"   // us, to confirm after the person came back
 	authorised       step = "authorised"
 	failed           step = "failed"
@@ -38,21 +38,21 @@ const (
 // over reports whether the authorisation has ended.
 func (s step) over() bool { return s == authorised || s == failed }
 
-// authorisation is the progress of a customer who approves something at the bank: a payment, its
-// cancellation, or a consent. It is part of the memory that the caller stores between calls.
+// authorisation is the state of an approval at the bank. A customer approves a payment, its
+// cancellation, or a consent. The state is part of the memory that the caller stores between calls.
 type authorisation struct {
 	Step step `json:"step,omitempty"`
-	// At is the address of the step, called with POST if Post is set and with PUT otherwise.
-	// Own is the address of the authorisation, and Confirm the address that confirms it. They
-	// are paths at the bank or full addresses, and empty when unknown.
+	// At is the address of the step, called with POST if Post is set and with PUT otherwise. Own is
+	// the address of the authorisation, and Confirm the address that confirms it. Each is a path at
+	// the bank or a full address, or empty when unknown.
 	At      string `json:"at,omitempty"`
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
 	Confirm string `json:"confirm,omitempty"`
 	// Sealed reports whether the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
-	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed, when the
-	// connector has to start the authorisation.
+	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. They are used
+	// when the connector has to start the authorisation.
 	First       string `json:"first,omitempty"`
 	FirstStep   step   `json:"first_step,omitempty"`
 	FirstSealed bool   `json:"first_sealed,omitempty"`
@@ -66,18 +66,18 @@ type authorisation struct {
 	Person    string      `json:"person,omitempty"`
 	Methods   []scaMethod `json:"methods,omitempty"`
 	Challenge *challenge  `json:"challenge,omitempty"`
-	// Further means that the bank accepted an earlier value for the same step, and asks for
-	// another value.
+	// Further means that the bank accepted a value for the step and asks for another one.
 	Further bool `json:"further,omitempty"`
-	// Back means that the customer returned from a page, and Declined that they returned to the
-	// address for refusals. Code is the confirmation code with which they returned.
+	// Back means that the customer has returned from a page. Declined means that the customer
+	// returned to the address for refusals. Code is the confirmation code with which the customer
+	// returned.
 	Back     bool   `json:"back,omitempty"`
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
 }
 
-// startAt returns an authorisation that the connector must start, at a path.
+// startAt returns an authorisation that the connector must start with a request to a path.
 func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
@@ -100,8 +100,8 @@ type challenge struct {
 	Information string   `json:"additionalInformation"`
 }
 
-// scaAnswer is the bank's answer about an authorisation, which is also part of the answers to
-// orders and consents.
+// scaAnswer is the bank's answer about an authorisation. It is also part of the answers to orders
+// and consents.
 type scaAnswer struct {
 	Status    string      `json:"scaStatus"`
 	Methods   []scaMethod `json:"scaMethods"`
@@ -110,17 +110,17 @@ type scaAnswer struct {
 	Links     links       `json:"_links"`
 }
 
-// person is the customer who authorises, with the data that requests contain.
+// person describes the customer who authorises, with the data that requests must contain.
 type person struct {
 	device connector.Device
 	// name is the customer's user name at the bank, if it is known.
 	name string
 	// corporate identifies the customer's company, if any.
 	corporate string
-	// back is the address to which the customer's browser returns, with a state parameter of
-	// this service.
+	// back is the address to which the customer's browser returns. It has a state parameter of this
+	// service.
 	back string
-	// scope is the scope for the authorisation server, such as PIS:id.
+	// scope is the scope to request from the authorisation server, such as PIS:id.
 	scope string
 }
 
@@ -151,7 +151,7 @@ func (p *Profile) prefer(h http.Header) {
 	h.Set("TPP-Explicit-Authorisation-Preferred", fmt.Sprint(p.Start == "explicit"))
 }
 
-// notify sets the header with the address for notifications, for banks that send notifications.
+// notify sets the header with the address for notifications, if the bank sends notifications.
 func (p *Profile) notify(h http.Header, address string) {
 	if p.Notifications && address != "" {
 		h.Set("TPP-Notification-URI", address)
@@ -159,9 +159,9 @@ func (p *Profile) notify(h http.Header, address string) {
 	}
 }
 
-// stepLinks are the links by which an answer names the next step, in order of preference: the
-// first one in the answer is used. Links for encrypted passwords are used only when the bank
-// file has a key. Links whose names begin with start are called with POST.
+// stepLinks lists the links that name the next step, in order of preference. The first of them that
+// the answer contains is used. Links for encrypted passwords are used only when the bank file has a
+// key. Links whose names begin with start are called with POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -180,15 +180,15 @@ var stepLinks = []struct {
 	{"startAuthorisationWithEncryptedPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuAuthentication", atPassword},
 	{"startAuthorisationWithPsuIdentification", atIdentification},
-	{"startAuthorisationWithPsuIdentfication", atIdentification}, // misspelt like this in the standard's own OpenAPI file
+	{"startAuthorisationWithPsuIdentfication", atIdentification}, // the OpenAPI file of the standard has this spelling mistake
 	{"startAuthorisation", atStart},
 	{"confirmation", atConfirmation},
 }
 
-// ended maps the final statuses of an authorisation.
+// ended maps the final statuses of an authorisation to steps.
 var ended = map[string]step{"finalised": authorised, "exempted": authorised, "failed": failed}
 
-// errNoStep reports a step that the connector does not support.
+// errNoStep means that the bank requires a step that the connector does not support.
 var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca and passwords.certificate")
 
 // update applies the bank's answer to the authorisation. The SCA approach is in the header
@@ -204,7 +204,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		}
 	}
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
-		c.Image = nil // pages could not show it, and it would fill the memory
+		c.Image = nil // pages cannot show it, and it would fill the stored memory
 	}
 	if err := b.nextStep(r, &next, said); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 	return nil
 }
 
-// nextStep ends the authorisation, or sets the first step that the bank links to.
+// nextStep ends the authorisation, or sets the next step from the links in the answer.
 func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
 	if next.Step = ended[said.Status]; next.Step != "" {
 		return nil
@@ -256,7 +256,8 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 	return nil
 }
 
-// passed lists the statuses that follow a step whose answer contains data for the next step.
+// passed lists, for each step whose answer contains data for the next step, the statuses after that
+// step.
 var passed = map[step][]string{
 	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
 	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
@@ -264,8 +265,8 @@ var passed = map[step][]string{
 	atMethod:         {"scaMethodSelected", "started"},
 }
 
-// restart starts the authorisation again when the bank has done a step, and the answer with data
-// for the next step was lost.
+// restart starts the authorisation again when the bank has done a step but its answer, with the
+// data for the next step, was lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		*a = authorisation{
@@ -275,10 +276,10 @@ func (a *authorisation) restart(status string) {
 	}
 }
 
-// errNoPage reports a link that browsers must not follow.
+// errNoPage means that a browser must not follow the link to the bank's page.
 var errNoPage = errors.New("its page for the person has no https address")
 
-// place stores the target of a link of the API; an empty link stores nothing.
+// place stores the target of a link to the API. It stores nothing for an empty link.
 func (b *Bank) place(r request, href string, into *string) error {
 	if href == "" {
 		return nil
@@ -299,20 +300,19 @@ func (r *request) aim(place string) {
 	}
 }
 
-// denied reports that a bank refused a request, or did not confirm that it executed it. What
-// this means for the order or consent depends on the request.
+// denied means that a bank refused a request, or did not confirm that it had executed the request.
+// What this means for the order or consent depends on the request.
 type denied struct {
 	r request
 	a answer
 }
 
-// Error omits the bank's text, which may be personal.
+// Error omits the bank's text, which may contain personal data.
 func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
 }
 
-// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses
-// the request.
+// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	if a.OAuth != nil {
@@ -343,8 +343,8 @@ func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 	return b.update(r, a, said, header)
 }
 
-// proceed does the steps that need no customer: it starts the authorisation, and finds the page
-// of the authorisation server.
+// proceed does the steps that do not involve the customer: it starts the authorisation and finds
+// the page of the authorisation server.
 func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
@@ -363,8 +363,8 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// fetchPicture gets the picture of a challenge, when the challenge links to one. Without the
-// picture, the customer sees the rest of the challenge, and can start again.
+// fetchPicture gets the picture of a challenge if the challenge links to one. If that fails, the
+// customer still sees the rest of the challenge and can start again.
 func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	c := a.Challenge
 	if c == nil || c.ImageLink == "" || len(c.Image) > 0 {
@@ -385,7 +385,7 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	}
 }
 
-// brings has, for each step, the field that the customer fills in and the body that sends its
+// brings contains, for each step, the field that the customer fills in and the body that sends its
 // value.
 var brings = map[step]struct {
 	field string
@@ -398,12 +398,12 @@ var brings = map[step]struct {
 	atCode:           {codeField, func(value string) any { return map[string]string{"scaAuthenticationData": value} }},
 }
 
-// psuData puts a password into a member of the PSU data.
+// psuData returns a function that puts a password into a member of psuData.
 func psuData(member string) func(string) any {
 	return func(value string) any { return map[string]any{"psuData": map[string]string{member: value}} }
 }
 
-// sealed contains the names of the members for encrypted passwords, by step.
+// sealed maps steps to the members for encrypted passwords.
 var sealed = map[step]string{atPassword: "encryptedPassword", atAdditional: "additionalEncryptedPassword"}
 
 // bring returns the body for a step with the customer's value.
@@ -471,9 +471,9 @@ func (a *authorisation) back(query url.Values) {
 	}
 }
 
-// redeem does the steps after the customer's return: it exchanges a code for a token and, when
-// the bank requires it, confirms the authorisation. The codes stay stored until the bank has
-// accepted or refused them.
+// redeem does the steps after the customer's return: it exchanges a code for a token and, if the
+// bank requires it, confirms the authorisation. It keeps the codes until the bank has accepted or
+// refused them.
 func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	if a.OAuth != nil && a.OAuth.Code != "" {
 		if err := b.trade(ctx, a, p); err != nil {
@@ -494,15 +494,15 @@ func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	return err
 }
 
-// confirm confirms an authorisation.
+// confirm asks the bank to confirm an authorisation.
 func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
 	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
 	r.aim(cmp.Or(a.Confirm, a.Own))
 	return b.tell(ctx, a, r)
 }
 
-// ask asks the bank for the progress of the authorisation. When the bank reports only that it
-// continues, the authorisation does not change.
+// ask asks the bank for the state of the authorisation. If the bank reports only that it is still
+// open, nothing changes.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if a.Own == "" || a.Step.over() {
 		return nil

@@ -22,11 +22,11 @@ type Bank struct {
 	client   client
 	signer   *signer
 	health   *connector.Circuit
-	// now returns real time, for certificates, signatures and health.
+	// now returns the real time. Certificates, signatures and health need it.
 	now func() time.Time
 }
 
-// Load reads the file of a bank, and the certificates and keys that it names. The error joins a
+// Load reads the file of a bank, and the certificates and keys that it names. The error joins one
 // *Complaint for each mistake.
 func Load(path string) (*Bank, error) {
 	file, where, err := readFile(path)
@@ -47,21 +47,21 @@ func Load(path string) (*Bank, error) {
 	}, nil
 }
 
-// Continue takes over the health of the bank that was loaded from the same file before.
+// Continue takes over the recorded health of the bank that was loaded from the same file earlier.
 func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
-// Path is the file that the bank was loaded from.
+// Path returns the path of the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.path }
 
-// Profile describes the bank, including a disturbance. Callers must not change its maps and
-// slices, which are shared.
+// Profile describes the bank and says whether it is disturbed. Callers must not change its maps and
+// slices, because they are shared.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
 	p.Disturbed = b.health.Disturbed()
 	return p
 }
 
-// Complaints returns the complaints that an error of Load joins.
+// Complaints returns the complaints in an error of Load.
 func Complaints(err error) []*Complaint {
 	var all []*Complaint
 	var one *Complaint
@@ -104,7 +104,8 @@ func settings(prefix string, table reflect.Value, where *places) []Setting {
 	return all
 }
 
-// Connector returns the bank as a connector with the interfaces for which its file has sections.
+// Connector returns the bank as a connector. It implements only the interfaces for which the bank
+// file has sections.
 func (b *Bank) Connector() connector.Connector {
 	pays, reads := payer{b}, reader{b}
 	cancels := pays.cancels()

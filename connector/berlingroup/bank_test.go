@@ -15,19 +15,19 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
 
-// fixture is a test server that acts as a bank, with the folder of its bank file.
+// fixture is a test server that acts as a bank. It includes the folder of the bank file.
 type fixture struct {
 	t         *testing.T
 	authority *berlingrouptest.Authority
 	folder    string
 	server    *httptest.Server
 	seal      *x509.Certificate
-	// file is the content of the bank file; Load writes it.
+	// file is the content of the bank file. Load writes it.
 	file string
 }
 
-// newFixture starts a server with a certificate for address, which requires a client
-// certificate. The bank file has all fields that payments need.
+// newFixture starts a server that requires a client certificate. Its own certificate is made from
+// the argument. The bank file has all fields that payments need.
 func newFixture(t *testing.T, handler http.Handler, certificate *x509.Certificate) *fixture {
 	t.Helper()
 	w := &fixture{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}
@@ -62,7 +62,7 @@ func (w *fixture) write(name string, content []byte) {
 	}
 }
 
-// with changes the file.
+// with replaces a text in the bank file.
 func (w *fixture) with(old, replacement string) *fixture {
 	w.t.Helper()
 	if !strings.Contains(w.file, old) {

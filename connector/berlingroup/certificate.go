@@ -17,13 +17,14 @@ import (
 	"time"
 )
 
-// Certificate is a certificate of the operator that a bank file names.
+// Certificate describes a certificate of the operator that a bank file names.
 type Certificate struct {
 	// Field is the name in the bank file: tls.certificate or signature.certificate.
 	Field string
-	// Until is the last instant at which it is valid.
+	// Until is the last instant at which the certificate is valid.
 	Until time.Time
-	// Roles are the PSD2 roles in it, such as PSP_PI; none without a PSD2 statement.
+	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
+	// statement has none.
 	Roles []string
 }
 
@@ -33,17 +34,17 @@ const (
 	RoleInformation = "PSP_AI"
 )
 
-// material is the certificates, keys and authorities that a bank file names.
+// material holds the certificates, keys and authorities that a bank file names.
 type material struct {
 	pair        tls.Certificate
 	authorities *x509.CertPool
 	sealing     *x509.Certificate
 	sealKey     *rsa.PrivateKey
-	// passwords is the bank's key for passwords, nil where they are not encrypted.
+	// passwords is the bank's key for passwords, nil if they are not encrypted.
 	passwords *rsa.PublicKey
 }
 
-// load reads the files named in a bank file. The error joins all Complaints.
+// load reads the files named in a bank file. The error joins all complaints.
 func (f *File) load(where *places) (material, error) {
 	var m material
 	r := &rules{where: where}
@@ -92,7 +93,7 @@ func (m *material) loadSeal(r *rules, s *Signature) {
 	r.hold(usable, "signature.key", "is not an RSA key")
 }
 
-// blocks are the PEM blocks of a file that a field names.
+// blocks returns the PEM blocks in the file that a field names.
 func (r *rules) blocks(field, name string) []*pem.Block {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -187,14 +188,13 @@ var (
 	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
 )
 
-// statement is one statement of a certificate, with content of any kind.
+// statement is one statement in a certificate. Its content can be of any type.
 type statement struct {
 	ID   asn1.ObjectIdentifier
 	Info asn1.RawValue `asn1:"optional"`
 }
 
-// psd2Statement has the roles of a payment service provider and the authority that granted
-// them.
+// psd2Statement holds the roles of a payment service provider and the authority that granted them.
 type psd2Statement struct {
 	Roles []struct {
 		ID   asn1.ObjectIdentifier
@@ -204,8 +204,8 @@ type psd2Statement struct {
 	AuthorityID   string `asn1:"utf8"`
 }
 
-// roles returns the roles in the PSD2 statement of a certificate, and none when the statement
-// cannot be parsed.
+// roles returns the roles in the PSD2 statement of a certificate, or none when the statement cannot
+// be parsed.
 func roles(c *x509.Certificate) []string {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 	if i < 0 {
@@ -231,7 +231,8 @@ func roles(c *x509.Certificate) []string {
 	return names
 }
 
-// expired returns the name of an operator's certificate that is not valid now, or "".
+// expired describes an operator's certificate that is no longer valid, or returns "" if there is
+// none.
 func (b *Bank) expired(now time.Time) string {
 	for _, c := range b.Certificates() {
 		if now.After(c.Until) {
@@ -241,7 +242,7 @@ func (b *Bank) expired(now time.Time) string {
 	return ""
 }
 
-// encodedCertificate is a certificate in base64 without the PEM header and footer.
+// encodedCertificate returns a certificate in base64, without the PEM header and footer.
 func encodedCertificate(c *x509.Certificate) string {
 	body := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 	lines := bytes.Split(bytes.TrimSpace(body), []byte("\n"))

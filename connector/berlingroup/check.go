@@ -21,9 +21,9 @@ type Finding struct {
 	Wrong         bool
 }
 
-// Check calls the bank and reports the results: our certificates and their roles, the
-// connection, the answer to a request for an unknown resource, and the metadata of the
-// authorisation server. It moves no money and creates nothing at the bank.
+// Check calls the bank and reports the results: our certificates and their roles, the connection,
+// the bank's answer to a request for an unknown resource, and the metadata of the authorisation
+// server. It moves no money and creates nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := b.CheckCertificates(b.now())
 	findings = append(findings, b.checkInterface(ctx)...)
@@ -34,8 +34,8 @@ func (b *Bank) Check(ctx context.Context) []Finding {
 	return findings
 }
 
-// CheckCertificates reports, without a call, how long the operator's certificates are valid and
-// whether they have the roles that the profile needs.
+// CheckCertificates reports, without calling the bank, how long the operator's certificates are
+// valid and whether they have the roles that the profile needs.
 func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	var findings []Finding
 	for _, c := range b.Certificates() {
@@ -90,7 +90,7 @@ func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	return append([]Finding{b.judgeAnswer(r, a)}, b.checkClock(a)...)
 }
 
-// checkClock compares the clocks.
+// checkClock reports a difference between our clock and the bank's.
 func (b *Bank) checkClock(a answer) []Finding {
 	if wrong := b.skew(a); wrong != "" {
 		return []Finding{{"clock", strings.TrimPrefix(wrong, "; ") + ": check the clocks", true}}
@@ -147,8 +147,8 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 
 var errNoMetadata = errors.New("no usable metadata")
 
-// page reports whether browsers may be sent to an address of the bank: https or, in a sandbox,
-// the loopback address.
+// page reports whether browsers may be sent to an address of the bank: https addresses and, in a
+// sandbox, the loopback address.
 func (b *Bank) page(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

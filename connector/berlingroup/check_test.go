@@ -28,7 +28,7 @@ import (
 // quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown is a bank that answers every request with "unknown resource".
+// unknown acts as a bank that answers every request with "unknown resource".
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
@@ -46,8 +46,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: each fault between us and a bank is reported with the bank's name and a
-// remedy.
+// TestCheckFails: each problem between us and a bank is reported with the bank's name and a remedy.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -72,7 +71,7 @@ func TestCheckFails(t *testing.T) {
 		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
 		{"ours expires soon", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
 		{"ours is of another authority", unknown, nil, func(w *fixture) {
-			w.server.TLS.MaxVersion = tls.VersionTLS12 // where the alert arrives before the request
+			w.server.TLS.MaxVersion = tls.VersionTLS12 // with TLS 1.2 the alert arrives before the request is sent
 			other := *w
 			other.authority = berlingrouptest.NewAuthority(w.t)
 			other.certify(&x509.Certificate{})
@@ -193,7 +192,7 @@ func verify(t *testing.T, w *fixture, seen http.Header) {
 	}
 }
 
-// TestHelperThatDoesNotSign: nothing is sent with an invalid signature.
+// TestHelperThatDoesNotSign: when signing fails, no request is sent.
 func TestHelperThatDoesNotSign(t *testing.T) {
 	asked := 0
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +222,7 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// allocated is the total number of bytes that this process has allocated.
+// allocated returns the total number of bytes that this process has allocated.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -289,7 +288,7 @@ func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: a failing bank is not called for some time, and then one call finds out whether it
+// TestHealth: a failing bank is not called for some time. Then a single call finds out whether it
 // works again.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
@@ -303,15 +302,15 @@ func TestHealth(t *testing.T) {
 		t.Errorf("asked %d times: %+v", asked, h)
 	}
 	status = http.StatusNotFound
-	other := w.load() // as in another process, or in the same process later
+	other := w.load() // like another process, or the same process after a restart
 	other.Check(t.Context())
 	if h := other.Health(); h.Open || h.Calls[0].Good != 1 || h.LastSuccess.IsZero() || h.Calls[0].P95 <= 0 {
 		t.Errorf("after an answer: %+v", h)
 	}
 }
 
-// TestDisturbedBank: a failing bank gets one call after a while, and is healthy again when it
-// answers.
+// TestDisturbedBank: a failing bank gets a single call after a while. If it answers, it is healthy
+// again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)

@@ -26,7 +26,7 @@ const (
 	availableConsent = "available-accounts"
 )
 
-// kind is the kind of consent that the connector requests.
+// kind returns the kind of consent that the connector requests.
 func (a *Accounts) kind() string {
 	for _, kind := range []string{globalConsent, allPSD2Consent, detailedConsent} {
 		if slices.Contains(a.Consents, kind) {
@@ -36,7 +36,7 @@ func (a *Accounts) kind() string {
 	return availableConsent
 }
 
-// accountReference names an account.
+// accountReference identifies an account.
 type accountReference struct {
 	IBAN      string `json:"iban,omitempty"`
 	BBAN      string `json:"bban,omitempty"`
@@ -86,7 +86,7 @@ type consentAnswer struct {
 
 const consentsPath = "/v1/consents"
 
-// path is the path of the consent at the bank.
+// path returns the path of the consent at the bank.
 func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(m.Consent) }
 
 // person returns the customer who consents.
@@ -94,8 +94,8 @@ func (v *reading) person() person {
 	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
 }
 
-// admit returns when there is a valid consent. Otherwise it ends the read with the action that
-// the customer must do for one.
+// admit returns nil when there is a valid consent. Otherwise it ends the read, with the action that
+// the customer must do to give a consent.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
 	switch {
@@ -115,8 +115,8 @@ func (v *reading) askConsent(ctx context.Context) error {
 	return v.wish(ctx)
 }
 
-// authorise continues the authorisation of a consent, and ends the read unless the consent is
-// valid now.
+// authorise continues the authorisation of a consent. It ends the read unless the consent is valid
+// afterwards.
 func (v *reading) authorise(ctx context.Context) error {
 	a, p := &v.memory.Approval, v.person()
 	a.back(v.Callback)
@@ -146,8 +146,7 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// unlessDenied returns an error, except for a *denied, whose text becomes the message to the
-// customer.
+// unlessDenied converts a *denied into a message to the customer. It returns all other errors.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
 
@@ -166,8 +165,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// goOn makes the customer do the next step. A page that was opened too long ago is requested
-// again. When several people must authorise, the next one enters their user name.
+// goOn prepares the customer's next step. A page that was opened too long ago is requested again.
+// When several people must authorise, the next one enters their user name.
 func (v *reading) goOn(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
@@ -192,7 +191,7 @@ func (v *reading) waitForPerson(message string) error {
 		o.State = passerelle.Decoupled
 	case atIdentification, atPassword, atAdditional, atMethod, atCode:
 		o.State, o.Fields = passerelle.AdditionalInformationNeeded, connectionFields(a.fields(v.profile.Name, v.Values[psuIDField]))
-	default: // the person has done everything, and the bank has not noticed yet
+	default: // the person has done everything, but the bank has not noticed it yet
 		o.State, o.RetryAfter = passerelle.WebsiteUnavailable, time.Minute
 	}
 	return &interruption{o}
@@ -213,8 +212,8 @@ func connectionFields(fields []payment.Field) []connector.Field {
 	return all
 }
 
-// consentRefused ends the read because the customer did not consent. A customer who is present
-// only now is asked again.
+// consentRefused ends the read because the customer did not consent. If the customer has only now
+// become present, it requests a consent again.
 func (v *reading) consentRefused(ctx context.Context, message string) error {
 	v.memory = v.memory.afresh()
 	if v.Callback == nil && len(v.Answers) == 0 && !v.Resumed {
@@ -223,7 +222,7 @@ func (v *reading) consentRefused(ctx context.Context, message string) error {
 	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
-// granted stores a valid consent with its end.
+// granted stores a valid consent and the time at which it ends.
 func (v *reading) granted(ctx context.Context) error {
 	var state consentAnswer
 	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {
@@ -240,7 +239,7 @@ func (v *reading) granted(ctx context.Context) error {
 	return nil
 }
 
-// wish requests a consent from the bank, and begins its authorisation.
+// wish requests a consent from the bank and begins its authorisation.
 func (v *reading) wish(ctx context.Context) error {
 	v.memory = v.memory.afresh()
 	v.memory.Asked = v.Now
@@ -277,7 +276,7 @@ func (v *reading) wish(ctx context.Context) error {
 	return v.waitForPerson("")
 }
 
-// toRefusal turns a *denied into the refusal of a read, and returns other errors unchanged.
+// toRefusal converts a *denied into the refusal of a read. It returns other errors unchanged.
 func (v *reading) toRefusal(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -286,16 +285,16 @@ func (v *reading) toRefusal(err error) error {
 	return err
 }
 
-// maxID is the largest length of an id of the bank.
+// maxID is the maximum length of an id from the bank.
 const maxID = 200
 
-// links are the links of an answer, by their names in the standard.
+// links maps the names of links in the standard to the links in an answer.
 type links map[string]struct {
 	Href string `json:"href"`
 }
 
-// follow returns the address of a link within the bank's API. It fails for a link to another
-// host, because the request contains secrets.
+// follow returns the address of a link within the bank's API. It fails for a link to another host,
+// because the request would send secrets there.
 func (b *Bank) follow(r request, href string) (string, error) {
 	address, err := b.resolve(href)
 	if err != nil {
@@ -304,7 +303,7 @@ func (b *Bank) follow(r request, href string) (string, error) {
 	return address, nil
 }
 
-// Terminate ends the consent of a deleted connection at the bank.
+// Terminate ends the bank's consent for a deleted connection.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	m := recall(of.Memory)
 	if m.Consent == "" {

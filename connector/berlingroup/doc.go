@@ -1,13 +1,13 @@
-// Package berlingroup connects banks by the XS2A API of the Berlin Group (NextGenPSD2, version
+// Package berlingroup connects to banks over the XS2A API of the Berlin Group (NextGenPSD2, version
 // 1.3): one type for all banks, and a file for each bank.
 //
-// It owns the bank file, the transport with its certificates and signatures, and the vocabulary
-// of the standard: bodies, statuses, error codes and the steps of an authorisation. It does
-// not own the states of a payment, and stores nothing between calls: the order's memory carries
-// the data for the next call.
+// It owns the bank file, the transport with its certificates and signatures, and the vocabulary of
+// the standard: bodies, statuses, error codes and the steps of an authorisation. It does not own
+// the states of a payment. It stores nothing between calls: the order's memory contains the data
+// for the next call.
 //
-// It fails like every connector: with a refusal of the bank, with connector.ErrNotSent when no
-// byte of an order was sent, with connector.ErrUnknownOrder when nothing identifies the order at
-// the bank, and otherwise with an error that leaves the outcome unknown. A wrong bank file is
-// refused with Complaints.
+// It fails like every connector: with a refusal when the bank refuses, with connector.ErrNotSent
+// when no byte of an order was sent, and with connector.ErrUnknownOrder when nothing identifies the
+// order at the bank. After any other error, the outcome is unknown. A wrong bank file is refused
+// with Complaints.
 package berlingroup

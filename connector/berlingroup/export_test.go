@@ -2,5 +2,5 @@ package berlingroup
 
 import "time"
 
-// SetClock makes a bank use another time than the machine's.
+// SetClock makes a bank use another clock than the machine's.
 func (b *Bank) SetClock(now func() time.Time) { b.now = now }

@@ -11,8 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// File is an operator's description of one bank, in TOML. Paths in it are relative to the file.
-// The tags contain the texts of its reference page.
+// File is an operator's description of one bank, in TOML. Paths in it are relative to the file. The
+// tags of the fields contain the texts of the reference page.
 type File struct {
 	UUID       string   `toml:"uuid" need:"required" doc:"The connector's UUID, in lower case. It identifies the bank everywhere and never changes."`
 	ID         int64    `toml:"id" need:"required" doc:"The connector's number, unique in the deployment. The number of its source is ten times this number, plus 1."`
@@ -33,25 +33,25 @@ type File struct {
 	Profile   Profile    `toml:"profile" need:"required" doc:"What the bank supports, and how it behaves."`
 }
 
-// Standard is the standard that the bank speaks.
+// Standard names the standard that the bank uses.
 type Standard struct {
 	Kind    string `toml:"kind" need:"required" doc:"The name of the standard: berlin-group."`
 	Version string `toml:"version" need:"required" doc:"The version of the standard, 1.3.0 to 1.3.99."`
 }
 
-// Address has the addresses of the bank.
+// Address contains the addresses of the bank.
 type Address struct {
 	API string `toml:"api" need:"required" doc:"The https base address of the API: the part before /v1/payments."`
 }
 
-// TLS has the settings for connections to the bank.
+// TLS contains the settings for connections to the bank.
 type TLS struct {
 	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the transport certificate (QWAC) with its chain."`
 	Key         string `toml:"key" need:"required" doc:"PEM file of its private key. Only its owner and group may be able to read the file."`
 	Authorities string `toml:"authorities" doc:"PEM file of the certificate authorities that the bank's server certificate is checked against. By default, those of the system."`
 }
 
-// Signature has the settings for signing requests.
+// Signature contains the settings for signing requests.
 type Signature struct {
 	Certificate string   `toml:"certificate" need:"required" doc:"PEM file of the signing certificate (QSealC)."`
 	Key         string   `toml:"key" doc:"PEM file of its private key, an RSA key. Give either this or command."`
@@ -60,18 +60,18 @@ type Signature struct {
 	Headers     []string `toml:"headers" preset:"digest, x-request-id, psu-id, psu-corporate-id, date, tpp-redirect-uri" doc:"Headers that the signature covers, in this order. Headers that a request does not have are skipped. digest and x-request-id must be listed."`
 }
 
-// Passwords has the settings for encrypting passwords for the bank.
+// Passwords contains the settings for encrypting passwords for the bank.
 type Passwords struct {
 	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the bank's RSA certificate for passwords. Passwords are sent as compact JWE with RSA-OAEP-256 and A256GCM."`
 }
 
-// OAuth is the bank's authorisation server.
+// OAuth describes the bank's authorisation server.
 type OAuth struct {
 	Metadata string `toml:"metadata" need:"required" doc:"The https address of the server's metadata (RFC 8414)."`
 	ClientID string `toml:"client_id" need:"required" doc:"Our client id at the server. The transport certificate authenticates us (RFC 8705)."`
 }
 
-// Profile is the bank's capabilities.
+// Profile describes the bank's capabilities.
 type Profile struct {
 	SCA                []string `toml:"sca" need:"required" doc:"Approaches to strong authentication (SCA) that the bank supports, preferred first: redirect, oauth, decoupled, embedded."`
 	Start              string   `toml:"start" preset:"implicit" doc:"Whether the authorisation starts with the order (implicit) or on request (explicit). If the bank's answer differs, the service follows the answer."`
@@ -124,7 +124,7 @@ type Accounts struct {
 const maxFile = 1 << 20
 
 // A Complaint is one mistake in a bank file. Line and Column count from 1. They are zero when
-// something is missing in the file.
+// something is missing.
 type Complaint struct {
 	Path         string
 	Line, Column int
@@ -133,8 +133,8 @@ type Complaint struct {
 	Message string
 }
 
-// Error contains file, line and column in the form of compilers, the field, and the correct
-// form.
+// Error returns the file, line and column in the form that compilers use, followed by the field and
+// the message.
 func (c *Complaint) Error() string {
 	place := c.Path
 	if c.Line > 0 {
@@ -146,7 +146,7 @@ func (c *Complaint) Error() string {
 	return fmt.Sprintf("%s: %s: %s", place, c.Field, c.Message)
 }
 
-// readFile reads and decodes a bank file. Its errors are Complaints, joined.
+// readFile reads and decodes a bank file. Its error joins Complaints.
 func readFile(path string) (File, *places, error) {
 	content, err := readBounded(path)
 	if err != nil {
@@ -176,7 +176,7 @@ func readBounded(path string) ([]byte, error) {
 	return content, err
 }
 
-// complain turns the decoder's error into a complaint with position and field.
+// complain converts the decoder's error into a complaint with position and field.
 func complain(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) {
@@ -237,7 +237,8 @@ func dotted(key unstable.Iterator) (string, *unstable.Node) {
 	return strings.Join(parts, "."), first
 }
 
-// complaint makes a complaint about a field, at its position or at that of the enclosing table.
+// complaint returns a complaint about a field. Its position is that of the field or, if the field
+// is absent, of the enclosing table.
 func (p *places) complaint(field, message string) *Complaint {
 	c := &Complaint{Path: p.path, Field: field, Message: message}
 	for name := field; name != ""; {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/bank-file.md anew")
 
-// written writes the example file after a replacement, into a new folder.
+// written writes the example file into a new folder, with a text replaced.
 func written(t *testing.T, old, replacement string) string {
 	t.Helper()
 	example, err := os.ReadFile("testdata/bank.toml")
@@ -154,8 +154,8 @@ func TestSeveralComplaints(t *testing.T) {
 	}
 }
 
-// manyAtOnce is the part of the example about bulk payments, and oneAtATime replaces it for
-// banks without them.
+// manyAtOnce is the part of the example about bulk payments. oneAtATime replaces it for banks that
+// offer none.
 const (
 	manyAtOnce = `bulk         = ["sepa-credit-transfers"]
 periodic     = ["sepa-credit-transfers"]
@@ -173,7 +173,7 @@ max_amount   = "15000.00"
 `
 )
 
-// TestProfile: each setting of the file has its effect on the profile.
+// TestProfile: each setting in the file changes the profile as it should.
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
@@ -318,7 +318,7 @@ func TestReferenceIsFresh(t *testing.T) {
 	}
 }
 
-// table writes the fields of a table of the file, and then its subtables.
+// table writes the fields of a table in the file, and then its subtables.
 func table(page *bytes.Buffer, name, doc string, of reflect.Type) {
 	heading := "The file"
 	if name != "" {
@@ -367,7 +367,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// tagOf is a tag of the field with a dotted name.
+// tagOf returns a tag of the field with a dotted name.
 func tagOf(of reflect.Type, name, tag string) string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// The limits of an answer that is read while it arrives.
+// The limits for answers that are read while they arrive.
 const (
-	// largestReport is the largest answer, and largestItem the most that may arrive before the next
-	// item, in bytes.
+	// largestReport is the maximum size of an answer in bytes. largestItem is the maximum number of
+	// bytes before the next item.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
-	// slowest is how many bytes per second a bank must send after callTime.
+	// slowest is the minimum number of bytes per second that a bank must send after callTime.
 	slowest = 64 << 10
 )
 
-// flow is the body of an answer while its consumer reads it. The time of the bank counts towards
-// the limit, and the time of the consumer does not.
+// flow is the body of an answer while its consumer reads it. The time that the bank needs counts
+// towards the limit. The time that the consumer needs does not.
 type flow struct {
 	from    io.Reader
 	now     func() time.Time
 	timeout *time.Timer
 	waited  time.Duration
-	// read counts all bytes, and since the bytes after the last item.
+	// read is the number of all bytes, and since the number of bytes after the last item.
 	read, since int64
 	// failed is the reason why the body cannot be read completely.
 	failed error
@@ -52,7 +52,7 @@ func (f *flow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takerError is a failure of the consumer of an answer.
+// takerError wraps an error of the consumer, to distinguish it from errors in reading the answer.
 type takerError struct{ error }
 
 // pass calls the consumer of a request while the answer arrives.

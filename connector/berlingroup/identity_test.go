@@ -11,10 +11,10 @@ import (
 	"passerelle"
 )
 
-// tells makes the bank answer every request for transactions with the same page.
+// tells makes the bank answer every request for transactions with one page.
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
-// reads reads everything a day after the last read, and fails the test on an error.
+// reads reads everything, one day after the last read. An error fails the test.
 func (r *bankReader) reads() *taken {
 	r.t.Helper()
 	r.now = r.now.AddDate(0, 0, 1)
@@ -25,13 +25,13 @@ func (r *bankReader) reads() *taken {
 	return got
 }
 
-// party is a text line with the name and the number of the counterparty.
+// party adds the name and the number of the counterparty to a line.
 func party(line, name, number string) string {
 	return strings.TrimSuffix(line, "}") + fmt.Sprintf(`, "creditorName": %q, "creditorAccount": {"iban": %q}}`, name, number)
 }
 
-// TestBookedWithOtherWords: a transaction without an id keeps its key when the bank books it
-// with another text or day, and no two transactions get the same key.
+// TestBookedWithOtherWords: a transaction without an id keeps its key when the bank books it with
+// another text or on another day. No two transactions get the same key.
 func TestBookedWithOtherWords(t *testing.T) {
 	rent := line("2026-02-20", "2026-02-20", "-2.50", "Rent")
 	pending := func(amount, text string) string { return line("", "2026-03-02", amount, text) }
@@ -91,8 +91,8 @@ func TestBookedWithOtherWords(t *testing.T) {
 	}
 }
 
-// TestBookedDaysLater: a transaction keeps its key when the bank does not list it for some days,
-// when the consent is renewed in between, and when the customer is present.
+// TestBookedDaysLater: a transaction keeps its key even if the bank does not list it for some days,
+// the consent is renewed in between, or the customer is present.
 func TestBookedDaysLater(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -116,8 +116,8 @@ func TestBookedDaysLater(t *testing.T) {
 	}
 }
 
-// TestBookedWithAnID: when only booked transactions have ids, the connector reads everything
-// while one is pending, so that nothing is stored twice, and afterwards only new transactions.
+// TestBookedWithAnID: when only booked transactions have ids, the connector reads everything while
+// one is pending, so that nothing is stored twice. Afterwards it reads only new transactions.
 func TestBookedWithAnID(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader := bank.reader()

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// messages returns the messages of an answer, and none when the answer does not follow the
+// messages returns the messages in an answer. It returns none when the answer does not follow the
 // standard.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
@@ -25,9 +25,9 @@ func (b *Bank) messages(r request, a answer) []codes.Message {
 	return body.All()
 }
 
-// refusal interprets a refused request for an order: a *payment.Refusal when the refusal is
-// final, connector.ErrNotSent when the bank accepted nothing for now, and otherwise an unknown
-// outcome. When the operator can act, the error is also a fault.
+// refusal interprets a refused request about an order. The error is a *payment.Refusal when the
+// refusal is final, and connector.ErrNotSent when the bank accepted nothing for now. Otherwise the
+// outcome is unknown. When the operator can act, the error is also a fault.
 func (b *Bank) refusal(r request, a answer) error {
 	all := b.messages(r, a)
 	what, text := codes.Judge(a.status, all)
@@ -43,7 +43,7 @@ func (b *Bank) refusal(r request, a answer) error {
 	return &payment.Refusal{Code: what.Code, Description: text}
 }
 
-// errUnknownOutcome reports that a bank failed in the middle of something.
+// errUnknownOutcome means that the bank may or may not have executed a request.
 var errUnknownOutcome = errors.New("the outcome is not known")
 
 // unanswered interprets a failed request for the state of an order.
@@ -57,18 +57,19 @@ func (b *Bank) unanswered(r request, a answer) error {
 	return b.fault(r, errRefused, says+b.skew(a))
 }
 
-// readRefusal is the meaning of a bank's refusal for a read.
+// readRefusal says what a bank's refusal means for a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
 	message    string
 	retryAfter time.Duration
-	// fault is for the operator. It is nil when the customer can act, or when waiting helps.
+	// fault describes the refusal to the operator. It is nil if the customer can act or waiting
+	// helps.
 	fault error
 }
 
 func (r *readRefusal) Error() string { return "the bank refuses a read: " + string(r.state) }
 
-// refused interprets an answer without success for a read.
+// refused interprets the answer to a failed read.
 func (b *Bank) refused(r request, a answer) error {
 	all := b.messages(r, a)
 	refusal := &readRefusal{state: codes.ReadState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
@@ -84,10 +85,10 @@ func (b *Bank) refused(r request, a answer) error {
 	return refusal
 }
 
-// errRefused reports that the bank refuses our request.
+// errRefused means that the bank refuses our request.
 var errRefused = errors.New("the bank refuses the request")
 
-// retryAfter is the time for which a bank wants no requests (RFC 9110, section 10.2.3).
+// retryAfter returns how long a bank wants to receive no requests (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	reported := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(reported); err == nil {

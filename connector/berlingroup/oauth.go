@@ -10,8 +10,8 @@ import (
 	"net/url"
 )
 
-// grant is a customer's authorisation at the authorisation server, by code (RFC 6749) with PKCE
-// (RFC 7636).
+// grant is a customer's authorisation at the authorisation server. It uses the authorisation code
+// flow (RFC 6749) with PKCE (RFC 7636).
 type grant struct {
 	Verifier string `json:"verifier"`
 	// Back is the redirect address, which the token request must repeat.
@@ -23,7 +23,7 @@ type grant struct {
 	Refresh string `json:"refresh,omitempty"`
 }
 
-// verifierSize is the size in RFC 7636, section 4.1, in bytes before encoding.
+// verifierSize is the size that RFC 7636, section 4.1, recommends, in bytes before encoding.
 const verifierSize = 32
 
 func newGrant() *grant {
@@ -40,7 +40,7 @@ func (g *grant) bear(h http.Header) {
 }
 
 // openServer finds the page of the authorisation server that the bank file names. It ignores
-// authorisation servers in links. The state parameter is the one in the customer's return
+// authorisation servers in links. The state parameter equals the one in the customer's return
 // address.
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
@@ -72,20 +72,20 @@ func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error
 	return nil
 }
 
-// tokens are the answer of a token endpoint.
+// tokens is the answer of a token endpoint.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 }
 
-// trade trades the code for a token. A code that the server refuses is dropped, because it was
-// not issued for us, or has been exchanged before.
+// trade exchanges the code for a token. A code that the server refuses is dropped: it was not
+// issued for us, or it has already been exchanged.
 func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form)
 }
 
-// refresh gets a new token. When the server issues none, the stored token is dropped.
+// refresh gets a new token. If the server issues none, the stored token is dropped.
 func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}})
@@ -96,7 +96,7 @@ func (b *Bank) refresh(ctx context.Context, g *grant) error {
 }
 
 // askTokens requests tokens from the authorisation server. A code that the server refuses is
-// useless, so it is removed from the grant.
+// removed from the grant, because it will never be accepted.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ func (p payer) Health() connector.BankHealth { return p.bank.Health() }
 // cancels reports whether the bank cancels orders.
 func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
 
-// orderMemory is the data about an order that is stored between calls.
+// orderMemory holds the data about an order that is stored between calls.
 type orderMemory struct {
 	// Path is the path of the order, relative to the address of the bank.
 	Path string `json:"path,omitempty"`
@@ -49,15 +49,15 @@ type orderMemory struct {
 	Cancelling *authorisation `json:"cancelling,omitempty"`
 }
 
-// ordering is one call about an order.
+// ordering is the state of one call about an order.
 type ordering struct {
 	*Bank
 	connector.Order
 	memory orderMemory
 }
 
-// with restores the memory of an order, or fails with connector.ErrUnknownOrder when the memory
-// has nothing that identifies the order at the bank.
+// with restores the memory of an order. It fails with connector.ErrUnknownOrder when nothing in the
+// memory identifies the order at the bank.
 func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
@@ -69,7 +69,7 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	return v, nil
 }
 
-// keep adds changed memory to a report.
+// keep adds the memory to a report if it has changed.
 func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
 	if v.memory.Path == "" {
 		return r, err
@@ -115,7 +115,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	return v.keep(v.cancel(ctx))
 }
 
-// requestID identifies an order at the bank, and is the same for every call that sends the
+// requestID returns the id of an order at the bank. It is the same for every call that sends the
 // order.
 func requestID(key string) string {
 	var id [16]byte
@@ -139,8 +139,8 @@ type placedOrder struct {
 	Messages    []codes.Message `json:"tppMessages"`
 }
 
-// status returns the status of the order. The bank's text for the payer is about the approval,
-// unless no approval is needed.
+// status returns the status of the order. It takes over the bank's text for the payer only if no
+// approval is needed, because otherwise the text is about the approval.
 func (p placedOrder) status() paymentStatus {
 	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
 	if s.ended() {
@@ -176,11 +176,11 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		v.memory.Approval = startAt(v.memory.Path + "/authorisations")
 		return v.later(), nil
 	}
-	report, _ := v.carryOn(ctx, placed.status()) // a failed step is tried again at the next check of the order
+	report, _ := v.carryOn(ctx, placed.status()) // the next check of the order tries a failed step again
 	return report, nil
 }
 
-// shortly is the time until the next attempt when only the service has to act.
+// shortly is the time until the next check when the payer has nothing to do.
 const shortly = time.Second
 
 // later returns the report of an order whose approval the service has not requested yet.
@@ -188,7 +188,7 @@ func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
 
-// taken stores the id of the order that the bank accepted: from the body or, when the body
+// taken stores the bank's id of an accepted order. It takes the id from the body or, if the body
 // cannot be parsed, from the header with the order's address.
 func (v *ordering) taken(r request, a answer, id string) bool {
 	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.good() {
@@ -203,7 +203,8 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current is the payer's present authorisation.
+// current returns the authorisation that the payer is in: that of the cancellation, if there is
+// one, or else of the order.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -232,7 +233,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// tried ignores a denied step when the status of the order shows the result anyway.
+// tried ignores that the bank denied a step, because the status of the order shows the result.
 func (v *ordering) tried(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -268,8 +269,8 @@ func (v *ordering) approved(s paymentStatus) bool {
 		!known && a.Back && !a.Declined && codes.Rank(s.Transaction) >= codes.Rank(codes.Checked)
 }
 
-// carryOn does the next steps that need no customer, and reports the state of the order. An
-// error is about these steps, and the order continues to wait.
+// carryOn does the next steps that do not involve the customer, and reports the state of the order.
+// An error concerns only these steps: the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
 	var err error
 	a, report := v.current(), v.report(s)
@@ -283,13 +284,13 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 		v.show(&report, a)
 	}
 	if err == nil && report.Action == "" && report.Cancellation == payment.CancellationAwaiting {
-		err = errUnknownOutcome // the payer has no way to approve it
+		err = errUnknownOutcome // the payer cannot approve the order
 	}
 	return report, err
 }
 
-// renew starts the approval again when the bank's page has expired. When that fails, the payer
-// keeps the old page.
+// renew starts the approval again when the bank's page has expired. If that fails, the payer keeps
+// the old page.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
 	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) {
@@ -302,13 +303,13 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next := startAt(v.memory.Path + kind)
 	next.Person = a.Person
 	if err := v.proceed(ctx, &next, v.person()); err != nil {
-		a.Opened = v.Now // counted from now for the next attempt
+		a.Opened = v.Now // delays the next attempt
 		return
 	}
 	*a = next
 }
 
-// toConfirm reports whether the client has to confirm the payer's approval.
+// toConfirm reports whether the payer's approval waits for the client's confirmation.
 func (v *ordering) toConfirm(a *authorisation) bool {
 	return v.ManualConfirmation && (a.Code != "" || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
 }
@@ -331,8 +332,8 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	return v.standsAfterwards(ctx)
 }
 
-// standsAfterwards asks for the state of the order after the bank got new data. When this
-// request was not sent, the error is not ErrNotSent, because the earlier request was sent.
+// standsAfterwards asks for the state of the order after the bank received new data. It never fails
+// with ErrNotSent, because the earlier request was sent.
 func (v *ordering) standsAfterwards(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.stands(ctx))
 }
@@ -359,14 +360,14 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	why = v.refusal(denial.r, denial.a)
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {
-		return payment.Report{}, &connector.Fault{Says: why.Error(), Err: errRefused} // the order still waits
+		return payment.Report{}, &connector.Fault{Says: why.Error(), Err: errRefused} // the order continues to wait
 	}
 	report.Description = cmp.Or(refused.Description, report.Description)
 	return report, nil
 }
 
-// withdraw cancels an order that its client does not confirm. Even when the bank refuses the
-// cancellation, it executes no order that was not confirmed.
+// withdraw cancels an order that its client does not confirm. Even if the bank refuses the
+// cancellation, it does not execute an order that was not confirmed.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	v.memory.Approval.Code = ""
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
@@ -409,7 +410,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.carryOn(ctx, reported.status()))
 }
 
-// keptOn reports the state of an order that the bank refuses to cancel.
+// keptOn reports the state of an order whose cancellation the bank refuses.
 func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error) {
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {

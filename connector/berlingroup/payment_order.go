@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// orderBody is an order in the form of the standard: a single, a bulk or a periodic payment.
+// orderBody is an order as the standard represents it: a single, a bulk or a periodic payment.
 type orderBody struct {
 	transferBody
 	Debtor    *accountReference `json:"debtorAccount,omitempty"`
@@ -47,8 +47,7 @@ const (
 	maxRemittance   = 140
 )
 
-// order returns the body for a payment. It contains the debtor account when the bank accepts
-// one.
+// order returns the body for a payment. It contains the debtor account if the bank accepts one.
 func (p *Profile) order(of payment.Payment, service string) orderBody {
 	var body orderBody
 	if of.Payer != nil && payers[p.DebtorAccount] != payment.PayerNotUsed {
@@ -83,7 +82,7 @@ func transferOf(in payment.Instruction) transferBody {
 	return t
 }
 
-// cut shortens a text to at most most characters.
+// cut shortens a text to at most the given number of characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -92,20 +91,20 @@ func cut(text string, most int) string {
 }
 
 // frequencies maps our frequencies to those of the standard. The standard has no value for every
-// four months, so the months are listed instead.
+// four months, so such an order lists its months.
 var frequencies = map[payment.Frequency]string{
 	"daily": "Daily", "weekly": "Weekly", "two-weekly": "EveryTwoWeeks", "monthly": "Monthly", "two-monthly": "EveryTwoMonths",
 	"quarterly": "Quarterly", "four-monthly": "MonthlyVariable", "semiannually": "SemiAnnual", "yearly": "Annual",
 }
 
-// byWeeks are the frequencies that ignore the day of the month.
+// byWeeks lists the frequencies that do not depend on the day of the month.
 var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
 
 // lastDay stands for the last day of each month.
 const lastDay = 31
 
-// repeat returns the schedule of a periodic order. When the bank is closed on a day, the payment
-// moves to the next open day.
+// repeat returns the schedule of a periodic order. If the bank is closed on a scheduled day, it
+// executes the payment on the next open day.
 func (o *orderBody) repeat(in payment.Instruction) {
 	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
 	if !in.EndDate.IsZero() {

@@ -28,7 +28,7 @@ func (s paymentStatus) silent() bool {
 	return s.Transaction == codes.Rejected && !slices.ContainsFunc(s.Messages, func(m codes.Message) bool { _, known := m.Meant(); return known })
 }
 
-// report returns the state of the order without the payer's action.
+// report returns the state of the order. It does not include the payer's action.
 func (v *ordering) report(s paymentStatus) payment.Report {
 	status, line := codes.Standing(s.Transaction, v.file.Profile.LastStatus, v.Payment.DateType() == payment.Periodic, v.approved(s))
 	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Words(s.reasons()))}
@@ -67,8 +67,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// decline returns the reason why an order is refused: the bank's reason, or else the payer's
-// action.
+// decline adds the reason for a refused order to the report: the bank's reason or, if there is
+// none, a reason that follows from the approval or the funds.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description = s.text()
@@ -96,16 +96,16 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// linePath matches the path by which a bank names a line of a bulk payment, counted from 0.
+// linePath matches a path that names a line of a bulk payment. Lines count from 0.
 var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 
-// divide marks the refused lines of a bulk payment. When the bank names no lines, the refused
-// lines are unknown and the order does not change.
+// divide marks the refused lines of a bulk payment. If the bank names no lines, the refused lines
+// are unknown and the order does not change.
 func (v *ordering) divide(report *payment.Report, s paymentStatus, others payment.InstructionState) {
 	why := map[int]codes.Message{}
 	for _, m := range s.Messages {
 		if found := linePath.FindStringSubmatch(m.Path); found != nil {
-			i, _ := strconv.Atoi(found[1]) // it has few digits
+			i, _ := strconv.Atoi(found[1]) // the pattern matches only digits
 			why[i] = m
 		}
 	}
@@ -134,7 +134,7 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// text returns the bank's text for customers, or else its text for us.
+// text returns the bank's text for customers or, if there is none, its text for us.
 func (s paymentStatus) text() string {
 	if s.Message != "" {
 		return s.Message
@@ -148,7 +148,7 @@ func (s paymentStatus) text() string {
 	return strings.Join(all, " ")
 }
 
-// reasons are the messages whose codes contain a reason.
+// reasons returns the messages whose codes contain a reason.
 func (s paymentStatus) reasons() []codes.Message {
 	var all []codes.Message
 	for _, m := range s.Messages {

@@ -17,12 +17,12 @@ import (
 	"passerelle/payment"
 )
 
-// answering is a bank that gives every call the same answer.
+// answering is a bank that gives the same answer to every call.
 type answering struct {
 	status int
 	header http.Header
 	body   any
-	// requests are the received requests with their bodies.
+	// requests holds the received requests with their bodies.
 	requests []received
 }
 
@@ -75,7 +75,7 @@ func instruction(dates payment.DateType) payment.Instruction {
 	return in
 }
 
-// orderOf returns an order with these lines.
+// orderOf returns an order with the given lines.
 func orderOf(lines ...payment.Instruction) connector.Order {
 	return connector.Order{
 		Domain: 1, Key: "0123456789abcdef0123456789abcdef", Now: noon, ReturnURL: "https://service.test/webauth/callback?state=s", Mechanism: "webauth",
@@ -84,7 +84,7 @@ func orderOf(lines ...payment.Instruction) connector.Order {
 	}
 }
 
-// ordersByKind are orders of each kind.
+// ordersByKind holds an order of each kind.
 var ordersByKind = map[string]connector.Order{
 	"single":   orderOf(instruction(payment.FirstOpenDay)),
 	"instant":  orderOf(instruction(payment.Instant)),
@@ -111,8 +111,9 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected is the state of an approved order according to the specification: pending while
-// updates follow, accepted when none follow, done once the money has left.
+// expected returns the state of an approved order according to the specification: pending while the
+// bank will report more, accepted when it will report nothing more, and done once the money has
+// left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -134,8 +135,8 @@ func expected(status, kind, last string) string {
 	return "pending"
 }
 
-// TestStatuses: every status, for every kind of order and at banks with different last
-// statuses, leads to the right state of the payment.
+// TestStatuses: every status leads to the right state of the payment, for every kind of order and
+// for banks with different last statuses.
 func TestStatuses(t *testing.T) {
 	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"} {
@@ -176,8 +177,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusesOfWaitingOrders: before the approval, an order waits for its payer with every
-// status that does not imply the approval.
+// TestStatusesOfWaitingOrders: before the approval, an order waits for its payer at every status
+// that does not imply an approval.
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
 	bank := &answering{status: http.StatusOK}
@@ -207,10 +208,10 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// operators marks faults of the operator in the table of codes.
+// operators marks codes that only the operator can act on.
 const operators = "operator"
 
-// codes maps the codes of the standard to a code of this service, or to a fault of the operator.
+// codes maps the codes of the standard to a code of this service, or to operators.
 var codes = map[string]string{
 	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
 	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",
@@ -227,14 +228,14 @@ var codes = map[string]string{
 	"INTERNAL_SERVER_ERROR": "unknown", "SOME_OTHER_CODE": "bankMessage",
 }
 
-// codeStatus is the HTTP status that is sent with a code, 400 by default.
+// codeStatus maps codes to the HTTP status that is sent with them. The default is 400.
 var codeStatus = map[string]int{
 	"ACCESS_EXCEEDED": 429, "SERVICE_UNAVAILABLE": 503, "INTERNAL_SERVER_ERROR": 500, "CERTIFICATE_INVALID": 401, "CERTIFICATE_EXPIRED": 401,
 	"PSU_CREDENTIALS_INVALID": 401, "TOKEN_INVALID": 401, "SERVICE_BLOCKED": 403, "RESOURCE_UNKNOWN": 404, "PRODUCT_UNKNOWN": 404, "CANCELLATION_INVALID": 405,
 	"REQUESTED_FORMATS_INVALID": 406, "STATUS_INVALID": 409, "UNSUPPORTED_MEDIA_TYPE": 415,
 }
 
-// meantBy returns the meaning of a connector's error for an order.
+// meantBy describes what a connector's error means for an order.
 func meantBy(err error) string {
 	var refused *payment.Refusal
 	var fault *connector.Fault
@@ -252,7 +253,7 @@ func meantBy(err error) string {
 }
 
 // TestErrorCodes: every code of the standard, in both forms of bodies, becomes a code of this
-// service or a fault for the operator. Each code is sent by a bank that has not failed before.
+// service or a fault for the operator. Each code comes from a bank that has not failed before.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
@@ -295,8 +296,8 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// TestBareErrors: an answer that does not have a body of the standard is a refusal when its
-// status says that the bank cannot have the order, and otherwise leaves the outcome open.
+// TestBareErrors: an answer whose body does not follow the standard is a refusal if its HTTP status
+// means that the bank cannot have the order. Otherwise the outcome is unknown.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
 	w := newFixture(t, bank, nil)
@@ -316,15 +317,15 @@ func TestBareErrors(t *testing.T) {
 	}
 }
 
-// TestLinks: the connector follows links only on the bank's own host, and browsers are sent only
-// to safe pages. The order stays identified in any case.
+// TestLinks: the connector follows links only on the bank's own host, and browsers are sent only to
+// safe pages. In every case, the connector can still identify the order.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
 	w := newFixture(t, bank, nil)
 	able := w.initiator()
 	for _, test := range []struct{ name, link, want string }{
 		{"scaRedirect", "https://pages.bank.example/sca/1", "redirect"},
-		{"scaRedirect", "http://127.0.0.1:1/sca", "redirect"}, // for a sandbox
+		{"scaRedirect", "http://127.0.0.1:1/sca", "redirect"}, // allowed in a sandbox
 		{"scaRedirect", "http://pages.bank.example/sca/1", ""},
 		{"scaRedirect", "javascript:alert(1)", ""},
 		{"scaRedirect", "https://user@pages.bank.example/", ""},
@@ -398,8 +399,8 @@ func TestFrequencies(t *testing.T) {
 	}
 }
 
-// TestChallenges: the payer sees the challenge with its picture, and the field has the form of
-// the code.
+// TestChallenges: the payer sees the challenge with its picture, and the field accepts only codes
+// of the right form.
 func TestChallenges(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	bank := &answering{status: http.StatusCreated}
@@ -444,7 +445,7 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures: the link of a challenge is shown as a picture only when its target is a
+// TestLinkedPictures: the picture that a challenge links to is shown only if the link leads to a
 // picture at the bank.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")

@@ -15,11 +15,11 @@ const euro passerelle.Currency = "EUR"
 // psuIDField is the payment field for the payer's user name at the bank.
 const psuIDField = "psu_id"
 
-// corporateIDField is the field for the identification of the person's company.
+// corporateIDField is the field that identifies the person's company.
 const corporateIDField = "psu_corporate_id"
 
-// identifications are the fields with which the customer identifies themselves to the bank at
-// first.
+// identifications returns the fields with which a customer identifies themselves before the first
+// call to the bank.
 func (f *File) identifications(user bool) []payment.Field {
 	var all []payment.Field
 	if user {
@@ -52,7 +52,7 @@ func (f *File) profile() connector.Profile {
 	return p
 }
 
-// payers maps values of the file to the treatment of the payer's account.
+// payers maps values in the bank file to the way in which the bank treats the payer's account.
 var payers = map[string]payment.PayerAccount{
 	"required": payment.PayerMandatory,
 	"optional": payment.PayerOptional,
@@ -84,7 +84,8 @@ func (p *Profile) settings() *payment.Settings {
 	return s
 }
 
-// bounds returns a limit for each type, or nil without one. The text has already been checked.
+// bounds returns the same limit for each type, or nil if there is no limit. The text has already
+// been checked.
 func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
 	sum, err := passerelle.ParseMoney("", text, euro)
 	if text == "" || err != nil {
@@ -97,7 +98,7 @@ func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
 	return all
 }
 
-// dateTypes are the date types for which the bank has a product.
+// dateTypes returns the date types for which the bank has a product.
 func (p *Payments) dateTypes() []payment.DateType {
 	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
 		_, product := p.way(dates, 1)
@@ -105,7 +106,7 @@ func (p *Payments) dateTypes() []payment.DateType {
 	})
 }
 
-// bulkTypes are the date types of payments with several instructions.
+// bulkTypes returns the date types for which payments may have several instructions.
 func bulkTypes(p *Payments) []payment.DateType {
 	return slices.DeleteFunc(payment.DateTypes(), func(dates payment.DateType) bool {
 		_, product := p.way(dates, 2)
@@ -120,8 +121,8 @@ const (
 	periodicService = "periodic-payments"
 )
 
-// way returns the service and the product for a payment with a number of instructions. The
-// product is empty when the bank offers none.
+// way returns the service and the product for a payment with a date type and a number of
+// instructions. The product is empty when the bank offers none.
 func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {

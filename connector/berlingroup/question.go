@@ -10,13 +10,13 @@ import (
 	"passerelle/payment"
 )
 
-// stepActions maps steps to the payer's action. The connector does the other steps itself.
+// stepActions maps steps to the payer's action. The connector does all other steps itself.
 var stepActions = map[step]payment.Action{
 	atPage: payment.Redirect, atServer: payment.Redirect, inApp: payment.Decoupled,
 	atIdentification: payment.FillFields, atPassword: payment.FillFields, atAdditional: payment.FillFields, atMethod: payment.FillFields, atCode: payment.FillFields,
 }
 
-// action returns the action of the payer or the client, and "" when the connector acts.
+// action returns the action of the payer or the client, or "" when the connector acts.
 func (v *ordering) action(a *authorisation) payment.Action {
 	action := stepActions[a.Step]
 	if action != payment.Redirect {
@@ -46,8 +46,8 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 	}
 }
 
-// fields are the customer's fields at the step. The form for the password does not ask for the
-// user name when that is known.
+// fields returns the fields that the customer has to fill in at the step. The form for the password
+// includes the user name only if it is unknown.
 func (a *authorisation) fields(bank, name string) []payment.Field {
 	var asked []payment.Field
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
@@ -71,7 +71,7 @@ func (a *authorisation) fields(bank, name string) []payment.Field {
 	return asked
 }
 
-// methodField is the field to choose how to receive a code.
+// methodField returns the field in which the customer chooses how to receive a code.
 func (a *authorisation) methodField() payment.Field {
 	field := payment.Field{Name: methodField, Type: "list", Label: "How to get a code", Required: true}
 	for _, m := range a.Methods {
@@ -87,7 +87,7 @@ func (a *authorisation) methodField() payment.Field {
 // maxCode is the maximum length of a code when the bank sets none.
 const maxCode = 100
 
-// field is the field for a code, with all data of the challenge.
+// field returns the field for a code, with all data of the challenge.
 func (c *challenge) field() payment.Field {
 	if c == nil {
 		c = &challenge{}
@@ -107,7 +107,7 @@ func (c *challenge) field() payment.Field {
 	}
 }
 
-// picture is the image of the challenge in the form that pages show, or empty.
+// picture returns the image of the challenge as a data URL, or "" if there is none.
 func (c *challenge) picture() string {
 	if len(c.Image) == 0 {
 		return ""

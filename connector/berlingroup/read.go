@@ -13,7 +13,7 @@ import (
 	"passerelle/connector/identity"
 )
 
-// reader is a bank that is read.
+// reader is a bank whose accounts can be read.
 type reader struct{ bank *Bank }
 
 // Profile describes the bank.
@@ -41,11 +41,11 @@ func (f *File) dataSettings() *connector.DataSettings {
 	return s
 }
 
-// ibanField is the connection field for the account that a detailed consent is for.
+// ibanField is the connection field for the account of a detailed consent.
 const ibanField = "iban"
 
-// mechanism is the way in which users authorise reads, by the SCA approach that the bank
-// prefers.
+// mechanism returns the way in which users authorise reads. It follows from the SCA approach that
+// the bank prefers.
 func (f *File) mechanism() passerelle.AuthMechanism {
 	if approach := f.Profile.SCA[0]; approach == decoupledSCA || approach == embeddedSCA {
 		return passerelle.ByCredentials
@@ -53,8 +53,8 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 	return passerelle.ByWebauth
 }
 
-// reports returns the values of bookingStatus that select all transactions, or all booked ones
-// when the format has no others.
+// reports returns the values of bookingStatus that select all transactions. If the format contains
+// only booked transactions, they select those.
 func (a *Accounts) reports(family string) []string {
 	both := slices.Contains(a.BookingStatuses, "both")
 	switch {
@@ -66,21 +66,21 @@ func (a *Accounts) reports(family string) []string {
 	return a.BookingStatuses
 }
 
-// readMemory is the data that a read stores for the next one.
+// readMemory holds the data that a read stores for the next read.
 type readMemory struct {
-	// Consent is the bank's id of the consent, Valid means that it was authorised once, and
-	// Asked is the time of its request.
+	// Consent is the bank's id of the consent. Valid means that it has been authorised. Asked is
+	// the time at which it was requested.
 	Consent string    `json:"consent,omitempty"`
 	Valid   bool      `json:"valid,omitempty"`
 	Asked   time.Time `json:"asked,omitzero"`
-	// Approval is the progress of its authorisation.
+	// Approval is the authorisation of the consent.
 	Approval authorisation `json:"approval,omitzero"`
-	// Until is the end of the consent.
+	// Until is the time at which the consent ends.
 	Until time.Time `json:"until,omitzero"`
-	// Calls contains the times of calls without the customer in the last day, by calls that the
-	// bank counts together.
+	// Calls contains the times of calls during the last day without the customer. Its keys name the
+	// calls that the bank counts together.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
-	// Accounts contains the accounts that were read, by our keys.
+	// Accounts maps our keys to the accounts that were read.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
 }
 
@@ -92,7 +92,7 @@ func recall(text []byte) readMemory {
 	return m
 }
 
-// maxMemory is the largest size of the memory, in bytes.
+// maxMemory is the maximum size of the memory, in bytes.
 const maxMemory = 512 << 10
 
 // encode encodes the memory as text. When the memory is too large, it omits the keys of
@@ -109,8 +109,8 @@ func (m *readMemory) encode() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// afresh returns the memory that stays when a consent ends: the calls of the day, and the keys
-// of transactions without an id.
+// afresh returns the part of the memory that is kept when a consent ends: the calls of the day, and
+// the keys of transactions without an id.
 func (m readMemory) afresh() readMemory {
 	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}}
 	for key, a := range m.Accounts {
@@ -125,17 +125,17 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// refreshed reports that the read got a new token.
+	// refreshed means that the read got a new token.
 	refreshed bool
 }
 
-// interruption ends a read with a state that is no failure of the connector.
+// interruption ends a read with a state that is not a failure of the connector.
 type interruption struct{ connector.Outcome }
 
-// Error names the state.
+// Error returns a text with the state.
 func (i *interruption) Error() string { return "the read ends in the state " + string(i.State) }
 
-// Read reads the accounts of a customer, once there is a consent.
+// Read reads the accounts of a customer if there is a valid consent, and otherwise requests one.
 func (r reader) Read(ctx context.Context, request connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	v := &reading{Bank: r.bank, DataRequest: request, out: out, memory: recall(request.Memory)}
 	outcome, err := v.read(ctx)
@@ -178,7 +178,7 @@ func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
 	return outcome, refused.fault
 }
 
-// renewal is the state that asks the user for a consent.
+// renewal returns the state in which the user is asked for a consent.
 func (v *reading) renewal() passerelle.ConnectionState {
 	if v.file.mechanism() == passerelle.ByWebauth {
 		return passerelle.WebauthRequired
@@ -213,7 +213,7 @@ func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// header returns the headers of every request with the customer's consent.
+// header returns the headers of requests that use the customer's consent.
 func (v *reading) header() http.Header {
 	h := deviceHeader(v.Device)
 	if v.memory.Consent != "" {
@@ -225,7 +225,7 @@ func (v *reading) header() http.Header {
 	return h
 }
 
-// deviceHeader describes the device of a customer who is present.
+// deviceHeader returns headers that describe the device of a customer who is present.
 func deviceHeader(d connector.Device) http.Header {
 	h := http.Header{}
 	if d.Address.IsValid() {
@@ -239,12 +239,12 @@ func deviceHeader(d connector.Device) http.Header {
 	return h
 }
 
-// callsWindow is the period for which calls without the customer are counted. Banks count by
-// days whose beginning they choose. A limit over any 24 hours satisfies the limit of each such
-// day.
+// callsWindow is the period over which calls without the customer are counted. Banks count calls
+// per day, and each bank decides when its day begins. Calls that are limited over any 24 hours
+// never exceed a limit per day.
 const callsWindow = 24 * time.Hour
 
-// count counts a call without the customer, and ends the read when the bank's daily limit is
+// count counts a call without the customer. It ends the read when the bank's daily limit is
 // reached.
 func (v *reading) count(call string) error {
 	if v.Device.Address.IsValid() {
@@ -262,7 +262,7 @@ func (v *reading) count(call string) error {
 	return nil
 }
 
-// forget drops calls outside of the window.
+// forget drops calls that are older than callsWindow.
 func (m *readMemory) forget(now time.Time) {
 	for call, made := range m.Calls {
 		if now.Sub(slices.MaxFunc(made, time.Time.Compare)) >= callsWindow {
@@ -271,5 +271,5 @@ func (m *readMemory) forget(now time.Time) {
 	}
 }
 
-// day is the calendar day of the read.
+// day returns the calendar day of the read.
 func (v *reading) day() passerelle.Date { return passerelle.DateOf(v.Now, time.UTC) }

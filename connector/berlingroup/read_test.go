@@ -18,15 +18,15 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank for tests of reads: it approves a consent at once, and the test answers all
+// readable is a bank for tests of reads: it approves a consent at once. The test itself answers all
 // other requests.
 type readable struct {
 	t *testing.T
 	*fixture
 	// answer answers requests about accounts.
 	answer http.HandlerFunc
-	// asked contains the requests about accounts with their headers, and wish the body of the
-	// last request for a consent.
+	// asked holds the requests about accounts with their headers. wish is the body of the last
+	// request for a consent.
 	asked []*http.Request
 	wish  string
 }
@@ -51,7 +51,7 @@ func newReadable(t *testing.T, changes ...string) *readable {
 	return b
 }
 
-// ServeHTTP is the bank.
+// ServeHTTP answers as the bank.
 func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
@@ -107,7 +107,7 @@ func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	return o, into, err
 }
 
-// taken contains the data that a reader passed to the sink, by key.
+// taken is a sink that stores the data that it receives, by key.
 type taken struct {
 	connector.Sink
 	from     passerelle.Date
@@ -139,7 +139,7 @@ func (s *taken) AccountRead(account string, from passerelle.Date) error {
 	return nil
 }
 
-// keys returns the sorted keys of that data.
+// keys returns the sorted keys of the stored data.
 func (s *taken) keys() (all []string) {
 	for key := range s.rows {
 		all = append(all, key)
@@ -193,7 +193,7 @@ func TestErrorsOfReads(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: the service waits as long as the bank asks.
+// TestRetryAfter: the service waits as long as the bank requests.
 func TestRetryAfter(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -225,8 +225,8 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid answer ends the read with a fault that names the bank, and has
-// no other effect.
+// TestHostileAnswers: an invalid answer ends the read with a fault that names the bank. It has no
+// other effect.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0
@@ -278,7 +278,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestBalances: the booked and the coming balance are calculated from the types of the standard.
+// TestBalances: the booked and the coming balance follow from the balance types of the standard.
 func TestBalances(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -296,7 +296,7 @@ func TestBalances(t *testing.T) {
 	}
 }
 
-// line is a transaction without an id.
+// line returns a transaction without an id.
 func line(booked, valued, amount, text string) string {
 	encoded, _ := json.Marshal(map[string]any{
 		"bookingDate": booked, "valueDate": valued, "remittanceInformationUnstructured": text, "transactionAmount": map[string]string{"currency": "EUR", "amount": amount},
@@ -312,8 +312,8 @@ func page(booked, pending []string, next string) string {
 	return text + "}}"
 }
 
-// TestIdentityWithoutIDs: transactions without an id keep their keys from the pending state on,
-// even when several are equal and pages differ.
+// TestIdentityWithoutIDs: transactions without an id keep the keys that they had while pending,
+// even when several are equal or the pages change.
 func TestIdentityWithoutIDs(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -365,8 +365,9 @@ func TestIDsOfTheBank(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutThePerson: each call is made as often per day as the bank allows, and without
-// a limit while the customer is present. The bank gets the customer's device only then.
+// TestCallsWithoutThePerson: without the customer, each call is made only as often per day as the
+// bank allows. While the customer is present, there is no limit, and the bank gets the customer's
+// device.
 func TestCallsWithoutThePerson(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -399,8 +400,8 @@ func TestCallsWithoutThePerson(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew: without the customer, the connector requests entries since the last one, or the
-// delta. It requests everything each week, and when the bank supports neither.
+// TestWhatIsNew: without the customer, the connector requests the entries after the last one, or a
+// delta. It requests everything once a week, and always when the bank supports neither.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
@@ -456,8 +457,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestConsentsAskedFor: each kind of consent has the right scope, duration and frequency, and
-// decides which data is read.
+// TestConsentsAskedFor: each kind of consent is requested with the right scope, duration and
+// frequency, and determines which data is read.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
 
-// TestARefusedCertificateSendsNoOrder: a bank that refuses our certificate ends the handshake
-// and reads no byte of the order, even when the refusal arrives after the order was written.
+// TestARefusedCertificateSendsNoOrder: a bank that refuses our certificate ends the handshake and
+// never reads the order, even if its refusal arrives after the order was written.
 func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		t.Run(name, func(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// signer signs requests in the form of the standard: the draft of Cavage et al. The key id is
-// the certificate's serial number and issuer.
+// signer signs requests as the standard requires, according to the draft of Cavage et al. The key
+// id is the certificate's serial number and issuer.
 type signer struct {
 	digest      string
 	headers     []string
 	certificate *x509.Certificate
-	// sign makes a signature of RSA PKCS #1 v1.5 with SHA-256.
+	// sign makes an RSA signature: PKCS #1 v1.5 with SHA-256.
 	sign func(ctx context.Context, text []byte) ([]byte, error)
 }
 
@@ -39,7 +39,7 @@ func newSigner(s *Signature, m material) *signer {
 	return made
 }
 
-// digestOf is the value of the Digest header.
+// digestOf returns the value of the Digest header.
 func digestOf(algorithm string, body []byte) string {
 	if algorithm == "SHA-512" {
 		sum := sha512.Sum512(body)
@@ -49,7 +49,7 @@ func digestOf(algorithm string, body []byte) string {
 	return algorithm + "=" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// keyID identifies the certificate: serial number in hexadecimal, and issuer.
+// keyID identifies the certificate by its serial number, in hexadecimal, and its issuer.
 func keyID(c *x509.Certificate) string {
 	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
 }
@@ -76,7 +76,8 @@ func (s *signer) add(ctx context.Context, r *http.Request, body []byte) error {
 	return nil
 }
 
-// verify detects, before a request is sent, that a signature was made with another key.
+// verify checks a signature with the certificate, so that a signature made with another key is
+// detected before the request is sent.
 func (s *signer) verify(text, signature []byte) error {
 	public, usable := s.certificate.PublicKey.(*rsa.PublicKey)
 	sum := sha256.Sum256(text)
@@ -93,7 +94,7 @@ func signWith(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error)
 	}
 }
 
-// The limits of a signing program, in time and in bytes of its answer.
+// The limits for a signing program: its time, and the size of its answer in bytes.
 const (
 	signTime  = 10 * time.Second
 	signBytes = 4096
@@ -118,9 +119,8 @@ func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
 	}
 }
 
-// boundedBuffer fails when too much is written, which stops the program that writes. The buffer
-// is not embedded: otherwise its method ReadFrom would be used instead of Write, without a
-// limit.
+// boundedBuffer fails when too much is written, and stops the program that writes. It does not
+// embed the buffer, because its method ReadFrom would then bypass Write and the limit.
 type boundedBuffer struct {
 	content bytes.Buffer
 	most    int

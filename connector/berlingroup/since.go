@@ -9,39 +9,40 @@ import (
 	"passerelle/connector/identity"
 )
 
-// Without the customer, the service requests only new entries since the last read when the bank
-// supports it: entries after a reference, or a delta. Neither reports deleted entries. So a read
-// requests everything by date each week, when the customer is present, after an unfinished read,
-// and while a transaction without an id is pending, because it may get an id when it is booked.
+// If the bank supports it, a read without the customer requests only the entries since the last
+// read: entries after a reference, or a delta. Neither reports deleted entries. So a read requests
+// everything by date once a week, when the customer is present, and after an unfinished read. It
+// also does so while a transaction without an id is pending, because the transaction may get an id
+// when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
-	// Read is the day of the last read, and Whole the day of the last read by date.
+	// Read is the day of the last read. Whole is the day of the last read by date.
 	Read  passerelle.Date `json:"read,omitzero"`
 	Whole passerelle.Date `json:"whole,omitzero"`
-	// Reference is the entry after which the bank is asked for more entries.
+	// Reference is the reference of the entry after which the next entries are requested.
 	Reference string `json:"reference,omitempty"`
-	// Names contains the data that recognises transactions without an id.
+	// Names contains the data by which transactions without an id are recognised.
 	Names identity.Memory `json:"names,omitzero"`
 }
 
 const (
-	// wholeDays is how many days lie between two reads by date.
+	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is how many days before the last read the service requests again for an account
-	// whose transactions it has stored. For an account without stored transactions, it requests
-	// a much longer time.
+	// rereadDays is the number of days before the last read that are requested again, for an
+	// account whose transactions are stored. For an account without stored transactions, a much
+	// longer period is requested.
 	rereadDays = 31
-	// farDays is more days than any transaction lies in the future. A read of new entries
-	// reports that it was complete only from that day on, so that no stored transaction is
-	// marked as deleted.
+	// farDays is a number of days beyond the date of any transaction. A read of only new entries
+	// reports that it was complete only from that distant day on. Otherwise stored transactions
+	// would be marked as deleted.
 	farDays = 100 * 366
-	// maxRemembered is how many accounts are stored in the memory.
+	// maxRemembered is the maximum number of accounts in the memory.
 	maxRemembered = 200
 )
 
-// sinceLast returns the selection of new entries in an account. It is nil when the read must
-// request everything by date.
+// sinceLast returns the query that selects the new entries in an account. It is nil when the read
+// must request everything by date.
 func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	last, has := v.memory.Accounts[a.key], v.file.Profile.Accounts
 	switch {
@@ -57,10 +58,10 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	return nil
 }
 
-// readSince passes on new entries, and reports false when the bank cannot select them.
+// readSince passes on new entries. It returns false when the bank cannot select them.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // until the read ends: a bank reports new entries only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // kept until the read ends, because a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal

@@ -10,7 +10,7 @@ import (
 	"passerelle/connector/identity"
 )
 
-// transaction is a transaction of an account or card account in the standard.
+// transaction is a transaction of an account or card account, as the standard represents it.
 type transaction struct {
 	ID             string `json:"transactionId"`
 	CardID         string `json:"cardTransactionId"`
@@ -41,7 +41,7 @@ type transaction struct {
 	pending bool
 }
 
-// readAccount passes on the transactions of an account, if it is wanted.
+// readAccount passes on the transactions of an account, if the sink wants them.
 func (v *reading) readAccount(ctx context.Context, a *bankAccount) error {
 	from, wanted := v.out.Wanted(a.key)
 	if !wanted || a.Links["transactions"].Href == "" && len(a.Links) > 0 || v.file.Profile.Accounts.kind() == availableConsent {
@@ -71,7 +71,7 @@ func (v *reading) history(a *bankAccount) *history {
 	return &history{account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
 }
 
-// handOver passes on transactions. It makes no page of an empty list.
+// handOver passes on a page of transactions. It passes on no empty page.
 func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
 	if len(page) == 0 {
 		return nil
@@ -84,8 +84,8 @@ type history struct {
 	account *bankAccount
 	names   *identity.Names
 	today   passerelle.Date
-	// reference is the reference of an entry on the latest day with entries before today, and
-	// booked is that day.
+	// booked is the latest day before today with an entry that has a reference. reference is the
+	// reference of that entry.
 	reference string
 	booked    passerelle.Date
 }
@@ -97,7 +97,7 @@ func (s *history) noteReference(reference string, day passerelle.Date) {
 	}
 }
 
-// readHistory hands over the pages of all reports.
+// readHistory passes on the pages of all reports.
 func (v *reading) readHistory(ctx context.Context, s *history, selected url.Values) error {
 	link, path := s.account.path("transactions")
 	for _, status := range v.file.Profile.Accounts.reports(s.account.family) {
@@ -116,9 +116,8 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is how many additional days are read: transactions without an id are distinguished
-// by their number among equal ones, and the first of these may have been booked some days before
-// the last.
+// overlapDays is the number of additional days that are read. Equal transactions without an id are
+// numbered, and the first of them may have been booked some days before the last.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.
@@ -167,18 +166,19 @@ func later(a, b passerelle.Date) passerelle.Date {
 	return a
 }
 
-// maxWording is the largest length of a label, in bytes.
+// maxWording is the maximum length of a label, in bytes.
 const maxWording = 1000
 
-// wording returns the label: the remittance information, or another text of the bank.
+// wording returns the label: the remittance information or, if there is none, another text of the
+// bank.
 func (t *transaction) wording() string {
 	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	return strings.ToValidUTF8(text[:min(len(text), maxWording)], "")
 }
 
-// reference is the structured remittance information: a text or, in newer versions, an object
-// with a text.
+// reference returns the structured remittance information. It is a text or, in newer versions, an
+// object with a text.
 func (t *transaction) reference() string {
 	switch reported := t.Reference.(type) {
 	case string:
@@ -244,11 +244,12 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 	return one
 }
 
-// entryID identifies an entry by the reference that all formats contain. The amount is included,
+// entryID identifies an entry by its reference, which all formats contain. It includes the amount,
 // because banks repeat references.
 func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
 
-// named returns the bank's id with its kind as prefix, or the hash of an id that is too long.
+// named returns the bank's id with its kind as prefix. An id that is too long is replaced with its
+// hash.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
 		return kind + "-hash/" + identity.Hash(name)

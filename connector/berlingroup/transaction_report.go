@@ -20,14 +20,14 @@ import (
 	"passerelle/statementfile"
 )
 
-// The transactions of an account are a report. It consists of pages of JSON, or of a statement
-// in a format of ISO 20022 or SWIFT. A page can also link to the statement as a download. A
-// report of any length is read a few transactions at a time.
+// A bank reports the transactions of an account as pages of JSON, or as a statement in a format of
+// ISO 20022 or SWIFT. A page can also link to the statement as a download. A report of any length
+// is read a few transactions at a time.
 
-// pageSize is how many transactions are passed on together.
+// pageSize is the number of transactions that are passed on together.
 const pageSize = 500
 
-// page is one answer of a report, while its transactions are passed on.
+// page is one answer that belongs to a report, while its transactions are passed on.
 type page struct {
 	*reading
 	history *history
@@ -35,7 +35,7 @@ type page struct {
 	batch   []passerelle.TransactionDetails
 	// links are the links of the page to the next pages and downloads.
 	links links
-	// stopped is the failure of the consumer, which accepts no transactions after it.
+	// stopped is the error of the sink. After an error, the sink accepts no more transactions.
 	stopped error
 }
 
@@ -54,7 +54,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 			return err
 		}
 		if next == "" {
-			pages.request.accept = "*/*" // downloads are in whatever format the bank has
+			pages.request.accept = "*/*" // a download can have any format
 		}
 	}
 	return nil
@@ -73,19 +73,19 @@ func (p *page) take(a answer, body *flow) error {
 	return p.flush()
 }
 
-// isStatement reports whether an answer is a statement file and not JSON, by its first bytes and
-// its media type.
+// isStatement reports, from the first bytes and the media type of an answer, whether it is a
+// statement file rather than JSON.
 func isStatement(h http.Header, in *bufio.Reader) bool {
-	first, _ := in.Peek(512) // an error appears again at the next read
+	first, _ := in.Peek(512) // the next read returns the same error
 	text := strings.TrimLeft(string(first), "\ufeff \t\r\n")
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return text != "" && text[0] != '{' && text[0] != '[' && media != "" && media != "text/html" && !strings.Contains(media, "json")
 }
 
-// lenient accepts JSON with the deviations of banks.
+// lenient accepts JSON with the deviations that occur at banks.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))
 
-// takeJSON reads a page in the form of the standard, of either family of accounts.
+// takeJSON reads a page of transactions in JSON, for accounts and card accounts.
 func (p *page) takeJSON(in *bufio.Reader, body *flow) error {
 	d := jsontext.NewDecoder(in, lenient)
 	group := func(pending bool) func(*jsontext.Decoder) error {
@@ -135,8 +135,8 @@ func elements(d *jsontext.Decoder, read func(*jsontext.Decoder) error) error {
 	return within(d, '[', ']', func() error { return read(d) })
 }
 
-// within calls each for every element between the begin token and the end token. It accepts a
-// null instead of the whole.
+// within calls each for every element between the begin token and the end token. It accepts a null
+// in place of the object or list.
 func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) error {
 	first, err := d.ReadToken()
 	if err != nil || first.Kind() == 'n' {
@@ -171,7 +171,7 @@ func (p *page) takeTransaction(d *jsontext.Decoder, body *flow, pending bool) er
 	return p.add(t.identity(p.file.Profile.Accounts), details)
 }
 
-// add gives a transaction its key, and passes on the batch when it is full.
+// add gives a transaction its key. When the batch is full, add passes it on.
 func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
 	if p.history.names.Give(named, &d) {
 		p.batch = append(p.batch, d)
@@ -228,7 +228,7 @@ func (p *page) identityOf(r statementfile.Record) identity.Transaction {
 	return one
 }
 
-// formats are the formats of reports that the service can request, with the media type of each.
+// formats maps the formats of reports that the service can request to their media types.
 var formats = map[string]struct {
 	media string
 	// groups means that pending transactions are also reported.
@@ -237,8 +237,8 @@ var formats = map[string]struct {
 	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
 }
 
-// formatOf returns the format in which the service requests reports about a family of accounts.
-// Reports about cards are in JSON only.
+// formatOf returns the format in which reports about accounts or card accounts are requested.
+// Reports about card accounts are always in JSON.
 func (a *Accounts) formatOf(family string) string {
 	if family == cardAccountsPath {
 		return "json"

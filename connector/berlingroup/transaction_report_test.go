@@ -14,8 +14,7 @@ import (
 	"passerelle/connector"
 )
 
-// Statements of the account in oneAccount with the same two entries, one statement in each
-// format.
+// Statements of the account in oneAccount, one in each format, all with the same two entries.
 const (
 	camtStatement = `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>7</Id>
@@ -33,7 +32,7 @@ const (
 		"0730004    02837EUR2 00011234567  020326                                                  0000000009885{                \n"
 )
 
-// filed answers with a file, if the request accepts its media type.
+// filed returns a handler that answers with a file if the request accepts its media type.
 func filed(media, accepted, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") != accepted {
@@ -45,8 +44,8 @@ func filed(media, accepted, content string) http.HandlerFunc {
 	}
 }
 
-// TestStatementFormats: a report has the format that the bank file names, a download has any
-// format, and each transaction has the same key in the next read.
+// TestStatementFormats: a report has the format that the bank file names, and a download can have
+// any format. In the next read, each transaction has the same key.
 func TestStatementFormats(t *testing.T) {
 	for _, test := range []struct{ name, format, media, content string }{
 		{"camt asked for", "camt", "application/xml", camtStatement},
@@ -91,8 +90,8 @@ func TestStatementFormats(t *testing.T) {
 	}
 }
 
-// TestHostileStatements: a statement that is invalid or of another account ends the read, and a
-// bank whose formats lack data that the profile promises is refused.
+// TestHostileStatements: a statement that is invalid or belongs to another account ends the read. A
+// bank file is refused if its formats lack data that its profile promises.
 func TestHostileStatements(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
 		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "of another account"},
@@ -112,7 +111,7 @@ func TestHostileStatements(t *testing.T) {
 	}
 }
 
-// measuring is a sink that counts, and measures the memory in use.
+// measuring is a sink that counts transactions and measures the memory in use.
 type measuring struct {
 	connector.Sink
 	transactions, largest int
@@ -140,7 +139,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// manyTransactions writes a page with a number of transactions, as large as real ones.
+// manyTransactions returns a handler that writes a page with a number of transactions of realistic
+// size.
 func manyTransactions(many int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"account": {"iban": "DE03999010010000000001"}, "transactions": {"booked": [`)
@@ -159,8 +159,8 @@ func manyTransactions(many int) http.HandlerFunc {
 	}
 }
 
-// TestReportsAreStreamed: the used memory does not grow with the size of a page, and the sink
-// gets small pages.
+// TestReportsAreStreamed: memory use does not grow with the size of a page, and the sink gets small
+// pages.
 func TestReportsAreStreamed(t *testing.T) {
 	const many = 100_000
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
@@ -194,7 +194,7 @@ func TestSinkThatFails(t *testing.T) {
 	}
 }
 
-// TestLargeReports: a page of many megabytes is read, and the read of an endless page ends.
+// TestLargeReports: a page of many megabytes is read completely. The read of an endless page fails.
 func TestLargeReports(t *testing.T) {
 	one := `{"transactionId": "T", "transactionAmount": {"currency": "EUR", "amount": "1.00"}, "additionalInformation": "` + strings.Repeat("x", 100_000) + `"}`
 	endless := func(begin, again string) http.HandlerFunc {

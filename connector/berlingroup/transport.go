@@ -27,9 +27,9 @@ const (
 	dialTime = 10 * time.Second
 	// smallAnswer limits all answers except lists, in bytes.
 	smallAnswer = 1 << 20
-	// largeAnswer is for a page of a list, in bytes.
+	// largeAnswer limits a page of a list, in bytes.
 	largeAnswer = 16 << 20
-	// maxDepth is the deepest nesting of JSON; the standard needs seven levels.
+	// maxDepth is the maximum nesting of JSON. The standard needs seven levels.
 	maxDepth = 64
 	// maxHeaders limits the headers of an answer, in bytes.
 	maxHeaders = 64 << 10
@@ -37,29 +37,29 @@ const (
 
 // request is one request to a bank.
 type request struct {
-	// call is the name of the call in health figures: initiate, status, authorise and so on.
+	// call is the name of the call in health figures, such as initiate, status or authorise.
 	call, method string
 	// path is relative to the address of the bank, and may contain a query.
 	path   string
 	header http.Header
-	// body is sent as JSON, unless it is nil. form is a form for the authorisation server.
+	// body is sent as JSON unless it is nil. form is sent as a form, to the authorisation server.
 	body any
 	form url.Values
-	// id is the X-Request-ID; empty for a new one.
+	// id is the X-Request-ID. If it is empty, a new one is generated.
 	id string
 	// address replaces the address of the bank's API, for the authorisation server.
 	address string
-	// accept contains the accepted media types of the answer; empty for JSON.
+	// accept contains the accepted media types of the answer. Empty means JSON.
 	accept string
-	// large is for answers with lists.
+	// large allows a large answer, such as a page of a list.
 	large bool
-	// take reads a successful answer while it arrives. When it is nil, the call reads the
-	// complete answer first. An error of take becomes the error of the call, and does not count
-	// as a failure of the bank.
+	// take reads a successful answer while it arrives. When it is nil, the call reads the complete
+	// answer first. An error of take becomes the error of the call. It does not count as a failure
+	// of the bank.
 	take func(a answer, body *flow) error
-	// order means that the request is an order, which gets a new connection. The bank may have
-	// closed a reused connection. The client would notice that only after it has written the
-	// order, and the outcome would be unknown without need.
+	// order means that the request is an order. An order always gets a new connection. The bank may
+	// have closed a reused connection, and the client would notice only after it has written the
+	// order. The outcome would then be needlessly unknown.
 	order bool
 }
 
@@ -70,16 +70,15 @@ type answer struct {
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
-	// taking is the time that the consumer of the answer needed, which does not count for the
-	// bank.
+	// taking is the time that the consumer of the answer needed. It is not part of the bank's time.
 	taking time.Duration
 }
 
-// maxSkew is the largest difference between two clocks that messages do not mention.
+// maxSkew is the maximum difference between the clocks that messages do not mention.
 const maxSkew = time.Minute
 
-// skew describes the difference between this machine's clock and the bank's, by the header Date
-// of an answer. It is empty for a small difference.
+// skew describes the difference between this machine's clock and the bank's, from the header Date
+// of an answer. It returns "" for a small difference.
 func (b *Bank) skew(a answer) string {
 	at, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
@@ -122,9 +121,9 @@ func newClient(m material) client {
 }
 
 // dialTaken opens connections that the bank has accepted. In TLS 1.3 the client finishes the
-// handshake before the bank has checked the client's certificate. An order that is written
-// immediately may be lost together with the bank's refusal, and its outcome would be unknown. So
-// the client waits for a refusal, for as long as the handshake took and refusalTime more.
+// handshake before the bank has checked the client's certificate. If the client wrote an order
+// immediately and the bank refused the certificate, the outcome of the order would be unknown. So
+// the client first waits for a refusal, for as long as the handshake took plus refusalTime.
 func dialTaken(t *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := t.DialContext(ctx, network, address)
@@ -148,10 +147,10 @@ func dialTaken(t *http.Transport) func(ctx context.Context, network, address str
 	}
 }
 
-// refusalTime is how much longer than the handshake a refusal may take.
+// refusalTime is how much longer than the handshake the refusal of a certificate may take.
 const refusalTime = 20 * time.Millisecond
 
-// awaitRefusal returns an error when a bank sends anything before the first request.
+// awaitRefusal returns an error when the bank sends anything before the first request.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err
@@ -164,7 +163,7 @@ func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	return cmp.Or(err, errMalformed)
 }
 
-// Close closes idle connections. Running requests continue to their end.
+// Close closes idle connections. Running requests are not interrupted.
 func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 
 // call makes one exchange. It fails with connector.ErrNotSent when no byte of the request was
@@ -182,7 +181,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	}
 	a, err := b.exchange(ctx, r)
 	if errors.Is(err, context.Canceled) {
-		b.health.Leave(r.call) // because it shows nothing about the bank
+		b.health.Leave(r.call) // the call says nothing about the bank
 		return a, err
 	}
 	var own *takerError
@@ -211,7 +210,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 		way = b.client.single
 	}
 	response, err := way.Do(out)
-	if err != nil { // perhaps of a new connection whose handshake has not ended
+	if err != nil { // this may be a new connection whose handshake has not ended
 		return answer{}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
 	}
 	defer response.Body.Close()
@@ -228,7 +227,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// broken is the fault of an exchange that broke off.
+// broken returns the fault for an exchange that broke off.
 func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) error {
 	if why := context.Cause(ctx); why != nil {
 		err = why
@@ -240,8 +239,8 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 	return b.fault(r, err, says)
 }
 
-// errElsewhere reports a redirect or a link to another address. Following it would send secrets
-// there.
+// errElsewhere means that a redirect or a link leads to another host. Following it would send
+// secrets there.
 var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
 
 func (r request) most() int64 {
@@ -251,7 +250,7 @@ func (r request) most() int64 {
 	return smallAnswer
 }
 
-// errTooLarge reports an answer that exceeds its limit.
+// errTooLarge means that an answer exceeds its limit.
 var errTooLarge = errors.New("its answer is too large")
 
 func readAnswer(body io.Reader, most int64) ([]byte, error) {
@@ -262,7 +261,7 @@ func readAnswer(body io.Reader, most int64) ([]byte, error) {
 	return content, err
 }
 
-// prepare makes the request, signed when the bank requires it.
+// prepare makes the request, and signs it if the bank requires signatures.
 func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	body, kind, err := r.content()
 	if err != nil {
@@ -301,7 +300,7 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.add(ctx, out, body)
 }
 
-// content is the body of a request and its media type.
+// content returns the body of a request and its media type.
 func (r request) content() ([]byte, string, error) {
 	var body []byte
 	switch {
@@ -314,7 +313,7 @@ func (r request) content() ([]byte, string, error) {
 	return body, "application/json", err
 }
 
-// newID is a new UUID.
+// newID returns a new UUID.
 func newID() string {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // never returns an error
@@ -326,7 +325,7 @@ func uuidOf(raw [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
-// decode decodes a JSON answer, within limits.
+// decode decodes a JSON answer. It fails when the JSON is nested too deeply.
 func (b *Bank) decode(r request, a answer, into any) error {
 	err := checkDepth(a.body)
 	if err == nil {
@@ -338,10 +337,10 @@ func (b *Bank) decode(r request, a answer, into any) error {
 	return nil
 }
 
-// errMalformed contains no data of the answer.
+// errMalformed contains no data from the answer.
 var errMalformed = errors.New("its answer is not JSON as the standard has it")
 
-// checkDepth fails for JSON that is nested too deeply, before it is decoded.
+// checkDepth checks the nesting of JSON before it is decoded.
 func checkDepth(body []byte) error {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(body); i++ {
@@ -365,7 +364,7 @@ func checkDepth(body []byte) error {
 }
 
 // resolve returns the target of a link that is absolute or relative to the host. It fails for a
-// target on another host than the bank's API.
+// target that is not on the host of the bank's API.
 func (b *Bank) resolve(href string) (string, error) {
 	base, err := url.Parse(b.base)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"passerelle/connector"
 )
 
-// fault describes a failed call for the operator. The text names the bank and contains no data
-// of the request or the answer.
+// fault describes a failed call for the operator. The text names the bank and contains no data from
+// the request or the answer.
 func (b *Bank) fault(r request, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
 }
 
-// remedy explains a transport failure, and what to do about it.
+// remedy explains a transport failure and how to correct it.
 func remedy(err error) string {
 	for _, one := range remedies {
 		if one.is(err) {
@@ -58,10 +58,10 @@ func refusesUs(err error) bool {
 	if !errors.As(err, &remote) || remote.Op != "remote error" {
 		return false
 	}
-	alert := reflect.ValueOf(remote.Err) // crypto/tls does not export its type
+	alert := reflect.ValueOf(remote.Err) // crypto/tls does not export the type of alerts
 	return alert.Kind() == reflect.Uint8 && slices.Contains(certificateAlerts, alert.Uint())
 }
 
-// certificateAlerts are the alerts of RFC 8446 about a client certificate: bad, unsupported,
+// certificateAlerts lists the alerts of RFC 8446 about a client certificate: bad, unsupported,
 // revoked, expired, unknown, unknown authority, access denied, and missing.
 var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// The allowed values of the file, in the order in which complaints list them.
+// The allowed values in the file, in the order in which complaints list them.
 var (
 	approaches      = []string{redirectSCA, oauthSCA, decoupledSCA, embeddedSCA}
 	starts          = []string{"implicit", "explicit"}
@@ -28,7 +28,7 @@ var (
 	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 )
 
-// The values for approaches and products with special rules.
+// Approaches and products that have special rules.
 const (
 	redirectSCA  = "redirect"
 	oauthSCA     = "oauth"
@@ -39,7 +39,7 @@ const (
 	instantTransfers = "instant-sepa-credit-transfers"
 )
 
-// The formats of the file's values.
+// The formats of values in the file.
 var (
 	uuidForm    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
@@ -49,8 +49,8 @@ var (
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
-// Limits of the file's numbers. The number of a source is ten times the bank's, and must be
-// exact in JSON.
+// The limits of numbers in the file. The number of a source is ten times the bank's, and JSON must
+// represent it exactly.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650
@@ -67,19 +67,19 @@ type rules struct {
 	wrong []error
 }
 
-// hold adds a complaint about a field unless it is right.
+// hold adds a complaint about a field unless the field is right.
 func (r *rules) hold(right bool, field, message string, args ...any) {
 	if !right {
 		r.wrong = append(r.wrong, r.where.complaint(field, fmt.Sprintf(message, args...)))
 	}
 }
 
-// among checks that a value is in a list, or absent when there is a default.
+// among checks that a value is in a list, or absent if there is a default.
 func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }
 
-// each checks that the elements of a list are allowed values without repetition.
+// each checks that the elements of a list are allowed values and that none is repeated.
 func (r *rules) each(field string, list, words []string) {
 	for i, word := range list {
 		r.among(field, cmp.Or(word, " "), words)
@@ -94,7 +94,7 @@ func (r *rules) forms(field string, list []string, form *regexp.Regexp, right st
 	}
 }
 
-// between checks the bounds of a number.
+// between checks that a number is within bounds.
 func (r *rules) between(field string, number, least, most int) {
 	r.hold(number >= least && number <= most, field, "is %d; must be from %d to %d", number, least, most)
 }
@@ -106,8 +106,8 @@ func (r *rules) address(field, text string) {
 	r.hold(right, field, "must be an https address without user, query and fragment")
 }
 
-// check checks a file with its defaults, as far as possible without other files and the bank.
-// The error joins all Complaints.
+// check checks a file, after defaults are set, as far as this is possible without other files and
+// without the bank. The error joins all complaints.
 func (f *File) check(where *places) error {
 	r := &rules{where: where}
 	f.checkNames(r)
@@ -193,7 +193,7 @@ func (p *Payments) check(r *rules) {
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
 }
 
-// amount reads a sum in cents; zero is no limit.
+// amount reads a limit and returns it in cents. Zero means no limit.
 func (r *rules) amount(field, text string) int64 {
 	if text == "" {
 		return 0

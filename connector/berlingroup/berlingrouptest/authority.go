@@ -1,9 +1,9 @@
-// Package berlingrouptest makes the certificates of a bank that a test simulates: an authority,
+// Package berlingrouptest makes certificates for tests that simulate a bank: an authority,
 // transport certificates with PSD2 roles, a signing certificate, and the files that a bank file
 // names.
 //
-// It owns the files that a test must have before it can read a bank file. It does not own a
-// bank: the test provides one. It fails by failing the test.
+// It owns the files that a test needs before it can read a bank file. It does not simulate the
+// bank: the test does. An error fails the test.
 package berlingrouptest
 
 import (
@@ -56,7 +56,7 @@ func NewKey(t testing.TB) crypto.Signer {
 // life is the default validity of certificates.
 const life = 100 * 24 * time.Hour
 
-// Sign makes a certificate, valid now by default.
+// Sign makes a certificate. By default it is valid now.
 func (a *Authority) Sign(c *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	a.t.Helper()
 	now := time.Now()
@@ -84,7 +84,7 @@ func (a *Authority) Sign(c *x509.Certificate, key crypto.Signer) *x509.Certifica
 	return made
 }
 
-// PSD2 returns the extension of ETSI TS 119 495 that states the roles of a certificate.
+// PSD2 returns the extension of ETSI TS 119 495 that contains the roles of a certificate.
 func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	t.Helper()
 	type role struct {
@@ -110,15 +110,15 @@ func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	return []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}, Value: value}}
 }
 
-// Encode is PEM.
+// Encode returns the data as PEM.
 func Encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// sealKey is made once, because making it is slow.
+// sealKey generates the key once, because generating it is slow.
 var sealKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// Furnish writes what a bank file names into a folder: ca.pem, qwac.pem and qwac.key,
+// Furnish writes the files that a bank file names into a folder: ca.pem, qwac.pem and qwac.key,
 // qsealc.pem and qsealc.key. It returns the signing certificate.
 func (a *Authority) Furnish(folder string) *x509.Certificate {
 	a.t.Helper()

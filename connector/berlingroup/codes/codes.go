@@ -1,10 +1,10 @@
 // Package codes translates the statuses and error codes of the XS2A API to the terms of the
 // service.
 //
-// It owns the tables: which state of a payment a status stands for, and which of our codes, or
-// which remedy for the operator, an error code stands for, in both forms of error bodies. It does
-// not own how a bank is asked, or what follows. It computes only, and does not fail: an unknown
-// status leaves a payment where it is, and an unknown code counts by the HTTP status.
+// It owns two tables. One maps statuses to states of a payment. The other maps error codes, in both
+// forms of error bodies, to our codes or to remedies for the operator. Its callers ask the bank and
+// act on the result. The package only computes and never fails: an unknown status does not change a
+// payment, and for an unknown code the HTTP status decides.
 package codes
 
 import (
@@ -18,8 +18,8 @@ import (
 	"passerelle/payment"
 )
 
-// Message is one message of the bank about a request, from one of the two forms of bodies:
-// tppMessages, or a problem of RFC 7807.
+// Message is one message of the bank about a request. A body contains messages in one of two forms:
+// tppMessages or a problem of RFC 7807.
 type Message struct {
 	Category string `json:"category"`
 	Code     string `json:"code"`
@@ -27,7 +27,7 @@ type Message struct {
 	Text     string `json:"text"`
 }
 
-// Body has the fields of both forms of bodies.
+// Body contains the fields of both forms of bodies.
 type Body struct {
 	Messages   []Message `json:"tppMessages"`
 	Code       string    `json:"code"`
@@ -40,7 +40,7 @@ type Body struct {
 	} `json:"additionalErrors"`
 }
 
-// warning is the category of messages that refuse nothing.
+// warning is the category of messages that are not refusals.
 const warning = "WARNING"
 
 // All returns the messages of both forms in one list, refusals first.
@@ -62,15 +62,15 @@ func (s Body) All() []Message {
 	return all
 }
 
-// Meaning is the meaning of a code: one of the service's codes and, when the operator and not
-// the payer can act, the remedy.
+// Meaning is what an error code means: one of the service's codes and, when the operator rather
+// than the payer can act, the remedy.
 type Meaning struct {
 	Code payment.ErrorCode
 	// Remedy describes what the operator can do, empty when the operator can do nothing.
 	Remedy string
 }
 
-// Remedies for the operator, for codes that are not the payer's problem.
+// Remedies for codes that only the operator can act on.
 const (
 	certificateRemedy = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
 	signatureRemedy   = "look at the table signature: the bank does not take our signature"
@@ -82,7 +82,8 @@ const (
 	busyRemedy        = "the bank takes no more requests for now"
 )
 
-// meanings are the codes of the standard, by bank-standards of the interface.
+// meanings maps the codes of the standard to their meanings, as the interface specification
+// (bank-standards) defines them.
 var meanings = map[string]Meaning{
 	"CERTIFICATE_INVALID": {payment.Bug, certificateRemedy},
 	"CERTIFICATE_EXPIRED": {payment.Bug, certificateRemedy},
@@ -136,7 +137,8 @@ var meanings = map[string]Meaning{
 	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
 }
 
-// reasons are codes of ISO 20022, which banks send in addition to the codes of the standard.
+// reasons maps our codes to reasons of ISO 20022. Banks send these in addition to the codes of the
+// standard.
 var reasons = map[payment.ErrorCode][]string{
 	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
 	payment.InsufficientFunds:    {"AM04", "AG07"},
@@ -155,11 +157,11 @@ var reasons = map[payment.ErrorCode][]string{
 	payment.WebsiteUnavailable:   {"FF10"},
 }
 
-// sided are reasons about an account. The path of the message says whether it is the payer's or
-// the beneficiary's account.
+// sided lists reasons about an account. The path of the message says whether the account is the
+// payer's or the beneficiary's.
 var sided = []string{"AC01", "AC04", "AC06"}
 
-// complained has the places of a request that a bank can complain about, by the words in a path.
+// complained maps words in the path of a message to our code for that place of the request.
 var complained = []struct {
 	word string
 	code payment.ErrorCode
@@ -190,11 +192,11 @@ func placeOf(path string) payment.ErrorCode {
 }
 
 // reasonForm matches a reason of ISO 20022 at the beginning of a text. The standard has no member
-// for it.
+// for such a reason.
 var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
 
-// Reason returns the code of a message, of the standard or of ISO 20022. It returns "" when the
-// message has no known code.
+// Reason returns the code of a message, either of the standard or of ISO 20022. It returns "" when
+// the message has no known code.
 func (m Message) Reason() string {
 	candidates := []string{m.Code}
 	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
@@ -218,7 +220,7 @@ func reasonCode(reason string) payment.ErrorCode {
 	return ""
 }
 
-// Meant returns the meaning of a message, and false when its code is in no table.
+// Meant returns the meaning of a message, and false when none of the tables has its code.
 func (m Message) Meant() (Meaning, bool) {
 	reason := m.Reason()
 	if slices.Contains(sided, reason) {
@@ -235,7 +237,7 @@ func (m Message) Meant() (Meaning, bool) {
 	return found, known
 }
 
-// statuses are the meanings of answers without a code of the standard, by HTTP status.
+// statuses maps HTTP statuses to the meanings of answers without a code of the standard.
 var statuses = map[int]Meaning{
 	http.StatusBadRequest:           {payment.InvalidValue, ""},
 	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},
@@ -247,8 +249,9 @@ var statuses = map[int]Meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// Judge returns the meaning of a refusal: the meaning of the first known message, or else of the
-// status. A text without a known code is a message of the bank for users.
+// Judge returns the meaning of a refusal: the meaning of the first message with a known code, or
+// else of the HTTP status. It also returns the bank's text. A text without a known code is a
+// message for users.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
@@ -265,7 +268,7 @@ func Judge(status int, all []Message) (Meaning, string) {
 	return found, ""
 }
 
-// Words returns the codes of messages, for the timeline.
+// Words returns the codes in messages as text for the timeline.
 func Words(all []Message) string {
 	var codes []string
 	for _, m := range all {
@@ -276,9 +279,9 @@ func Words(all []Message) string {
 	return strings.Join(codes, " ")
 }
 
-// readStates are the states in which a read ends when the bank refuses it with a code. SCARequired
-// means that the consent must be renewed. Other codes are for the operator to act on, and end in
-// the state Bug.
+// readStates maps the codes with which a bank refuses a read to the states in which the read ends.
+// SCARequired means that the consent must be renewed. Other codes end in the state Bug, because
+// only the operator can act on them.
 var readStates = map[string]passerelle.ConnectionState{
 	"CONSENT_UNKNOWN":         passerelle.SCARequired,
 	"CONSENT_INVALID":         passerelle.SCARequired,
@@ -305,7 +308,8 @@ func ReadRemedy(status int, all []Message) string {
 	return cmp.Or(readRemedies[Known(all)], what.Remedy, RequestRemedy)
 }
 
-// readRemedies are the remedies for codes that mean something else for a read than for a payment.
+// readRemedies contains the remedies for codes whose meaning for a read differs from that for a
+// payment.
 var readRemedies = map[string]string{
 	"PERIOD_INVALID":          "look at profile.accounts.history_days: the bank does not tell transactions that far back",
 	"SERVICE_INVALID":         "look at profile.accounts: the bank does not have this call",

@@ -4,35 +4,35 @@ import "passerelle/payment"
 
 // Statuses of orders with a special meaning.
 const (
-	Checked   = "ACTC" // the bank has found nothing wrong with the order
-	Executing = "ACSP" // the bank carries it out
-	Settled   = "ACSC" // the first by which the money has left the payer's account
-	Partly    = "PATC" // some of those who have to approve have approved
+	Checked   = "ACTC" // the bank has found no mistake in the order
+	Executing = "ACSP" // the bank executes the order
+	Settled   = "ACSC" // the first status after the money has left the payer's account
+	Partly    = "PATC" // some of the people who must approve have approved
 	InPart    = "PART" // some lines of a bulk are refused
 	Rejected  = "RJCT"
 	Cancelled = "CANC"
 )
 
-// ranks orders the statuses of a successful order: each implies at least as much as those before
-// it.
+// ranks orders the statuses of a successful order. A status with a higher rank implies those with
+// lower ranks.
 var ranks = map[string]int{
 	"RCVD": 1, "PDNG": 2, Partly: 3, Checked: 4, "ACCP": 5, "ACFC": 6, Executing: 7, "ACWC": 8, "ACWP": 8, Settled: 9, "ACCC": 10,
 }
 
-// Rank returns the place of a status in that order; zero for an unknown status or a refusal.
+// Rank returns the rank of a status in a successful order. It is zero for an unknown status or a
+// refusal.
 func Rank(status string) int { return ranks[status] }
 
 // Ended reports whether a status is the last one of an order.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends are the statuses that are followed by no other status, whether the payer has approved or
-// not.
+// ends lists the statuses that no other status follows, whether or not the payer has approved.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Settled}
 
 // Standing returns what a status means for an order: its state and, once it is settled, the state
 // of its lines. last is the best status that the bank ever reports. periodic means that the order
-// is executed repeatedly, about which the standard reports nothing. approved means that the payer
-// has done what the bank asks for.
+// is executed repeatedly. The standard has no status for single executions. approved means that the
+// payer has done what the bank requires.
 func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := Rank(status)
 	switch {
