@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// claimedAbilities: the profile tells clients whether payments can be cancelled, and the service
-// calls only connectors that have the ability.
+// claimedAbilities: the profile tells clients whether payments can be cancelled, so it must match
+// the abilities of the connector.
 func claimedAbilities(_ context.Context, s Subject) error {
 	settings := s.Initiator.Profile().Payments
 	if settings == nil {
@@ -22,7 +22,7 @@ func claimedAbilities(_ context.Context, s Subject) error {
 	return nil
 }
 
-// strayAnswerIsIgnored: an answer that is late, lost or for an earlier question changes nothing.
+// strayAnswerIsIgnored: an answer that the bank does not wait for changes nothing.
 func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -49,7 +49,8 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and answers nobody waits for")
 }
 
-// lateAnswerIsIgnored: an answer after a final state at the bank does not change the state.
+// lateAnswerIsIgnored: an answer does not change an order that has reached a final state at the
+// bank.
 func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -69,7 +70,7 @@ func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and answers that are late")
 }
 
-// ended is a finished play with the bank's report.
+// ended returns a play whose order has ended, and the bank's report.
 func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -86,7 +87,7 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, last, err
 }
 
-// unsentOrderCannotBeAsked: neither answering nor cancelling sends the order.
+// unsentOrderCannotBeAsked: calls to answer or cancel an order must not send it.
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
@@ -96,7 +97,7 @@ func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	return s.expect(0, "answers and cancellations of nothing")
 }
 
-// calls are the calls of a connector's optional abilities, by name.
+// calls returns the calls of the connector's optional abilities, by name.
 func (s Subject) calls() map[string]func(context.Context, connector.Order) (payment.Report, error) {
 	calls := map[string]func(context.Context, connector.Order) (payment.Report, error){}
 	if able, responds := s.Initiator.(connector.Responder); responds {
@@ -110,8 +111,8 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 	return calls
 }
 
-// cancellationIsReported: the service shows a pending cancellation, and learns of its end only
-// from the report. A second request to cancel has no further effect.
+// cancellationIsReported: the service shows a pending cancellation and learns of its end only from
+// a report. A second request to cancel has no further effect.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err != nil {
@@ -163,7 +164,7 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, kept")
 }
 
-// endedOrderIsNotCancelled: the bank's outcome counts, whether it came before or after the
+// endedOrderIsNotCancelled: the bank's outcome is final, whether it came before or after the
 // request to cancel.
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
@@ -208,7 +209,7 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, r, err
 }
 
-// cancel cancels the order like the payment's client, and applies the answer.
+// cancel asks the connector to cancel the order on behalf of the client, and applies the answer.
 func (p *play) cancel(ctx context.Context) (payment.Report, error) {
 	able, cancels := p.subject.Initiator.(connector.Canceller)
 	if !cancels {

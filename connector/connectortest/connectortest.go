@@ -1,10 +1,10 @@
-// Package connectortest is the conformance suite of connectors: the rules that the service
-// relies on, for every kind of bank.
+// Package connectortest is the conformance suite for connectors. It contains the rules that the
+// service relies on for every kind of bank.
 //
-// It owns the rules for every connector, their reasons, and the form of a report about them. It
-// does not own a bank: the caller brings one, and acts as the payer. It does not test what is
-// special about a connector. It fails by reporting an error, once for each rule that is broken,
-// with what the connector answered.
+// It owns the rules for every connector, the reasons for them, and the form of a report about them.
+// It does not provide a bank: the caller does, and acts as the payer. Special features of a
+// connector are not tested here. For each broken rule, the suite reports an error with the answer
+// of the connector.
 package connectortest
 
 import (
@@ -16,56 +16,56 @@ import (
 	"passerelle/payment"
 )
 
-// Subject is a connector under test, in front of a new bank.
+// Subject is a connector under test that is connected to a new bank.
 type Subject struct {
 	Initiator connector.Initiator
-	// Order makes an order that the connector supports, for a payment in state created, with a
-	// new key. It is called by several goroutines at once.
+	// Order makes an order that the connector supports, for a payment in state created, with a new
+	// key. Several goroutines may call it at once.
 	Order func() connector.Order
-	// Approve does the payer's actions to approve the order, after the report that asks for
-	// approval. It makes the bank execute the order in time.
+	// Approve acts as the payer who approves the order, after the report that asks for approval. It
+	// also makes the bank execute the order in time.
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Refuse does the payer's actions to refuse the order.
+	// Refuse acts as the payer who refuses the order.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Lasting makes an order that is not executed for a while after its approval, and that the
-	// bank may cancel. Only a connector.Canceller needs it, and what the payer does when asked
-	// to approve the cancellation: Agree to it, or Keep the order.
+	// Lasting makes an order that is not executed for a while after its approval, and that the bank
+	// may cancel. Agree and Keep act as the payer who is asked to approve the cancellation: Agree
+	// approves it, and Keep refuses it. Only a connector.Canceller needs these three.
 	Lasting     func() connector.Order
 	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Submissions counts the orders that the bank has taken since it was new. A repeated order
-	// that the bank recognised does not count.
+	// Submissions returns the number of orders that the bank has accepted. A repeated order that
+	// the bank recognised does not count.
 	Submissions func() int
 }
 
-// Reporter receives findings. It is a *testing.T or a *Report, and R is that type itself.
+// Reporter receives findings. It is a *testing.T or a *Report. R is the type that implements it.
 type Reporter[R any] interface {
 	Context() context.Context
-	// Run runs a rule and returns whether it reported no error.
+	// Run runs a rule and reports whether the rule found no error.
 	Run(name string, rule func(R)) bool
 	// Error reports a Breach, and Log the reason why a rule does not apply.
 	Error(args ...any)
 	Log(args ...any)
 }
 
-// Breach says how a connector breaks a rule, and what the correct behaviour is.
+// Breach says how a connector breaks a rule and what the correct behaviour is.
 type Breach struct {
 	Err   error
 	Right string
 }
 
-// Error contains both.
+// Error describes the breach and the correct behaviour.
 func (b Breach) Error() string { return b.Err.Error() + "\nright would be: " + b.Right }
 
-// Run checks that a connector keeps every rule, each with a subject of its own. Use the race
-// detector too: one rule is that calls may run at the same time.
+// Run checks that a connector keeps every rule. Each rule gets a new subject. Use the race detector
+// too, because one rule makes calls at the same time.
 func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject) }
 
-// RunReader checks that a connector that reads keeps every rule, each with a customer of its own.
-// Use the race detector too: one rule is that reads may run at the same time.
+// RunReader checks that a connector that reads data keeps every rule. Each rule gets a new
+// customer. Use the race detector too, because one rule reads at the same time.
 func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
 
-// rule is a property that the service relies on. The check returns how the rule is broken, or
-// errNotApplicable.
+// rule is a property that the service relies on. The check returns an error that says how the rule
+// is broken, or errNotApplicable.
 type rule[S any] struct {
 	name, right string
 	check       func(context.Context, S) error

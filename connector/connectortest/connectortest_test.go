@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// faulty wraps a connector that keeps every rule, and breaks one rule.
+// faulty wraps a connector that keeps every rule, so that it breaks one rule.
 type faulty struct {
 	connector.Initiator
 	profile  func(*connector.Profile)
@@ -29,7 +29,7 @@ type faulty struct {
 	cancel   func(context.Context, connector.Order) (payment.Report, error)
 }
 
-// able is the connector with all its abilities.
+// able returns the wrapped connector with all its abilities.
 func (f *faulty) able() connector.Canceller {
 	able, ok := f.Initiator.(connector.Canceller)
 	if !ok {
@@ -80,8 +80,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways and requires that at least this rule reports
-// it.
+// TestRulesNotice breaks each rule in several ways, and requires at least that rule to report it.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {
@@ -247,10 +246,10 @@ func checkOf(t *testing.T, rule string) func(context.Context, Subject) error {
 	return nil
 }
 
-// TestRun shows that a connector which keeps every rule passes.
+// TestRun: a connector that keeps every rule passes.
 func TestRun(t *testing.T) { Run(t, correct) }
 
-// correct is the test connector in front of a bank in memory.
+// correct returns the test connector with a bank in memory.
 func correct(t *testing.T) Subject {
 	t.Helper()
 	ledger := sandbox.NewMemoryLedger()

@@ -34,8 +34,8 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	return s.expect(1, "one Initiate and three Status")
 }
 
-// unsentOrderIsUnknown: only ErrUnknownOrder permits the service to send again an order whose
-// first sending may have failed.
+// unsentOrderIsUnknown: the service sends an order a second time only after ErrUnknownOrder, so
+// Status must return this error for an order that was never sent.
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
@@ -44,8 +44,8 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	return s.expect(0, "a mere Status")
 }
 
-// repeatedKeyIsOneOrder: an idempotent connector may get an order again, and the money must
-// move once.
+// repeatedKeyIsOneOrder: an idempotent connector may get the same order again, but the money must
+// move only once.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
 		return notApplicable("the profile is not idempotent")
@@ -55,7 +55,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
-	p.order.Memory = nil // the memory from the first answer may be lost with the answer
+	p.order.Memory = nil // the memory may be lost together with the first answer
 	again, err := p.initiate(ctx)
 	if err != nil {
 		return err
@@ -104,11 +104,11 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, refused")
 }
 
-// prompt is far longer than a cancelled call takes to return.
+// prompt is much longer than a cancelled call may take to return.
 const prompt = 5 * time.Second
 
-// cancelledCallReturns: a cancelled call returns, and does not report ErrNotSent when something
-// was sent.
+// cancelledCallReturns: a cancelled call returns. It must not report ErrNotSent if something was
+// sent.
 func cancelledCallReturns(ctx context.Context, s Subject) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
@@ -123,7 +123,7 @@ func cancelledCallReturns(ctx context.Context, s Subject) error {
 	return s.expect(0, "an Initiate that was cancelled before it began")
 }
 
-// givesUp makes the call with a context that has ended.
+// givesUp makes a call with a context that has ended.
 func givesUp(over context.Context, call func(context.Context, connector.Order) (payment.Report, error), o connector.Order) error {
 	answer := make(chan error, 1)
 	go func() {
@@ -176,7 +176,7 @@ func coincide(ctx context.Context, s Subject, shared connector.Order) error {
 	return err
 }
 
-// expect compares the number of orders that the bank has taken.
+// expect compares the number of orders that the bank has accepted with the expected number.
 func (s Subject) expect(submissions int, after string) error {
 	if n := s.Submissions(); n != submissions {
 		return fmt.Errorf("after %s the bank has taken %d orders, not %d", after, n, submissions)

@@ -14,8 +14,8 @@ import (
 
 // Parties are the accounts that an order needs in addition to the settings of its connector.
 type Parties struct {
-	// Payer and Beneficiary are accounts. Without them the suite uses accounts that exist at no
-	// bank, and a payer's account only if the connector requires one.
+	// Payer and Beneficiary are accounts at the bank. If they are nil, the suite uses accounts that
+	// exist at no bank. It then uses a payer's account only if the connector requires one.
 	Payer, Beneficiary *passerelle.Account
 	// Fields are the values of the payment fields.
 	Fields map[string]string
@@ -24,8 +24,8 @@ type Parties struct {
 // lastingDays is the number of days by which a lasting order is deferred.
 const lastingDays = 30
 
-// Orders makes orders of one line that a connector supports by its profile. Lasting orders are
-// deferred if the connector supports deferred orders.
+// Orders makes orders with one line that a connector supports according to its profile. Lasting
+// orders are deferred if the connector supports deferred orders.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
 	if p.Payments == nil || len(p.Payments.Mechanisms) == 0 {
 		return nil, fmt.Errorf("the profile of %s has no payments, or no mechanism", p.Name)
@@ -54,7 +54,7 @@ func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (fun
 	}, nil
 }
 
-// instruction makes a line that keeps to the settings.
+// instruction makes a line that the settings allow.
 func instruction(s payment.Settings, lasting bool, now time.Time) payment.Instruction {
 	line := payment.Instruction{
 		ReferenceID: "ORDER-1", Label: "Order 1", DateType: dateType(s, lasting),
@@ -88,7 +88,7 @@ func dateType(s payment.Settings, lasting bool) payment.DateType {
 	return preferred[max(i, 0)]
 }
 
-// day is an open day within the bounds of the settings.
+// day returns an open day that the settings allow.
 func day(s payment.Settings, scheme passerelle.AccountScheme, now time.Time) passerelle.Date {
 	ahead := max(lastingDays, s.MinDays)
 	if s.MaxDays > 0 {

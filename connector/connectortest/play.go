@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// play is one order, and the payment after the connector's reports.
+// play is one order together with its payment, to which the connector's reports are applied.
 type play struct {
 	subject Subject
 	order   connector.Order
@@ -36,14 +36,14 @@ func (p *play) initiate(ctx context.Context) (payment.Report, error) {
 	return report, p.take(report)
 }
 
-// remember keeps the connector's memory for its next call, like the service.
+// remember stores the connector's memory for its next call, as the service does.
 func (p *play) remember(report payment.Report) {
 	if report.Memory != nil {
 		p.order.Memory = report.Memory
 	}
 }
 
-// ask asks for the status and applies the answer. A refusal at that time is also an answer.
+// ask asks for the status and applies the answer. A refusal also counts as an answer.
 func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Status(ctx, p.order)
 	p.remember(report)
@@ -57,7 +57,7 @@ func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	return report, p.take(report)
 }
 
-// take applies a report, which must be complete, legal and new.
+// take applies a report. The report must be complete and legal, and it must not be stale.
 func (p *play) take(report payment.Report) error {
 	if err := connector.CheckReport(report, len(p.payment.Instructions)); err != nil {
 		return err
@@ -68,14 +68,14 @@ func (p *play) take(report payment.Report) error {
 	return nil
 }
 
-// maxChecks is the number of times that a bank is asked until an approved order ends, and
-// checkInterval the wait between two checks when the bank names none.
+// maxChecks is how often a bank is asked until an approved order ends. checkInterval is the time
+// between two checks, unless the bank sets another time.
 const (
 	maxChecks     = 100
 	checkInterval = time.Hour
 )
 
-// follow asks until the payment is final, using the clock of the order.
+// follow asks for the status until the payment is final. It advances the clock of the order.
 func (p *play) follow(ctx context.Context) error {
 	for range maxChecks {
 		if p.payment.State.Final() {
@@ -90,5 +90,5 @@ func (p *play) follow(ctx context.Context) error {
 	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, maxChecks)
 }
 
-// actions are the actions that have an answer.
+// actions lists the actions that have an answer.
 var actions = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}

@@ -16,11 +16,11 @@ import (
 // Customer is a reading connector under test, with a user who has not given consent yet.
 type Customer struct {
 	Reader connector.DataReader
-	// Request makes a request for the user, who is present, with the values of the connector's
-	// fields. It is called by several goroutines at once.
+	// Request makes a request with the values of the connector's fields, for a user who is present.
+	// Several goroutines may call it at once.
 	Request func() connector.DataRequest
-	// Agree does the action that the user is asked for, and puts the result into the next
-	// request. Refuse does the actions of a user who refuses.
+	// Agree does the action that the user is asked for, and puts the result into the next request.
+	// Refuse acts as a user who refuses.
 	Agree, Refuse func(ctx context.Context, asked connector.Outcome, next *connector.DataRequest) error
 }
 
@@ -37,7 +37,7 @@ var readingRules = []rule[Customer]{
 	{"reads may coincide", "reads at once do not disturb each other", readsMayCoincide},
 }
 
-// collected is a sink that keeps the data that it receives.
+// collected is a sink that stores the data that it receives.
 type collected struct {
 	connector.Sink
 	mu       sync.Mutex
@@ -45,8 +45,8 @@ type collected struct {
 	listed   int
 	keys     map[string]map[string]bool
 	ended    map[string]int
-	// only is the key of the one wanted account, empty for all accounts. fails is the error of
-	// all calls that pass data.
+	// only is the key of the only wanted account. If it is empty, all accounts are wanted. fails is
+	// the error that all calls with data return.
 	only  string
 	first bool
 	fails error
@@ -114,10 +114,10 @@ func (c *collected) AccountRead(account string, _ passerelle.Date) error {
 func (c *collected) Subscriptions([]passerelle.SubscriptionDetails) error { return nil }
 func (c *collected) SubscriptionWanted(string) bool                       { return false }
 
-// maxSteps is the largest number of times that a user may be asked for something.
+// maxSteps is the maximum number of times that a user may be asked for something.
 const maxSteps = 12
 
-// walk reads until the user is asked for nothing more, or has refused.
+// walk reads until the user is asked for nothing more or has refused.
 func (s Customer) walk(ctx context.Context, act func(context.Context, connector.Outcome, *connector.DataRequest) error, out *collected) (connector.Outcome, connector.DataRequest, error) {
 	request, asked := s.Request(), false
 	for range maxSteps {
@@ -150,7 +150,8 @@ func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataReq
 	return request, err
 }
 
-// coherentReading: the clients show and request fields by the profile, so it must be correct.
+// coherentReading: clients show and request fields according to the profile, so the profile must be
+// correct.
 func coherentReading(_ context.Context, s Customer) error {
 	p := s.Reader.Profile()
 	if p.Data == nil || len(p.Data.Capabilities) == 0 {
@@ -163,7 +164,8 @@ func coherentReading(_ context.Context, s Customer) error {
 	return connector.CheckValues(p.Data.Fields, mechanism, source.Name, s.Request().Values)
 }
 
-// agreedIsRead: accounts come once, each with a key, and each is read to its end.
+// agreedIsRead: the accounts are reported once, each with a key, and each account is read to its
+// end.
 func agreedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	if _, err := s.agreed(ctx, out); err != nil {
@@ -177,7 +179,7 @@ func agreedIsRead(ctx context.Context, s Customer) error {
 
 var errAsksNothing = notApplicable("the person is asked for nothing that they could refuse")
 
-// refusedIsNotRead: a refusal ends in a state, and nothing was read.
+// refusedIsNotRead: a refusal ends the read with a state, and nothing is read.
 func refusedIsNotRead(ctx context.Context, s Customer) error {
 	if s.Refuse == nil {
 		return errAsksNothing
@@ -228,8 +230,8 @@ func keysStay(ctx context.Context, s Customer) error {
 
 var errFull = errors.New("the sink takes no more")
 
-// sinkFailureComesBack: a failure of the service is returned as it is, and is not reported as a
-// failure of the bank.
+// sinkFailureComesBack: an error of the sink is returned unchanged. It is not reported as a failure
+// of the bank.
 func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {
@@ -243,7 +245,7 @@ func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// cancelledReadReturns: a cancelled read returns.
+// cancelledReadReturns: a read whose context is cancelled returns.
 func cancelledReadReturns(ctx context.Context, s Customer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -260,8 +262,8 @@ func cancelledReadReturns(ctx context.Context, s Customer) error {
 	}
 }
 
-// strangeMemory: another version may have left a memory that the connector does not understand,
-// and the connector must work without it.
+// strangeMemory: another version may have stored a memory that the connector does not understand.
+// The connector must work without it.
 func strangeMemory(ctx context.Context, s Customer) error {
 	for _, memory := range []string{"", "{", "[1]", "\x00\xff"} {
 		request := s.Request()
@@ -273,8 +275,8 @@ func strangeMemory(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// awayAtFirst: a connection without consent asks for the user, and works once the user is
-// present.
+// awayAtFirst: without consent and without the user, a read asks for the user. It works once the
+// user is present.
 func awayAtFirst(ctx context.Context, s Customer) error {
 	away := s.Request()
 	away.Present, away.Device, away.ReturnURL = false, connector.Device{}, ""

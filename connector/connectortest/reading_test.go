@@ -15,7 +15,7 @@ import (
 	"passerelle/connector"
 )
 
-// scripted reads as the test specifies.
+// scripted is a connector that reads as the test specifies.
 type scripted struct {
 	profile connector.Profile
 	read    func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error)
@@ -27,7 +27,7 @@ func (s scripted) Read(ctx context.Context, r connector.DataRequest, out connect
 	return s.read(ctx, r, out)
 }
 
-// honest reads two accounts once the user has agreed, and keeps every rule.
+// honest reads two accounts once the user has agreed. It keeps every rule.
 func honest(ctx context.Context, r connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return connector.Outcome{}, err
@@ -38,7 +38,8 @@ func honest(ctx context.Context, r connector.DataRequest, out connector.Sink) (c
 	return connector.Outcome{Memory: []byte("agreed")}, hand(out, func(account string) string { return account + "-1" }, false)
 }
 
-// hand passes two accounts to the sink, with one transaction in each wanted account or in all.
+// hand passes two accounts to the sink, with one transaction for each wanted account, or for every
+// account when all is set.
 func hand(out connector.Sink, key func(account string) string, all bool) error {
 	accounts := []passerelle.AccountDetails{{Key: "a", Currency: "EUR"}, {Key: "b", Currency: "EUR"}}
 	if err := out.Accounts(accounts); err != nil {

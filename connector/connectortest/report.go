@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ruleTime is the time that a connector may take for one rule of a Report.
+// ruleTime is the time that a connector may need for one rule of a Report.
 const ruleTime = 2 * time.Minute
 
 // Report collects the results of all rules, for display.
@@ -17,10 +17,10 @@ type Report struct {
 	ctx     context.Context
 }
 
-// Result is the result of one rule. A rule without faults was kept or does not apply.
+// Result is the result of one rule. A rule without faults was kept, or it does not apply.
 type Result struct {
 	Rule string
-	// Faults say how the rule was broken, and Right what the correct behaviour is.
+	// Faults say how the rule was broken. Right says what the correct behaviour is.
 	Faults []string
 	Right  string
 	// Note says why the rule does not apply.
@@ -30,7 +30,7 @@ type Result struct {
 // NewReport returns an empty report.
 func NewReport(ctx context.Context) *Report { return &Report{ctx: ctx} }
 
-// Context returns a context that ends when the time for a rule is over.
+// Context returns a context that ends when the time for the rule is over.
 func (r *Report) Context() context.Context { return r.ctx }
 
 // Run adds the result of a rule.
@@ -39,7 +39,7 @@ func (r *Report) Run(name string, rule func(*Report)) bool {
 	defer cancel()
 	own := &Report{ctx: ctx, Results: []Result{{Rule: name}}}
 	ended := make(chan struct{})
-	go func() { // Fatal ends this goroutine
+	go func() { // Fatal ends only this goroutine
 		defer close(ended)
 		rule(own)
 	}()
@@ -48,7 +48,7 @@ func (r *Report) Run(name string, rule func(*Report)) bool {
 	return len(own.Results[0].Faults) == 0
 }
 
-// Error adds to the faults of the rule.
+// Error adds faults to the rule.
 func (r *Report) Error(args ...any) {
 	one := &r.Results[0]
 	for _, arg := range args {
