@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// OfContent returns a name for an object without an id: a kind and its constant content.
-// Differences in case and blanks do not count.
+// OfContent returns a name for an object without an id. It consists of the kind of the object and
+// its constant content. Differences in case and blanks are ignored.
 func OfContent(kind string, content ...string) string {
 	parts := make([]string, len(content))
 	for i, part := range content {
@@ -17,11 +17,11 @@ func OfContent(kind string, content ...string) string {
 	return kind + "/" + Hash(strings.Join(parts, "\x00"))
 }
 
-// Alike numbers the transactions of an account with equal contents. They must come in the
-// institution's order and for complete days, so that the numbers are stable.
+// Alike numbers the transactions of an account with equal contents. The numbers are stable only if
+// the transactions come in the institution's order and for complete days.
 type Alike map[string]int
 
-// Next is the name of the next transaction with a content.
+// Next returns the name of the next transaction with a content.
 func (a Alike) Next(content string) string {
 	a[content]++
 	return content + "/" + strconv.Itoa(a[content])

@@ -1,8 +1,8 @@
 // Package identity gives transactions stable names, even if the bank has no ids.
 //
-// It owns the composition of a name, and how a transaction is recognised that the bank has
-// changed when it booked the transaction. It does not own where transactions come from. It only
-// computes and does not fail: an unrecognised transaction gets a new name.
+// It owns the composition of names. It also recognises a pending transaction again after the bank
+// has changed and booked it. Its callers supply the transactions. It only computes and never fails:
+// a transaction that is not recognised gets a new name.
 package identity
 
 import (
@@ -15,55 +15,55 @@ import (
 	"passerelle"
 )
 
-// A transaction keeps its name from the time when it is pending. A stable id of the bank is the
-// name. Without one, the content is the name, with a number when several are equal. A bank that
-// books a pending transaction with another text, another day or an id changes that. So a new
-// transaction takes over the name of a pending one that disappeared, when the sum is the same
-// and nothing contradicts it.
+// A transaction keeps the name that it had while it was pending. If the bank has a stable id, the
+// id is the name. Otherwise the content is the name, with a number if several transactions have the
+// same content. A bank may book a pending transaction with another text, another day or a new id,
+// which would change its name. So a new transaction takes over the name of a pending one that has
+// disappeared, if the amounts are equal and nothing contradicts it.
 
 // The limits of the data that is stored about an account in order to recognise its transactions.
 const (
-	// recentDays is the number of days before a read to which a bank may date a transaction that
-	// it books after the read.
+	// recentDays is the number of days before a read for which the bank may still book transactions
+	// after the read.
 	recentDays = 10
-	// goneDays is the number of days for which a transaction is stored after it was last
-	// pending, in case the bank books it.
+	// goneDays is how many days a transaction is remembered after it was last pending, in case the
+	// bank books it.
 	goneDays = 7
-	// renamedDays is the number of days for which a name that was taken over is stored.
+	// renamedDays is how many days a name that was taken over is remembered.
 	renamedDays = 60
 	maxPending  = 100
 	maxRenamed  = 500
-	// maxRecent limits the number of different booked transactions of the last days, and maxHeld
-	// the number of those that are compared with pending ones.
+	// maxRecent limits the number of different recently booked transactions. maxHeld limits how
+	// many of them are compared with pending ones.
 	maxRecent = 20_000
 	maxHeld   = 1000
 	maxWords  = 8
 )
 
-// Transaction has the values of a bank's transaction that distinguish it from others.
+// Transaction holds the values that distinguish a bank's transaction from others.
 type Transaction struct {
-	// ID is the bank's stable id, empty for none.
+	// ID is the bank's stable id, or empty.
 	ID      string
 	Pending bool
 	// Booked is the day of booking.
 	Booked passerelle.Date
-	// Content names a transaction without an id, and Sum is the amount with its currency.
+	// Content is the content that names a transaction without an id. Sum is the amount with its
+	// currency.
 	Content []string
 	Sum     string
 	// EndToEnd is the payer's reference, Number the counterparty's account, and Text the wording.
 	EndToEnd, Number, Text string
 }
 
-// Memory is the data that the next read needs to recognise transactions without an id. It is
-// small, and contains no personal data except sums.
+// Memory is the data that the next read needs to recognise transactions without an id. It is small.
+// Its only personal data are sums.
 type Memory struct {
 	// Unnamed means that a pending transaction had no id.
 	Unnamed bool            `json:"unnamed,omitempty"`
 	Pending []pendingMemory `json:"pending,omitempty"`
 	// Booked counts, by content, the recently booked transactions whose sums are in Pending.
 	Booked map[string]int `json:"booked,omitempty"`
-	// Renamed are the names that were taken over, by the original name of the transaction that
-	// took over the name.
+	// Renamed maps the original name of each transaction that took over a name to that name.
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 
@@ -74,13 +74,13 @@ type pendingMemory struct {
 	traits
 }
 
-// renamed is the name that a transaction of a day has taken over.
+// renamed is a name that a transaction has taken over, with the day of the transaction.
 type renamed struct {
 	Name string          `json:"name"`
 	Day  passerelle.Date `json:"day"`
 }
 
-// traits are the data by which a transaction is recognised. All but the sum are hashes.
+// traits is the data by which a transaction is recognised. All values except the sum are hashes.
 type traits struct {
 	Sum      string   `json:"sum"`
 	EndToEnd string   `json:"end_to_end,omitempty"`
@@ -88,29 +88,29 @@ type traits struct {
 	Words    []string `json:"words,omitempty"`
 }
 
-// Names gives the transactions of an account their names during one read.
+// Names assigns names to the transactions of an account during one read.
 type Names struct {
 	before Memory
 	today  passerelle.Date
-	// since is the first day of which before.Booked counts transactions.
+	// since is the first day whose transactions before.Booked counts.
 	since passerelle.Date
-	// sums are the sums in before.Pending, was their names, and seen the names that are in this
-	// read.
+	// sums holds the sums in before.Pending, was holds the names in it, and seen holds the names in
+	// this read.
 	sums, was, seen map[string]bool
-	// taken are names that were taken over, and alike has the highest number for each content.
+	// taken holds the names that were taken over. alike holds the highest number for each content.
 	taken map[string]bool
 	alike Alike
-	// known counts, by content, transactions that were booked or pending in the last read.
-	// counted counts those booked now, and recent does so for the next read.
+	// known counts, by content, the transactions that were booked or pending in the last read.
+	// counted counts the booked transactions of this read. recent counts them for the next read.
 	known   map[string]int
 	counted map[string]int
 	recent  map[string]countedSum
-	// pending are the pending transactions of this read, and held the new transactions that wait
-	// for the end of the read.
+	// pending holds the pending transactions of this read. held holds the new transactions whose
+	// names are decided at the end of the read.
 	pending []pendingMemory
 	held    []newTransaction
 	renamed map[string]renamed
-	// unnamed reports whether the read had a transaction without an id of the bank.
+	// unnamed means that a transaction of this read had no id from the bank.
 	unnamed bool
 }
 
@@ -126,7 +126,7 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read on a day, with the memory of an earlier day.
+// New begins a read on the day today, with the memory of a read on an earlier day.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -146,8 +146,9 @@ func New(before Memory, read, today passerelle.Date) *Names {
 	return n
 }
 
-// Give names a transaction. It returns false for a transaction that may have the name of a
-// pending one. That name is known at the end of the read: Settle returns it then.
+// Give assigns a name to a transaction. It returns false when the transaction may be a pending one
+// that has changed. The name is then decided at the end of the read, and Settle returns the
+// transaction.
 func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	own, content, identified := n.own(t)
 	d.Key = cmp.Or(n.renamed[own].Name, own)
@@ -168,8 +169,8 @@ func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	return true
 }
 
-// own returns the name of a transaction without regard to others: the bank's id, or its content
-// with a number. It reports whether the name is an id.
+// own returns the name that a transaction has by itself: the bank's id, or its content with a
+// number. It also returns the name without the number, and whether the name is an id.
 func (n *Names) own(t Transaction) (string, string, bool) {
 	if t.ID != "" {
 		return t.ID, t.ID, true
@@ -182,8 +183,8 @@ func (n *Names) own(t Transaction) (string, string, bool) {
 	return own, content, false
 }
 
-// isNew counts a transaction, and reports whether it may be a changed pending one of the last
-// read.
+// isNew counts a transaction. It reports whether the transaction may be a changed version of one
+// that was pending in the last read.
 func (n *Names) isNew(t Transaction, own, content string) bool {
 	_, known := n.renamed[own]
 	known = known || n.was[own]
@@ -208,11 +209,11 @@ func (n *Names) note(name string, about traits) {
 	}
 }
 
-// Unnamed reports whether a transaction had no id of the bank's.
+// Unnamed reports whether a transaction had no id from the bank.
 func (n *Names) Unnamed() bool { return n.unnamed }
 
-// Settle ends a read of everything, and returns the transactions that were held. They have the
-// names of the pending transactions that they replace.
+// Settle ends a read of everything and returns the transactions that were held. They have the names
+// of the pending transactions that they replace.
 func (n *Names) Settle() []passerelle.TransactionDetails {
 	n.match(n.gone())
 	all := make([]passerelle.TransactionDetails, len(n.held))
@@ -225,7 +226,7 @@ func (n *Names) Settle() []passerelle.TransactionDetails {
 	return all
 }
 
-// gone returns the transactions that were pending in the last reads and are not in this read.
+// gone returns the transactions that were pending in earlier reads but are not in this read.
 func (n *Names) gone() []pendingMemory {
 	var all []pendingMemory
 	for _, p := range n.before.Pending {
@@ -236,8 +237,8 @@ func (n *Names) gone() []pendingMemory {
 	return all
 }
 
-// match gives new transactions the names of transactions that disappeared, the most similar
-// first.
+// match gives new transactions the names of transactions that have disappeared. It begins with the
+// most similar pairs.
 func (n *Names) match(gone []pendingMemory) {
 	type pair struct{ gone, held, likeness int }
 	var pairs []pair
@@ -266,8 +267,8 @@ func (n *Names) match(gone []pendingMemory) {
 }
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
-// party or reference, or have no word in common. When only is true, no other transactions have the
-// sum, and a transaction without words may match too.
+// party or reference, or have no word in common. When only is true, no other transactions have this
+// sum, so a transaction without words may also match.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false
@@ -297,7 +298,8 @@ func common(a, b []string) int {
 // differ reports whether both texts are set and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Remember returns the memory for the next read, after a read of everything since a day.
+// Remember returns the memory for the next read, after this read has read everything since the day
+// begin.
 func (n *Names) Remember(begin passerelle.Date) Memory {
 	m := Memory{Unnamed: len(n.pending) > 0, Pending: n.pending, Booked: map[string]int{}, Renamed: n.renamed}
 	for _, g := range n.gone() {
@@ -315,14 +317,14 @@ func (n *Names) Remember(begin passerelle.Date) Memory {
 		}
 	}
 	if len(n.recent) >= maxRecent || len(m.Booked) > maxRenamed {
-		m.Pending, m.Booked = nil, nil // new transactions could not be distinguished from earlier ones
+		m.Pending, m.Booked = nil, nil // otherwise new transactions could be mistaken for earlier ones
 	}
 	m.forget(begin.AddDays(-renamedDays))
 	return m
 }
 
-// forget drops names that were taken over before a day, and the oldest ones if there are too
-// many.
+// forget drops names that were taken over before a day. If there are still too many, it also drops
+// the oldest.
 func (m *Memory) forget(before passerelle.Date) {
 	days := slices.SortedFunc(maps.Keys(m.Renamed), func(a, b string) int { return m.Renamed[b].Day.Compare(m.Renamed[a].Day) })
 	for i, name := range days {
@@ -349,7 +351,7 @@ func (t Transaction) traits() traits {
 	return about
 }
 
-// significant words have three characters or more, and not only digits.
+// significant reports whether a word has at least three characters and contains a letter.
 func significant(word string) bool {
 	return len(word) >= 3 && strings.ContainsFunc(word, unicode.IsLetter)
 }
