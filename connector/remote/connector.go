@@ -7,9 +7,9 @@ import (
 	"passerelle/payment"
 )
 
-// Connector makes a connector of the program. Its profile comes from an earlier description, so
-// an unreachable program still has a connector. The zero Program makes connectors that describe
-// themselves and cannot be called. Connector fails when the profile is wrong.
+// Connector returns a connector that calls the program. Its profile comes from an earlier
+// description, so that an unreachable program still has a connector. The connectors of the zero
+// Program describe themselves but cannot be called. Connector fails when the profile is wrong.
 func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
 	if err := described.Check(); err != nil {
 		return nil, err
@@ -36,17 +36,17 @@ type remote struct {
 	profile   connector.Profile
 }
 
-// Profile returns the program's profile, with the state of its disturbance.
+// Profile returns the program's profile and says whether the program is disturbed.
 func (r remote) Profile() connector.Profile {
 	p := r.profile
 	p.Disturbed = r.circuit != nil && r.circuit.Disturbed()
 	return p
 }
 
-// Health returns the health from recent calls.
+// Health returns the health according to recent calls.
 func (r remote) Health() connector.BankHealth { return r.circuit.Health() }
 
-// payer, canceller and reader are the programs by ability.
+// payer, canceller and reader are connectors for the different abilities of programs.
 type (
 	payer     struct{ remote }
 	canceller struct{ payer }
@@ -73,13 +73,13 @@ var (
 // Profile returns the program's profile.
 func (r readingPayer) Profile() connector.Profile { return r.payer.Profile() }
 
-// Health returns the health from recent calls.
+// Health returns the health according to recent calls.
 func (r readingPayer) Health() connector.BankHealth { return r.payer.Health() }
 
 // Profile returns the program's profile.
 func (r readingCanceller) Profile() connector.Profile { return r.canceller.Profile() }
 
-// Health returns the health from recent calls.
+// Health returns the health according to recent calls.
 func (r readingCanceller) Health() connector.BankHealth { return r.canceller.Health() }
 
 // Initiate sends the order.
@@ -92,7 +92,8 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return p.order(ctx, callStatus, o, nil)
 }
 
-// Answer passes an answer on. A program that takes no answers gets a request for the status.
+// Answer passes an answer on. For a program that accepts no answers, it asks for the status
+// instead.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	if !p.described.Answers {
 		return p.Status(ctx, o)

@@ -12,18 +12,18 @@ import (
 	"passerelle"
 )
 
-// errMalformed marks a body that is not JSON of the protocol. Its messages name fields and
-// repeat no values.
+// errMalformed means that a body is not valid JSON of the protocol. Its messages name fields but
+// contain no values.
 var errMalformed = errors.New("the body is not as the protocol has it")
 
-// lenient ignores unknown members, because a later version of a program may send new ones.
-// Strict decoding fails for unknown members, most of which are misspelt.
+// lenient ignores unknown members, because a later version of a program may send new ones. strict
+// fails for unknown members, to detect spelling mistakes.
 var (
 	lenient = json.JoinOptions(json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(readers))
 	strict  = json.JoinOptions(lenient, json.RejectUnknownMembers(true))
 )
 
-// decode reads a body. Names match regardless of case and underscores.
+// decode reads a body. Names match regardless of their case and underscores.
 func decode(body []byte, into any, how json.Options) error {
 	err := json.Unmarshal(body, into, how)
 	if err == nil {
@@ -51,7 +51,7 @@ var (
 	errNotText = errors.New("amounts are decimal numbers in strings, such as \"-12.50\"")
 )
 
-// readers are the types whose JSON does not follow from their Go type.
+// readers decode the types whose JSON does not follow from their Go type.
 var readers = json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(readMoney), json.UnmarshalFromFunc(readDuration),
 	json.UnmarshalFromFunc(readDecimal), json.UnmarshalFromFunc(readTransaction),
@@ -75,7 +75,7 @@ func readDuration(in *jsontext.Decoder, into *time.Duration) error {
 	return err
 }
 
-// readDecimal accepts only strings: a number in JSON is a float in most languages.
+// readDecimal accepts only strings, because most languages read a JSON number as a float.
 func readDecimal(in *jsontext.Decoder, into *decimal.Decimal) error {
 	token, err := in.ReadToken()
 	if err != nil {
@@ -90,7 +90,8 @@ func readDecimal(in *jsontext.Decoder, into *decimal.Decimal) error {
 	return nil
 }
 
-// transaction has a value or no value. A TransactionDetails without a value has the value zero.
+// transaction distinguishes a missing value from zero. In a TransactionDetails, a missing value is
+// zero.
 type transaction struct {
 	passerelle.TransactionDetails
 	Value *decimal.Decimal

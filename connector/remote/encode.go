@@ -18,23 +18,23 @@ import (
 	"passerelle"
 )
 
-// The bodies of the protocol are the Go types of package connector and the types in them. Their
-// JSON has the names of the fields in snake_case. It leaves out zero values, so a program need not
-// send what it does not have.
+// The bodies of the protocol are the Go types of package connector and the types of their fields.
+// In JSON, the fields have their names in snake_case. Zero values are omitted, so a program need
+// not send values that it does not have.
 
-// money is an amount of an instruction on the wire.
+// money is the amount of an instruction in JSON.
 type money struct {
 	Value    string
 	Currency passerelle.Currency
 }
 
-// irregular are names of fields that are not the Go name in snake_case.
+// irregular maps Go fields to names in JSON that are not their names in snake_case.
 var irregular = map[string]string{
 	"DateTime": "datetime", "VDate": "vdate", "RDate": "rdate", "BDate": "bdate",
 	"VDateTime": "vdatetime", "RDateTime": "rdatetime", "BDateTime": "bdatetime", "URLs": "urls",
 }
 
-// nameOf is the name of a field in the protocol.
+// nameOf returns the name of a field in the protocol.
 func nameOf(field string) string {
 	if name, known := irregular[field]; known {
 		return name
@@ -63,8 +63,8 @@ type member struct {
 
 var memberCache sync.Map // the keys are of type reflect.Type, the values of type []member
 
-// membersOf lists the fields of a struct type and of embedded structs. A field hides a field of
-// the same name in an embedded struct.
+// membersOf lists the fields of a struct type, including those of embedded structs. A field hides
+// the field with the same name in an embedded struct.
 func membersOf(t reflect.Type) []member {
 	if known, found := memberCache.Load(t); found {
 		return known.([]member) //nolint:errcheck,forcetypeassert // the map stores nothing else
@@ -85,7 +85,7 @@ func membersOf(t reflect.Type) []member {
 // encode returns a body as JSON.
 func encode(body any) ([]byte, error) { return appendValue(nil, reflect.ValueOf(body)) }
 
-// written are the types whose JSON does not follow from their kind.
+// written maps types whose JSON does not follow from their kind to the functions that encode them.
 var written = map[reflect.Type]func([]byte, any) ([]byte, error){
 	reflect.TypeFor[passerelle.Money](): func(b []byte, v any) ([]byte, error) {
 		m, _ := v.(passerelle.Money)
@@ -175,7 +175,8 @@ func appendMap(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// amountType is never left out, because a missing amount must not be read as zero.
+// amountType is the type whose zero value is written too, because a missing amount must not be read
+// as zero.
 var amountType = reflect.TypeFor[decimal.Decimal]()
 
 func appendObject(b []byte, v reflect.Value) ([]byte, error) {

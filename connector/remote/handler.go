@@ -15,8 +15,8 @@ import (
 // maxRequest limits the body of a request, in bytes.
 const maxRequest = 4 << 20
 
-// Handler serves a connector with the protocol, to callers that have the secret. Requests
-// without a valid signature are answered with 401 and do not reach the connector.
+// Handler serves a connector over the protocol to callers that have the secret. Requests without a
+// valid signature are answered with 401 and do not reach the connector.
 func Handler(c connector.Connector, shared string) (http.Handler, error) {
 	if _, err := NewProgram("https://program.invalid", shared); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (e exchange) answer(body any) error {
 	sum.Write(raw)
 	e.w.Header().Set("Content-Type", "application/json")
 	e.w.Header().Set(headerSignature, text(sum))
-	_, _ = e.w.Write(raw) // the caller is gone, so the error has no receiver
+	_, _ = e.w.Write(raw) // the caller is gone, so nobody can receive the error
 	return nil
 }
 
@@ -133,7 +133,8 @@ func (e exchange) order(ctx context.Context, name string, body []byte) error {
 	return e.answer(orderAnswer{report, failureOf(err)})
 }
 
-// ask makes a call that the connector has the ability to answer.
+// ask calls the method of the connector for a call of the protocol. The connector must have the
+// ability.
 func (e exchange) ask(ctx context.Context, name string, call orderCall) (payment.Report, error) {
 	var report payment.Report
 	initiator, _ := e.connector.(connector.Initiator)
@@ -209,7 +210,7 @@ func guardedRead(ctx context.Context, reader connector.DataReader, req connector
 	return o, err
 }
 
-// lister is a sink that asks only for the lists.
+// lister is a sink that wants only the lists of accounts and subscriptions.
 type lister struct {
 	connector.Sink
 	accounts      []passerelle.AccountDetails

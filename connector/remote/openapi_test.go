@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "write docs/connector-protocol.json anew
 
 const documentPath = "../../docs/connector-protocol.json"
 
-// calls are the calls of the protocol with their bodies. A call whose answer is a record answers
-// with a stream.
+// calls lists the calls of the protocol with their bodies. If the answer of a call is a record, the
+// call answers with a stream.
 var calls = []struct {
 	name, summary  string
 	body, answered any
@@ -43,10 +43,10 @@ var calls = []struct {
 	{callTest, "Act in place of a payer or a person, for the conformance suite. A program in production does not have it.", testCall{}, Acted{}},
 }
 
-// documents makes the OpenAPI document from the types that are sent.
+// documents generates the OpenAPI document from the types that are sent.
 type documents struct {
 	schemas map[string]any
-	// comments are the comments of fields, by package path, type and field.
+	// comments holds the comments of fields, by package path, type and field.
 	comments map[string]string
 }
 
@@ -92,7 +92,7 @@ func (d documents) content(media string, body any) map[string]any {
 	return map[string]any{media: map[string]any{"schema": d.schema(reflect.TypeOf(body))}}
 }
 
-// schema describes the JSON form in which encode writes a type.
+// schema describes the JSON that encode writes for a type.
 func (d documents) schema(t reflect.Type) map[string]any {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -135,7 +135,7 @@ func (d documents) kind(t reflect.Type) map[string]any {
 		name = "payment" + name // package connector has other types with the same names
 	}
 	if d.schemas[name] == nil {
-		d.schemas[name] = map[string]any{} // for a type that refers to itself
+		d.schemas[name] = map[string]any{} // a type may refer to itself
 		d.schemas[name] = d.object(t)
 	}
 	return map[string]any{"$ref": "#/components/schemas/" + name}
@@ -153,7 +153,7 @@ func (d documents) object(t reflect.Type) map[string]any {
 	return map[string]any{"type": "object", "properties": properties}
 }
 
-// packages are the packages of the types, by folder.
+// packages maps folders to the packages of the types.
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
 // comments returns the comments of the fields of the types.

@@ -25,32 +25,32 @@ import (
 )
 
 const (
-	// callTime limits a call that is not a stream, and dialTime the opening of a connection.
+	// callTime limits a call that is not a stream. dialTime limits opening a connection.
 	callTime = 20 * time.Second
 	dialTime = 5 * time.Second
-	// silence is the longest pause of a stream.
+	// silence is the longest pause in a stream.
 	silence = time.Minute
-	// A stream may take streamTime, and one second more for each block of slowest bytes. The
-	// time that its consumer needs does not count. A slower stream would make other calls wait.
+	// A stream may take streamTime plus one second for every slowest bytes. The time that its
+	// consumer needs does not count. A slower stream would delay other calls.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
 
-// Program is a program that speaks the protocol, reached at an address.
+// Program is a program at an address that speaks the protocol.
 type Program struct {
 	address string
 	secret  secret
 	how     json.Options
-	// kept reuses connections. single makes a new one for each order, because the other end may
-	// have closed a kept one.
+	// kept reuses connections. single makes a new connection for each order, because the program
+	// may have closed a reused one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
 	now          func() time.Time
 }
 
-// NewProgram prepares calls to a program. It fails with Invalid for an address that is no
-// http(s) URL and for a secret of less than 32 bytes. http is only for addresses on this
-// machine and in private networks, which the first call finds out.
+// NewProgram prepares calls to a program. It fails with Invalid for an address that is not an http
+// or https URL, and for a secret that has a wrong length. http is only allowed for addresses on
+// this machine and in private networks. The first call checks this.
 func NewProgram(address, shared string) (*Program, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -65,8 +65,7 @@ func NewProgram(address, shared string) (*Program, error) {
 	}, nil
 }
 
-// Strict makes the program's answers fail when they have members that the protocol does not
-// define.
+// Strict returns a Program that refuses answers with members that the protocol does not define.
 func (p *Program) Strict() *Program {
 	twin := *p
 	twin.how = strict
@@ -79,7 +78,7 @@ func (p *Program) Continue(former *Program) { p.circuit = former.circuit }
 // Address returns the address of the program.
 func (p *Program) Address() string { return p.address }
 
-// Close closes connections that wait for the next request.
+// Close closes idle connections.
 func (p *Program) Close() { p.kept.CloseIdleConnections() }
 
 func newClient(plain, single bool) *http.Client {
@@ -98,7 +97,8 @@ func newClient(plain, single bool) *http.Client {
 
 var errPublic = errors.New("an address without https is only for this machine and private networks")
 
-// refusePublic prevents banking data from being sent over networks that others can read.
+// refusePublic refuses public addresses, so that banking data is not sent unencrypted over networks
+// that others can read.
 func refusePublic(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -131,24 +131,24 @@ func deadline(ctx context.Context) time.Time {
 	return time.Now().Add(callTime)
 }
 
-// fault returns a failure for the operator, without content of bodies.
+// fault describes a failure for the operator. The text contains no content of bodies.
 func (p *Program) fault(call string, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
 }
 
-// errNotAnswer is the error for an answer with a status other than 200.
+// errNotAnswer means that an answer has a status other than 200.
 var errNotAnswer = errors.New("it did not answer with the status 200")
 
-// errAbsent is the error for an answer with the status 404.
+// errAbsent means that an answer has the status 404.
 var errAbsent = errors.New("it has no such call (404)")
 
-// errLarge is the error for an answer or a line beyond its limit.
+// errLarge means that an answer or a line exceeds its limit.
 var errLarge = errors.New("its answer is larger than the protocol allows")
 
-// errSlow is the error for a stream that takes longer than its bytes may take.
+// errSlow means that a stream takes longer than its size allows.
 var errSlow = errors.New("it answers too slowly")
 
-// errCut is the error for a stream without its last line.
+// errCut means that a stream has no last line.
 var errCut = errors.New("its answer ends before its end")
 
 // call makes one call whose answer is a single body.
@@ -180,7 +180,8 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 	})
 }
 
-// statusError returns the reason why an answer without a signature does not count as an answer.
+// statusError returns an error for an answer whose status shows that it is not an answer of the
+// protocol.
 func statusError(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil
@@ -191,7 +192,7 @@ func statusError(r *http.Response) error {
 	return fmt.Errorf("%w but with %d", errNotAnswer, r.StatusCode)
 }
 
-// measured makes a call, unless the circuit is open, and records its result.
+// measured makes a call and records its result. It makes no call while the circuit is open.
 func (p *Program) measured(ctx context.Context, name string, call func() error) error {
 	begun := p.now()
 	if err := ctx.Err(); err != nil {
@@ -212,7 +213,8 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	return nil
 }
 
-// orderCalls are calls that may reach the bank, so they are not repeated on another connection.
+// orderCalls lists the calls that may send something to the bank. They are not repeated on another
+// connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 
 // send sends a signed request. Its error is connector.ErrNotSent when no byte was sent.
@@ -254,7 +256,7 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 	return r, nonce, nil
 }
 
-// remedy returns the meaning of a failure for the operator, without content of bodies.
+// remedy explains a failure to the operator. The text contains no content of bodies.
 func remedy(err error) string {
 	var network net.Error
 	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut, errPublic} {

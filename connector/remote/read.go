@@ -16,7 +16,7 @@ import (
 	"passerelle/connector"
 )
 
-// sinkError is a failure of the sink, which says nothing about the program.
+// sinkError wraps an error of the sink. Such an error says nothing about the program.
 type sinkError struct{ error }
 
 func (s *sinkError) Unwrap() error { return s.error }
@@ -28,8 +28,8 @@ func taken(err error) error {
 	return &sinkError{err}
 }
 
-// Read lists the accounts first and then requests only the wanted ones, so the program is not
-// asked for accounts that the user does not share.
+// Read first lists the accounts and then requests only the wanted ones, so that the program does
+// not read accounts that the user does not share.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	var listed accountsAnswer
 	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {
@@ -148,9 +148,9 @@ func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error 
 	return got.Error.err()
 }
 
-// stream makes a call that is answered with a stream, and passes the records on as they arrive:
-// a slow consumer slows the program down. It returns the end record once its signature is
-// verified.
+// stream makes a call whose answer is a stream, and passes the records on as they arrive. A slow
+// consumer therefore slows the program down. It returns the end record after verifying the
+// signature.
 func (p *Program) stream(ctx context.Context, name string, body any, pass func(record) error) (end, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -167,7 +167,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 			return statusError(response)
 		}
 		lines := lines{from: bufio.NewReaderSize(io.LimitReader(newPaced(ctx, response.Body), maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
-		begun, taking := p.now(), time.Duration(0) // the time that the sink needs does not count for the program
+		begun, taking := p.now(), time.Duration(0) // excludes the time that the sink needs
 		last, err = lines.read(p, func(one record) error {
 			timer.Stop()
 			defer timer.Reset(silence)
@@ -187,7 +187,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 	return last, err
 }
 
-// paced is a body that is read at a limited rate. TCP slows its sender down to that rate.
+// paced reads a body at a limited rate. TCP then slows the sender down to that rate.
 type paced struct {
 	ctx     context.Context //nolint:containedctx // a body belongs to one call
 	from    io.Reader
@@ -214,12 +214,12 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// lines are the lines of a stream.
+// lines reads the lines of a stream.
 type lines struct {
 	from  *bufio.Reader
 	sum   hash.Hash
 	bytes int
-	whole []byte // the line that next returned, overwritten by the following one
+	whole []byte // the line that next returned last
 }
 
 // read reads to the end of the stream.
@@ -244,7 +244,7 @@ func (l *lines) read(p *Program, pass func(record) error) (end, error) {
 	}
 }
 
-// next reads a line of at most maxLine bytes with its line feed. The line is valid until the
+// next reads a line of at most maxLine bytes, including its line feed. The line is valid until the
 // next call.
 func (l *lines) next() ([]byte, error) {
 	l.whole = l.whole[:0]

@@ -1,15 +1,15 @@
-// Package remote connects to connectors that are other programs, in any language, over HTTP.
+// Package remote makes programs in any language usable as connectors, over HTTP.
 //
-// It owns the connector protocol: its paths, bodies, signatures and limits, a Program that makes
-// a connector.Connector of a program that speaks the protocol, and a Handler that lets any
-// connector speak it. It does not own which programs a deployment has, or what happens with
-// their answers.
+// It owns the connector protocol: its paths, bodies, signatures and limits. A Program turns a
+// program that speaks the protocol into a connector.Connector, and a Handler serves any connector
+// over the protocol. Which programs a deployment has, and what happens with their answers, is
+// decided elsewhere.
 //
-// A program is as little trusted as a bank. The package checks the form of an answer; callers of
-// connectors check the meaning. It fails like every connector: ErrNotSent means that the program
-// did not get an order, or has signed that the bank did not get the order. Every other failure
-// leaves the outcome unknown. A stream that lacks its signed end is an error, however much of it
-// arrived.
+// Programs are trusted no more than banks. The package checks the form of an answer, and callers of
+// connectors check its meaning. It fails like every connector: ErrNotSent means that the program
+// did not receive the order, or has signed that the bank did not receive it. After any other
+// failure, the outcome is unknown. A stream without its signed end is an error, however much of it
+// has arrived.
 package remote
 
 import (
@@ -25,14 +25,14 @@ import (
 
 // The limits of the protocol, in bytes.
 const (
-	// maxAnswer limits the size of an answer, and maxLine that of a line of a stream.
+	// maxAnswer limits the size of an answer. maxLine limits a line of a stream.
 	maxAnswer = 4 << 20
 	maxLine   = 1 << 20
 	// maxStream limits the size of a stream.
 	maxStream = 512 << 20
-	// A stream is read at most at streamRate bytes a second after its first streamBurst bytes.
-	// That is faster than the transactions in it are stored, and slow enough that many programs
-	// which send without end leave the processor to other calls.
+	// After its first streamBurst bytes, a stream is read at no more than streamRate bytes per
+	// second. This is faster than its transactions can be stored, and slow enough that programs
+	// that send endlessly leave processor time for other calls.
 	streamRate  = 8 << 20
 	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of an answer.
@@ -55,13 +55,13 @@ const (
 
 const version = "v1"
 
-// Profile is a program's description of itself. The deployment assigns the numbers of the
+// Profile is a program's description of itself. The deployment assigns the numbers in the
 // connector.Profile.
 type Profile struct {
 	UUID      string
 	Name      string
 	Countries []string
-	// Sources are the channels of the connector. Without any, the only source is openapi, which
+	// Sources are the channels of the connector. If it is empty, the only source is openapi, which
 	// uses credentials when the program reads data.
 	Sources        []Source
 	Hidden         bool
@@ -73,8 +73,8 @@ type Profile struct {
 	Data           *connector.DataSettings
 	Mechanism      passerelle.AuthMechanism
 	Labels         connector.Labels
-	// Answers, Files and Terminates mean that the program has the calls answer, file and
-	// terminate. It has cancel when its payments are cancellable.
+	// Answers, Files and Terminates mean that the program has the calls answer, file and terminate.
+	// It has the call cancel when its payments are cancellable.
 	Answers, Files, Terminates bool
 }
 
@@ -85,8 +85,8 @@ type Source struct {
 	Priority   int
 }
 
-// withNumber returns the profile with the number that a deployment gives the connector. The
-// sources have ten times the number of the connector, plus 1 and on.
+// withNumber returns the profile with the number that a deployment gives the connector. The numbers
+// of the sources are ten times this number plus 1, 2 and so on.
 func (p Profile) withNumber(number int64) connector.Profile {
 	named := connector.Profile{
 		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
@@ -106,7 +106,7 @@ func (p Profile) withNumber(number int64) connector.Profile {
 	return named
 }
 
-// Encode returns the profile in the form in which programs send it.
+// Encode returns the profile as JSON, as programs send it.
 func (p Profile) Encode() (string, error) {
 	raw, err := encode(p)
 	return string(raw), err
@@ -118,8 +118,8 @@ func DecodeProfile(text string) (Profile, error) {
 	return p, decode([]byte(text), &p, lenient)
 }
 
-// maxSources is the largest number of sources of a connector, because their numbers have one
-// digit.
+// maxSources is the maximum number of sources of a connector, because only the last digits of their
+// numbers differ.
 const maxSources = 9
 
 // Check returns what is wrong with the profile, or nil.
@@ -150,7 +150,7 @@ type order struct {
 	Now                time.Time
 }
 
-// orderPayment is the part of a payment that an order has.
+// orderPayment is the part of a payment that an order contains.
 type orderPayment struct {
 	ID               passerelle.PaymentID
 	State            payment.State
@@ -188,11 +188,11 @@ type orderCall struct {
 	// Deadline is the instant at which the caller stops waiting.
 	Deadline time.Time
 	Order    order
-	// Answer comes with the call answer.
+	// Answer is set only for the call answer.
 	Answer *connector.Answer
 }
 
-// orderAnswer answers an orderCall. The memory of the report is stored even with an error.
+// orderAnswer answers an orderCall. The memory in the report is stored even if there is an error.
 type orderAnswer struct {
 	Report payment.Report
 	Error  *failure
@@ -206,11 +206,11 @@ type dataCall struct {
 	// read.
 	Accounts      []wantedAccount
 	Subscriptions []string
-	// File comes with the call file.
+	// File is set only for the call file.
 	File *connector.FileName
 }
 
-// wantedAccount is an account to read from a day on, or completely if it has no day.
+// wantedAccount is an account to read from the day From on, or completely if From is zero.
 type wantedAccount struct {
 	Account string
 	From    passerelle.Date
@@ -225,15 +225,16 @@ type accountsAnswer struct {
 	Error         *failure
 }
 
-// record is one line of a stream: a page of an account or a subscription, the end of one, a
-// piece of a file, or the end of the stream. The line after the end has the signature.
+// record is one line of a stream: a page of an account or a subscription, the end of an account or
+// a subscription, a piece of a file, or the end of the stream. The line after the end contains the
+// signature.
 type record struct {
 	Account      string
 	Transactions []passerelle.TransactionDetails
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription: everything was passed on, for an account
+	// Read ends an account or a subscription: everything was passed on. For an account, this means
 	// everything from the day From on.
 	Read bool
 	From passerelle.Date
@@ -249,11 +250,12 @@ type end struct {
 	Error     *failure
 }
 
-// failure is the reason why a program could not do a call.
+// failure says why a program could not execute a call.
 type failure struct {
 	// Kind is refused, notSent, unknownOrder or failed.
 	Kind string
-	// Code and Description are for refused: the reason, and a text for the payer.
+	// Code and Description are set when Kind is refused. Code is the reason, and Description is a
+	// text for the payer.
 	Code        payment.ErrorCode
 	Description string
 }
@@ -284,7 +286,7 @@ func (f *failure) err() error {
 	return errFailed
 }
 
-// failureOf returns an error of a connector in the form of the protocol.
+// failureOf converts an error of a connector to a failure.
 func failureOf(err error) *failure {
 	var refusal *payment.Refusal
 	switch {
@@ -300,7 +302,7 @@ func failureOf(err error) *failure {
 	return &failure{Kind: failed}
 }
 
-// merge adds the end of a read to the outcome of its beginning.
+// merge combines the outcomes of the beginning and the end of a read.
 func merge(first, last connector.Outcome) connector.Outcome {
 	if last.Memory == nil {
 		last.Memory = first.Memory

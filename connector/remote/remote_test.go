@@ -48,7 +48,7 @@ func newBank() (*sandbox.Bank, *sandbox.MemoryLedger) {
 	}, ledger
 }
 
-// behind serves a bank's connector with the protocol.
+// behind returns a bank's connector that is called over the protocol.
 func behind(t *testing.T, b *sandbox.Bank, uuid string) connector.Connector {
 	t.Helper()
 	for _, c := range b.Connectors() {
@@ -64,7 +64,7 @@ func behind(t *testing.T, b *sandbox.Bank, uuid string) connector.Connector {
 	return nil
 }
 
-// connectorAt is the connector of a program that a handler plays.
+// connectorAt returns a connector for a program that a handler simulates.
 func connectorAt(t *testing.T, h http.Handler, described remote.Profile) connector.Connector {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -104,8 +104,8 @@ func order(t *testing.T, p connector.Profile, script string) func() connector.Or
 	}
 }
 
-// TestPayersConform: every simulated bank behind the protocol keeps the rules of the conformance
-// suite.
+// TestPayersConform: every simulated bank that is called over the protocol keeps the rules of the
+// conformance suite.
 func TestPayersConform(t *testing.T) {
 	banks, _ := newBank()
 	for _, c := range banks.Connectors() {
@@ -140,7 +140,7 @@ func subject(t *testing.T, p connector.Profile) connectortest.Subject {
 	}
 }
 
-// TestReadersConform: a simulated bank that is read through the protocol keeps the rules of the
+// TestReadersConform: a simulated bank that is read over the protocol keeps the rules of the
 // conformance suite.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
@@ -176,7 +176,7 @@ func customer(t *testing.T, source string) connectortest.Customer {
 	return c
 }
 
-// signed answers like a program that has the secret.
+// signed sends an answer with a valid signature, as a program with the secret does.
 func signed(w http.ResponseWriter, r *http.Request, body string) {
 	sum := hmac.New(sha256.New, []byte(sharedSecret))
 	io.WriteString(sum, "answer\n200\n"+r.Header.Get("Passerelle-Nonce")+"\n"+body)
@@ -185,7 +185,7 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 }
 
 // TestHostilePrograms: whatever a program does with an order, the outcome is unknown unless the
-// program has signed another outcome, and only a signed answer becomes a report.
+// program has signed another outcome. Only a signed answer becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -226,7 +226,7 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// TestReplay: a request reaches the connector once, and never unsigned.
+// TestReplay: a request reaches the connector only once, and only if it is signed.
 func TestReplay(t *testing.T) {
 	bank, _ := newBank()
 	h, err := remote.Handler(bank.Connectors()[0], sharedSecret)
@@ -269,7 +269,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestStreams: only a complete, signed stream is a read.
+// TestStreams: a read succeeds only if its stream is complete and signed.
 func TestStreams(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -335,7 +335,7 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 }
 
 // TestProgramsThatHang: an order that is not answered has an unknown outcome at its deadline. A
-// program that keeps failing gets no calls, and then nothing is sent.
+// program that keeps failing is no longer called, and the error then says that nothing was sent.
 func TestProgramsThatHang(t *testing.T) {
 	bank, _ := newBank()
 	over := make(chan struct{})
@@ -380,15 +380,15 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// readProfile is a profile of a program that reads.
+// readProfile returns a profile of a program that reads.
 func readProfile() remote.Profile {
 	return remote.Profile{
 		UUID: "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", Name: "Reader", Countries: []string{"FR"}, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
 	}
 }
 
-// TestDrippingStreams: a slow stream of valid records ends after some minutes. The time of the
-// consumer does not count.
+// TestDrippingStreams: a stream that sends valid records too slowly fails after some minutes. The
+// time that the consumer needs does not count.
 func TestDrippingStreams(t *testing.T) {
 	for name, test := range map[string]struct {
 		program, taker time.Duration
@@ -415,8 +415,7 @@ func TestDrippingStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Readings of the clock alternate: one when a record was received, and one when it
-			// was consumed.
+			// The clock is read alternately when a record was received and when it was consumed.
 			var calls atomic.Int64
 			program.SetNow(func() time.Time {
 				advance := test.program
@@ -437,9 +436,9 @@ func TestDrippingStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsArePaced: the first part of a stream is read at once, and what follows at a limited
-// rate, so that a program which sends without end leaves the processor to others. A call that
-// ends does not wait.
+// TestStreamsArePaced: the first part of a stream is read immediately and the rest at a limited
+// rate, so that a program that sends endlessly does not take the processor time of others. When a
+// call ends, reading stops without waiting.
 func TestStreamsArePaced(t *testing.T) {
 	for name, test := range map[string]struct {
 		size int64
@@ -469,7 +468,7 @@ func TestStreamsArePaced(t *testing.T) {
 	})
 }
 
-// zeros is a body without end.
+// zeros is an endless body.
 type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }

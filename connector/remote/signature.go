@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Both sides share a secret and sign what they send with HMAC-SHA256, in hexadecimal:
+// Both sides share a secret and sign every message with HMAC-SHA256, in hexadecimal:
 //
 //	a request: "request", method, path, timestamp, nonce, body
 //	an answer: "answer", status, nonce of the request, body
 //
-// with a line feed after each part except the body. The body of a stream is all its lines up to
-// the end, and its signature is the last line.
+// with a line feed after each part except the body. The body of a stream consists of all its lines
+// up to the record end. The signature follows as the last line.
 const (
 	headerTimestamp = "Passerelle-Timestamp"
 	headerNonce     = "Passerelle-Nonce"
@@ -31,10 +31,10 @@ const (
 	// minSecret and maxSecret limit the length of a secret, in bytes.
 	minSecret = 32
 	maxSecret = 256
-	// tolerance is the largest difference between the two clocks.
+	// tolerance is the maximum difference between the two clocks.
 	tolerance = 5 * time.Minute
-	// maxNonces is the number of nonces, of up to maxNonce bytes each, that are remembered for
-	// twice that time.
+	// maxNonces is the maximum number of nonces that are remembered. Each is remembered for twice
+	// the tolerance and has at most maxNonce bytes.
 	maxNonces = 1 << 20
 	maxNonce  = 64
 )
@@ -47,7 +47,7 @@ var (
 // secret is the shared secret.
 type secret []byte
 
-// mac begins a signature over parts, to which the body is then written.
+// mac begins a signature over parts. The caller then writes the body to it.
 func (s secret) mac(parts ...string) hash.Hash {
 	sum := hmac.New(sha256.New, s)
 	for _, part := range parts {
@@ -56,7 +56,7 @@ func (s secret) mac(parts ...string) hash.Hash {
 	return sum
 }
 
-// requestMAC and answerMAC begin the signatures of the two directions.
+// requestMAC and answerMAC begin the signature of a request and of an answer.
 func (s secret) requestMAC(method, path, timestamp, nonce string) hash.Hash {
 	return s.mac("request", method, path, timestamp, nonce)
 }
@@ -83,12 +83,12 @@ func equal(sum hash.Hash, signature string) bool {
 // nonces remembers the requests of the last minutes.
 type nonces struct {
 	mu sync.Mutex
-	// seen has the instant until which each nonce is remembered.
+	// seen maps each nonce to the time until which it is remembered.
 	seen  map[string]time.Time
 	purge time.Time
 }
 
-// take accepts a nonce once. It accepts no nonce when too many are remembered.
+// take accepts a nonce only once. It accepts none while too many are remembered.
 func (n *nonces) take(nonce string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,7 @@ func (n *nonces) take(nonce string, now time.Time) bool {
 	return true
 }
 
-// verify checks the signature of a request, its age, and that it was not received before.
+// verify checks the signature and the age of a request, and that it was not received before.
 func (s secret) verify(r *http.Request, body []byte, before *nonces, now time.Time) error {
 	timestamp, nonce := r.Header.Get(headerTimestamp), r.Header.Get(headerNonce)
 	sum := s.requestMAC(r.Method, r.URL.EscapedPath(), timestamp, nonce)

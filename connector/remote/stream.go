@@ -37,14 +37,14 @@ func (s *stream) Write(piece []byte) (int, error) {
 	return written, nil
 }
 
-// end sends the end and the signature. An error would have no receiver.
+// end sends the end and the signature. It ignores errors, because nobody can receive them.
 func (s *stream) end(last end) {
 	_ = s.send(record{End: &last})
 	raw, _ := encode(signature{text(s.sum)})
 	_, _ = s.w.Write(append(raw, '\n'))
 }
 
-// forwarder is a sink that sends the data it receives.
+// forwarder is a sink that sends the data that it receives.
 type forwarder struct {
 	out           *stream
 	accounts      map[string]passerelle.Date
@@ -73,7 +73,7 @@ func (f *forwarder) Wanted(account string) (passerelle.Date, bool) {
 	return from, wanted
 }
 
-// linePage is the number of transactions or documents on a line.
+// linePage is the maximum number of transactions or documents on a line.
 const linePage = 100
 
 func (f *forwarder) Transactions(account string, page []passerelle.TransactionDetails) error {

@@ -16,27 +16,27 @@ import (
 	"passerelle/payment"
 )
 
-// ErrNoTest is the error of Test when the program does not have the call.
+// ErrNoTest is returned by Test when the program does not have the call test.
 var ErrNoTest = errors.New("the program has no call test, or is not started for tests")
 
 // The acts of the call test.
 const (
-	// ActBegin does nothing; ActApprove and ActRefuse do the requested approval or refusal.
+	// ActBegin does nothing. ActApprove approves and ActRefuse refuses what the report or outcome
+	// asks for.
 	ActBegin   = "begin"
 	ActApprove = "approve"
 	ActRefuse  = "refuse"
 )
 
-// Act is an action that a program under test does in place of a payer or user.
+// Act is an action that a program under test does as the payer or the user.
 type Act struct {
 	Act string
-	// Order and Report are a payment's order and the report that asks for the act: approval of
-	// the order or of its cancellation. A Lasting order is not executed before its cancellation
-	// is decided.
+	// Order is the order of a payment. Report is the report that asks for approval of the order or
+	// of its cancellation. A Lasting order is not executed before its cancellation is decided.
 	Order   connector.Order
 	Report  payment.Report
 	Lasting bool
-	// Request and Outcome are a read's request and the outcome that asks for the act.
+	// Request is the request of a read. Outcome is the outcome that asks for the act.
 	Request connector.DataRequest
 	Outcome connector.Outcome
 }
@@ -46,35 +46,35 @@ type testCall struct {
 	Deadline time.Time
 	// Act is begin, approve or refuse.
 	Act string
-	// Order and Report come with a payment: the report asks for the act.
+	// Order and Report are set for a payment. The report asks for the act.
 	Order  order
 	Report payment.Report
 	// Lasting means that the bank does not execute the order before its cancellation is
 	// decided.
 	Lasting bool
-	// Request and Outcome come with a read: the outcome asks for the act.
+	// Request and Outcome are set for a read. The outcome asks for the act.
 	Request connector.DataRequest
 	Outcome connector.Outcome
 }
 
-// Acted answers an Act.
+// Acted is the answer to an Act.
 type Acted struct {
-	// Orders counts the orders that the bank has taken.
+	// Orders is the number of orders that the bank has accepted.
 	Orders int
-	// Values are values of the data fields for a test user, and Fields values of the payment
-	// fields.
+	// Values are the values of the data fields for a test user. Fields are the values of the
+	// payment fields.
 	Values, Fields map[string]string
-	// Payer and Beneficiary are accounts for orders, if not every account is suitable.
+	// Payer and Beneficiary are accounts for orders. They are set if not every account is suitable.
 	Payer, Beneficiary *passerelle.Account
-	// Answers, Callback and Resumed are added to the next request after the act. Answers of a
-	// payer are passed on with the call answer.
+	// Answers, Callback and Resumed are added to the next request after the act. A payer's Answers
+	// are passed on with the call answer.
 	Answers  map[string]string
 	Callback url.Values
 	Resumed  bool
 	Error    *failure
 }
 
-// Tested is a connector that acts in place of payers and users, for the conformance suite.
+// Tested is a connector that can also act as payers and users, for the conformance suite.
 type Tested interface {
 	connector.Connector
 	Test(ctx context.Context, a Act) (Acted, error)
@@ -112,7 +112,7 @@ func (e exchange) test(ctx context.Context, _ string, body []byte) error {
 	return e.answer(did)
 }
 
-// forgeries are changes of a request after which a program must refuse the request.
+// forgeries are changes to a request after which a program must refuse it.
 var forgeries = []struct {
 	name   string
 	change func(s secret, r *http.Request, body []byte)
@@ -131,7 +131,7 @@ var forgeries = []struct {
 	{"a request that comes again", nil},
 }
 
-// CheckRefusals sends requests that a program must answer with 401. It fails with the requests
+// CheckRefusals sends requests that a program must answer with 401. The error names the requests
 // that the program answers wrongly.
 func (p *Program) CheckRefusals(ctx context.Context) error {
 	var faults []error

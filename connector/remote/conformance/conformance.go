@@ -1,9 +1,9 @@
-// Package conformance checks a program that speaks the connector protocol: the rules for every
-// connector, and the rules for signatures.
+// Package conformance checks whether a program that speaks the connector protocol keeps the rules
+// for every connector and the rules for signatures.
 //
-// It owns how a program under test is asked to act as the payer or the user: by the call test.
-// It does not own the rules, which are in package connectortest, or the protocol. It fails with
-// an error when the program does not describe itself. A broken rule is a result and no error.
+// It owns the use of the call test, which makes the program under test act as the payer or the
+// user. The rules are in package connectortest, and the protocol is in package remote. Run returns
+// an error when the program does not describe itself. A broken rule is a result, not an error.
 package conformance
 
 import (
@@ -40,7 +40,7 @@ func Run(ctx context.Context, address, secret string) ([]connectortest.Result, e
 // candidate is a program under test.
 type candidate struct{ address, secret string }
 
-// open returns the program without memory of earlier calls, and its connector.
+// open returns the program and its connector, without any memory of earlier calls.
 func (c candidate) open(ctx context.Context) (*remote.Program, connector.Connector, error) {
 	p, err := remote.NewProgram(c.address, c.secret)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c candidate) checkRefusals(r *connectortest.Report) {
 	}
 }
 
-// begin opens the program for one rule and asks for the data that orders and requests of its
-// tests need.
+// begin opens the program for one rule. It asks for the data that the orders and requests of the
+// rule need.
 func (c candidate) begin(r *connectortest.Report) (*remote.Program, connector.Connector, remote.Acted) {
 	p, built, err := c.open(r.Context())
 	if err != nil {
@@ -80,7 +80,7 @@ func (c candidate) begin(r *connectortest.Report) (*remote.Program, connector.Co
 	return p, built, begun
 }
 
-// subject is the program as a bank that takes payments.
+// subject returns the program as a bank that accepts payments.
 func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
 	p, built, begun := c.begin(r)
 	initiator, _ := built.(connector.Initiator)
@@ -114,15 +114,15 @@ func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
 	return s
 }
 
-// hand acts as the payer, by the call test.
+// hand acts as the payer, with the call test.
 type hand struct {
 	program   *remote.Program
 	initiator connector.Initiator
-	// lasting has the keys of orders that are not executed for some time.
+	// lasting holds the keys of orders that are not executed for some time.
 	lasting sync.Map
 }
 
-// maxAnswers is the largest number of times that a payer may be asked for values.
+// maxAnswers is the maximum number of times that a payer may be asked for values.
 const maxAnswers = 12
 
 func (h *hand) does(act string) func(context.Context, connector.Order, payment.Report) error {
@@ -154,7 +154,7 @@ func (h *hand) answer(ctx context.Context, o *connector.Order, values map[string
 	return next, err
 }
 
-// customer is a user whose data the program reads.
+// customer returns a user whose data the program reads.
 func (c candidate) customer(r *connectortest.Report) connectortest.Customer {
 	p, built, begun := c.begin(r)
 	reader, _ := built.(connector.DataReader)
@@ -183,7 +183,7 @@ func (c candidate) customer(r *connectortest.Report) connectortest.Customer {
 func source(p connector.Profile) string {
 	chosen, _, err := p.Choose("", "")
 	if err != nil {
-		return "" // which the rule about the profile reports
+		return "" // the rule about the profile reports this
 	}
 	return chosen.Name
 }

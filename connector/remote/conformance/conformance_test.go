@@ -32,7 +32,7 @@ type tested struct {
 	connector.DataReader
 	bank   *sandbox.Bank
 	ledger *sandbox.MemoryLedger
-	// idle makes it do nothing for a payer.
+	// idle means that it does not act for payers and users.
 	idle bool
 }
 
@@ -58,14 +58,14 @@ func newTested(t *testing.T) *tested {
 	return &tested{Canceller: canceller, DataReader: reader, bank: bank, ledger: ledger}
 }
 
-// Profile has the sources that ask for a page.
+// Profile returns the profile with the mechanism that uses a page.
 func (b *tested) Profile() connector.Profile {
 	p := b.Canceller.Profile()
 	p.Mechanism = passerelle.ByWebauth
 	return p
 }
 
-// Answer passes an answer on.
+// Answer passes an answer on to the bank.
 func (b *tested) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	responder, able := b.Canceller.(connector.Responder)
 	if !able {
@@ -119,8 +119,8 @@ func handler(t *testing.T, c connector.Connector) http.Handler {
 	return h
 }
 
-// TestEveryRuleApplies: a bank with all abilities keeps every rule, with payers and users that
-// act through the call test.
+// TestEveryRuleApplies: a bank with all abilities keeps every rule, while its payers and users act
+// through the call test.
 func TestEveryRuleApplies(t *testing.T) {
 	results := run(t, handler(t, newTested(t)))
 	for _, r := range results {
@@ -133,7 +133,7 @@ func TestEveryRuleApplies(t *testing.T) {
 	}
 }
 
-// TestBrokenRules: the report says which rule a program breaks, and what the right behaviour is.
+// TestBrokenRules: the report says which rule a program breaks and what the correct behaviour is.
 func TestBrokenRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		program func(t *testing.T) http.Handler
@@ -186,7 +186,7 @@ func TestRequestsOfOthers(t *testing.T) {
 	}
 }
 
-// trusting also answers requests for the profile whose signatures are wrong.
+// trusting returns a handler that also answers requests for the profile with wrong signatures.
 func trusting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w2 := httptest.NewRecorder()
@@ -202,7 +202,7 @@ func trusting(h http.Handler) http.Handler {
 	})
 }
 
-// TestNoProgram: an address without a program gives no report.
+// TestNoProgram: for an address without a program there is an error and no report.
 func TestNoProgram(t *testing.T) {
 	if results, err := conformance.Run(t.Context(), "http://127.0.0.1:1", secret); err == nil || results != nil {
 		t.Errorf("the report is %+v, %v", results, err)

@@ -1,8 +1,8 @@
-// Package start has programs from which developers can start a connector, by the connector
-// protocol: in each language a bank that takes payments and a source that reads data from a
-// folder.
+// Package start contains example programs for the connector protocol, from which developers can
+// start their own connector. In each language there is a bank that accepts payments, and a source
+// that reads data from a folder.
 //
-// It owns the programs and copies them. It does not run them. It fails with Invalid for an
+// It owns the programs and copies them, but does not run them. Write fails with Invalid for an
 // unknown language, and never overwrites a file.
 package start
 
@@ -25,8 +25,8 @@ var programs embed.FS
 // Languages lists the languages.
 func Languages() []string { return []string{"go", "node", "python", "shell"} }
 
-// Write copies the programs of a language into a folder, which it makes if necessary. It returns
-// their paths.
+// Write copies the programs of a language into a folder, and creates the folder if necessary. It
+// returns their paths.
 func Write(language, folder string) ([]string, error) {
 	files, err := programs.ReadDir(language)
 	if err != nil {
@@ -50,7 +50,7 @@ func Write(language, folder string) ([]string, error) {
 	return written, nil
 }
 
-// create writes a file that must not exist yet.
+// create writes a new file. It fails when the file exists.
 func create(to string, content []byte) error {
 	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 	if err != nil {

@@ -1,6 +1,7 @@
 //go:build ignore
 
-// A bank that takes payments and asks the payer on a page. It keeps each order in a file.
+// A bank that accepts payments and asks the payer for approval on a page. It stores each order in a
+// file.
 //
 // Usage: SECRET=... go run bank.go protocol.go PORT FOLDER
 // With TEST=1 it lets `passerelle connector test` act as the payer.
@@ -20,7 +21,7 @@ import (
 
 var (
 	port, folder = os.Args[1], os.Args[2]
-	// address is the address of this program for browsers.
+	// address is the address at which browsers reach this program.
 	address = cmp.Or(os.Getenv("ADDRESS"), "http://127.0.0.1:"+port)
 	profile = object{
 		"uuid": "4d1f0a3c-7b52-4f0e-9c48-2a6d51e0c7b3", "name": "Go Bank", "countries": []string{"FR"}, "sandbox": true, "idempotent": true,
@@ -29,22 +30,22 @@ var (
 			"currencies": []string{"EUR"}, "payer_account": "not_used", "max_instructions": 1,
 		},
 	}
-	lock sync.Mutex // an order that arrives twice is stored once
+	lock sync.Mutex // so that an order that arrives twice is stored once
 )
 
-// line is one transfer of a payment.
+// line is one transfer in a payment.
 type line struct {
 	Amount      struct{ Value, Currency string }
 	Beneficiary struct{ Label string }
 }
 
-// order is an order as it is stored.
+// order is a stored order.
 type order struct {
 	Key, Status, ReturnURL string
 	Line                   line
 }
 
-// body has the members that the calls about orders share.
+// body has the members that all calls about orders have in common.
 type body struct {
 	Act   string
 	Order struct {

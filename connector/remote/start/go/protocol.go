@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// secret is the secret that Passerelle has too, of 32 to 256 characters.
+// secret is the secret that this program shares with Passerelle. It has 32 to 256 characters.
 var secret = []byte(os.Getenv("SECRET"))
 
 func sign(parts ...string) hash.Hash {
@@ -32,21 +32,22 @@ func sign(parts ...string) hash.Hash {
 	return sum
 }
 
-// must ends a call. The caller then sees that the answer is incomplete, and that the outcome is
-// unknown.
+// must ends the call when there is an error. The caller then sees that the answer is incomplete and
+// the outcome unknown.
 func must(err error) {
 	if err != nil {
 		log.Panic(err)
 	}
 }
 
-// object is a JSON object as it is sent.
+// object is a JSON object to send.
 type object = map[string]any
 
-// call gets a body and returns the answer, or sends the lines of a stream and returns nil.
+// call handles a body. It returns the answer, or it sends the lines of a stream and returns nil.
 type call func(body []byte, send func(object)) object
 
-// page gets the path and the form of a browser, nil for a GET, and returns HTML or an address.
+// page handles a request of a browser. The form is nil for a GET. It returns HTML, or an address to
+// redirect to.
 type page func(path string, form map[string][]string) (string, bool)
 
 var seen = struct {
@@ -72,7 +73,7 @@ func isNew(stamp, nonce string) bool {
 	return true
 }
 
-// serve serves calls, by their names.
+// serve serves the calls by their names, and the page.
 func serve(port string, calls map[string]call, show page) {
 	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 	must(err)
@@ -100,8 +101,8 @@ func serve(port string, calls map[string]call, show page) {
 	})))
 }
 
-// answer makes a call and signs the answer that the call returns or sends. A panic cuts the
-// answer off.
+// answer executes a call and signs the answer that the call returns or sends. After a panic the
+// answer is incomplete.
 func answer(w http.ResponseWriter, serve call, body []byte, nonce string) {
 	sum := sign("answer", "200", nonce)
 	line := func(one object) {

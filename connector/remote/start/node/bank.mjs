@@ -1,4 +1,5 @@
-// A bank that takes payments and asks the payer on a page. It keeps each order in a file.
+// A bank that accepts payments and asks the payer for approval on a page. It stores each order in a
+// file.
 //
 // Usage: SECRET=... node bank.mjs PORT FOLDER
 // With TEST=1 it lets `passerelle connector test` act as the payer.
@@ -7,7 +8,7 @@ import { join } from "node:path";
 import { serve } from "./protocol.mjs";
 
 const [port, folder] = process.argv.slice(2);
-const address = process.env.ADDRESS ?? "http://127.0.0.1:" + port; // of this program, for browsers
+const address = process.env.ADDRESS ?? "http://127.0.0.1:" + port; // the address at which browsers reach this program
 const profile = {
   uuid: "9d2b7f14-6a3c-4e58-b1c7-0f5e8d3a6b92", name: "Node Bank", countries: ["FR"], sandbox: true, idempotent: true,
   payments: {
@@ -19,7 +20,7 @@ const profile = {
 const path = (key) => join(folder, encodeURIComponent(key).replaceAll(".", "%2E") + ".json");
 const load = (key) => (existsSync(path(key)) ? JSON.parse(readFileSync(path(key), "utf8")) : undefined);
 
-// store is synchronous: nothing else runs meanwhile, so that an order that comes twice is one.
+// store is synchronous. Nothing else runs meanwhile, so an order that arrives twice is stored once.
 function store(order) {
   const file = openSync(path(order.key) + ".new", "w");
   writeSync(file, JSON.stringify(order));

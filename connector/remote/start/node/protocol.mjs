@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 
-const SECRET = process.env.SECRET; // of 32 to 256 characters, the same as at Passerelle
+const SECRET = process.env.SECRET; // 32 to 256 characters, the same secret as at Passerelle
 const seen = new Map();
 
 function sign(...parts) {
@@ -14,7 +14,7 @@ function equal(a, b) {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }
 
-// isNew refuses requests that are old, and those that came before.
+// isNew refuses old and repeated requests.
 function isNew(stamp, nonce) {
   const now = Date.now() / 1000;
   for (const [old, until] of seen) if (until < now) seen.delete(old);
@@ -40,9 +40,9 @@ function show(response, answer) {
   response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(answer);
 }
 
-// serve serves calls, by their names: each gets the body and returns an answer or yields a
-// stream. A page gets the path and the form of a browser, undefined for a GET, and returns
-// HTML or an address.
+// serve serves the calls by their names, and the page. A call receives the body, and returns an
+// answer or yields a stream. The page receives the path and the form of a browser's request. The
+// form is undefined for a GET. It returns HTML, or an address to redirect to.
 export function serve(port, calls, page = () => undefined) {
   const server = createServer(async (request, response) => {
     try {
@@ -66,7 +66,7 @@ export function serve(port, calls, page = () => undefined) {
       response.end(raw);
     } catch (error) {
       console.error(error.message);
-      response.destroy(); // what was sent is then known to be cut
+      response.destroy(); // the caller sees that the answer is incomplete
     }
   });
   server.listen(port, "127.0.0.1", () => console.log(server.address().port));

@@ -1,4 +1,4 @@
-"""A bank that takes payments and asks the payer on a page. It keeps each order in a file.
+"""A bank that accepts payments and asks the payer for approval on a page. It stores each order in a file.
 
 Usage: SECRET=... python3 bank.py PORT FOLDER
 With TEST=1 it lets `passerelle connector test` act as the payer.
@@ -8,7 +8,7 @@ import html, json, os, pathlib, sys, tempfile, threading, urllib.parse
 from protocol import serve
 
 PORT, FOLDER = int(sys.argv[1]), pathlib.Path(sys.argv[2])
-ADDRESS = os.environ.get("ADDRESS", "http://127.0.0.1:%d" % PORT)  # of this program, for browsers
+ADDRESS = os.environ.get("ADDRESS", "http://127.0.0.1:%d" % PORT)  # the address at which browsers reach this program
 PROFILE = {
     "uuid": "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55", "name": "Python Bank", "countries": ["FR"], "sandbox": True,
     "idempotent": True,
@@ -47,7 +47,7 @@ def report(order):
 
 def initiate(call):
     order = call["order"]
-    with lock:  # an order that comes twice is one order
+    with lock:  # an order that arrives twice is stored once
         if load(order["key"]) is None:
             first = order["payment"]["instructions"][0]
             store({"key": order["key"], "status": "awaiting", "return_url": order["return_url"],

@@ -2,7 +2,7 @@
 import hashlib, hmac, json, os, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRET = os.environ["SECRET"].encode()  # of 32 to 256 characters, the same as at Passerelle
+SECRET = os.environ["SECRET"].encode()  # 32 to 256 characters, the same secret as at Passerelle
 seen, lock = {}, threading.Lock()
 
 
@@ -11,7 +11,7 @@ def signature(*parts, body=b""):
 
 
 def is_new(stamp, nonce):
-    """Refuses requests that are old, and those that came before."""
+    """Refuses old and repeated requests."""
     now = time.time()
     with lock:
         for old in [n for n, until in seen.items() if until < now]:
@@ -23,8 +23,9 @@ def is_new(stamp, nonce):
 
 
 def serve(port, calls, page=None):
-    """Serves calls, by their names: each gets the body and returns an answer or yields a stream.
-    A page gets the path and the form of a browser, None for a GET, and returns HTML or an address."""
+    """Serves the calls by their names, and the page. A call receives the body, and returns an answer
+    or yields a stream. The page receives the path and the form of a browser's request. The form is
+    None for a GET. It returns HTML, or an address to redirect to."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -74,7 +75,7 @@ def serve(port, calls, page=None):
                     self.wfile.write(line)
                 self.wfile.write(json.dumps({"signature": signed.hexdigest()}).encode() + b"\n")
             except ConnectionError:
-                pass  # nobody reads any more
+                pass  # the reader is gone
 
         def log_message(self, *_):
             pass

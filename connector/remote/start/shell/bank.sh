@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A bank that takes payments and asks the payer on a page. It keeps each order in a file.
+# A bank that accepts payments and asks the payer for approval on a page. It stores each order in a
+# file.
 #
 # Usage: SECRET=... bash bank.sh PORT FOLDER
 # With TEST=1 it lets `passerelle connector test` act as the payer.
@@ -17,14 +18,15 @@ call_profile() {
 	END
 }
 
-# file_of names the file of an order, by its key; key_of is the key in the body.
+# file_of prints the path of the file of an order with a key. key_of prints the key in the body.
 file_of() { printf '%s/%s.json' "$FOLDER" "$(jq -rn --arg key "$1" '$key | @uri')"; }
 key_of() { jq -r .order.key "$body"; }
 
-# alone runs a command while no other request changes orders: an order that comes twice is one.
+# alone runs a command while no other request changes orders, so that an order that arrives twice is
+# stored once.
 alone() { (flock 9 && "$@") 9>"$FOLDER/.lock"; }
 
-# store keeps its input as the file $1, whole or not at all.
+# store writes its input to the file $1, completely or not at all.
 store() {
 	cat >"$1.new"
 	sync "$1.new"
@@ -72,7 +74,7 @@ if [ -n "${TEST:-}" ]; then
 fi
 
 show() {
-	local file=$FOLDER/${1#/pay/}.json # keys in addresses are written as those in file names
+	local file=$FOLDER/${1#/pay/}.json # keys are encoded in addresses as in file names
 	if [[ $1 != /pay/* || ${1#/pay/} == */* || ! -e $file ]]; then
 		respond '404 Not Found'
 	elif [ "$method" = POST ]; then

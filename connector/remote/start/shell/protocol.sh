@@ -1,13 +1,13 @@
 # The connector protocol over HTTP: signatures, answers and streams. It needs bash, socat and jq.
 #
-# A connector calls serve "$@" at its end, with PORT FOLDER. Each request then runs it again, with
-# the request on its standard input, and calls the function call_NAME, with the body in the file
-# $body. The function writes the answer, or the lines of a stream; call_read does the latter.
+# A connector calls serve "$@" at its end, with PORT FOLDER. Each request then runs the connector
+# again, with the request on its standard input. It calls the function call_NAME, with the body in
+# the file $body. The function writes the answer. Only call_read writes the lines of a stream.
 set -euo pipefail
 
 hex() { od -An -v -tx1 | tr -d ' \n'; }
 
-# padded writes the secret as a block of 64 bytes, each combined with $1, as printf %b reads it.
+# padded writes the secret as a block of 64 bytes, each XORed with $1, in the notation of printf %b.
 padded() {
 	local key i byte
 	key=$(printf %s "$SECRET" | hex)
@@ -18,8 +18,8 @@ padded() {
 	done
 }
 
-# sign writes the HMAC-SHA256 of its input. The secret is no argument of another program, which
-# others could see.
+# sign writes the HMAC-SHA256 of its input. The secret is never an argument of another program,
+# because other users could see it.
 sign() {
 	local sum
 	sum=$({ printf %b "$INNER" && cat; } | sha256sum | sed 's/ .*//; s/../\\x&/g')
@@ -32,7 +32,7 @@ respond() { # STATUS HEADER...
 	printf '%s\r\n' 'Connection: close' "$@" ''
 }
 
-# is_new refuses requests that are old, and those that came before.
+# is_new refuses old and repeated requests.
 is_new() {
 	[[ $stamp =~ ^[0-9]{1,12}$ && $nonce =~ ^[A-Za-z0-9]{1,64}$ ]] || return 1
 	local age=$(($(date +%s) - stamp))
@@ -41,7 +41,7 @@ is_new() {
 	(set -o noclobber && : >"$NONCES/$nonce") 2>/dev/null
 }
 
-# read_request sets method, path, stamp, nonce, signature and the file body.
+# read_request sets method, path, stamp, nonce and signature, and writes the body to the file $body.
 read_request() {
 	local line length=0
 	read -r -t 20 method path _ || exit 0
@@ -69,7 +69,7 @@ handle() {
 	fi
 	local right name=${path#/v1/}
 	right=$({ printf '%s\n' request POST "$path" "$stamp" "$nonce" && cat "$body"; } | sign)
-	# Both are signed before they are compared, so that the time that takes reveals nothing.
+	# Both are signed before they are compared, so that the time of the comparison reveals nothing.
 	if [ "$(sign <<<"$right")" != "$(sign <<<"$signature")" ] || ! is_new; then
 		respond '401 Unauthorized'
 	elif [[ ! $name =~ ^[a-z]+$ ]] || ! declare -F "call_$name" >/dev/null; then
@@ -95,7 +95,7 @@ serve() {
 	INNER=$(padded 0x36) OUTER=$(padded 0x5c)
 	export PORT=$1 FOLDER NONCES INNER OUTER
 	cd -- "$(dirname -- "$0")"
-	{ # says that it listens
+	{ # reports that it listens
 		until (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do sleep 0.05; done
 		echo "$PORT"
 	} &
