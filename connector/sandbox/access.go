@@ -14,25 +14,25 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// The page on which a customer allows a connector to read. It stores nothing. Its address
-// contains, signed, the address to which the browser is redirected, so the bank redirects
-// browsers only to addresses of connectors.
+// The page on which a customer allows a connector to read stores nothing. Its own address contains
+// the signed address to which the browser is redirected, so the bank redirects browsers only to
+// addresses from connectors.
 
 const (
 	accessPurpose = "access page of the sandbox bank"
 	codePurpose   = "access code of the sandbox bank"
 	accessPrefix  = "access-"
 	maxAccessID   = 8 << 10
-	// numbers is the size of the two numbers that name a connection.
+	// numbers is the size in bytes of the two numbers that identify a connection.
 	numbers = 16
 )
 
-// readAccess connects readers to the page.
+// readAccess returns the page and the codes that readers need.
 func (b *Bank) readAccess() customers.Access {
 	return customers.Access{Page: b.accessPage, Code: b.AccessCode}
 }
 
-// accessPage is the address of the page that redirects back to a URL.
+// accessPage returns the address of a page that redirects back to a URL.
 func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string {
 	name := append(connectionName(domain, connection), back...)
 	mac := b.MAC(accessPurpose, name)[:macSize]
@@ -44,7 +44,7 @@ func connectionName(domain passerelle.DomainID, connection passerelle.Connection
 	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
 }
 
-// AccessCode returns the code with which a customer returns who allows a connection to read.
+// AccessCode returns the code with which a customer returns after allowing a connection to read.
 func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
 	return b.codeOf(connectionName(domain, connection))
 }
@@ -53,15 +53,15 @@ func (b *Bank) codeOf(connection []byte) string {
 	return base64url.EncodeToString(b.MAC(codePurpose, connection)[:macSize])
 }
 
-// accessView is the page on which a customer answers: the target of the form, its parameters,
-// and the code that the answer yes adds.
+// accessView is the data of the page on which a customer answers: the target of the form, its
+// parameters, and the code that the answer yes adds.
 type accessView struct {
 	Back string
 	Kept []pair
 	Code string
 }
 
-// access reads the address of a page back.
+// access decodes the id in the address of a page.
 func (b *Bank) access(id string) (*accessView, bool) {
 	raw, whole := decoded(strings.TrimPrefix(id, accessPrefix))
 	if !whole || len(id) > maxAccessID || len(raw) < numbers+macSize {

@@ -15,20 +15,19 @@ import (
 // required. It is safe for concurrent use.
 type Bank struct {
 	Ledger Ledger
-	// Base is the address of a domain under which Pages are reachable:
-	// scheme and host, without a trailing slash.
+	// Base returns the address under which the pages for a domain are reachable: scheme and host,
+	// without a trailing slash.
 	Base func(domain passerelle.DomainID) string
-	// MAC authenticates data for one purpose with at least 16 bytes, which do not change with a
-	// restart.
+	// MAC returns at least 16 bytes that authenticate data for one purpose. A restart must not
+	// change them.
 	MAC func(purpose string, data []byte) []byte
 	// Timing is how long execution takes.
 	Timing Timing
-	// Log gets the details of failures that pages do not show.
+	// Log receives the details of failures that pages do not show.
 	Log *slog.Logger
 }
 
-// Connectors lists the test connectors of the bank, in the order they are
-// shown.
+// Connectors lists the test connectors of the bank in display order.
 func (b *Bank) Connectors() []connector.Connector {
 	list := make([]connector.Connector, 0, len(variants))
 	for _, v := range variants {
@@ -73,8 +72,8 @@ func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string)
 	return o, version, err
 }
 
-// change calls do to change an order, and stores the order when do reports a change. After a
-// lost race, do decides again on the stored order.
+// change calls do to change an order, and stores the order when do reports a change. If another
+// change was stored meanwhile, it calls do again on the stored order.
 func (b *Bank) change(ctx context.Context, domain passerelle.DomainID, key string, do func(*order) bool) (order, error) {
 	for {
 		o, version, err := b.find(ctx, domain, key)

@@ -14,14 +14,14 @@ type cancellation struct {
 	ReturnURL string `json:"return_url"`
 }
 
-// cancellingConnector is a connector to a bank that cancels orders.
+// cancellingConnector is the connector of a bank that cancels orders.
 type cancellingConnector struct{ *Connector }
 
 var _ connector.Canceller = cancellingConnector{}
 
-// Cancel asks the bank to cancel an order. The bank asks its payer to approve that on a page, or
-// cancels at once, or refuses. The bank always refuses for instant orders. An ended order does
-// not change.
+// Cancel asks the bank to cancel an order. The bank asks the payer for approval on a page, cancels
+// at once, or refuses. It always refuses for instant orders. An order that has ended does not
+// change.
 func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }
@@ -59,8 +59,8 @@ func (o *order) cancelling() bool {
 	return o.Cancellation != nil && o.Cancellation.State == payment.CancellationAwaiting && !o.ended()
 }
 
-// cancellation adds the state of a cancellation to a report. It adds nothing when the order
-// ended for another reason.
+// cancellation adds the state of a cancellation to a report. It adds nothing if the order has ended
+// for another reason.
 func (s scene) cancellation(r payment.Report) (payment.Report, error) {
 	switch {
 	case s.cancelled():

@@ -11,17 +11,16 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists everything that the simulated banks can do with a payment. Every state and
-// edge, every action, error code and incompatibility, every type of execution and every
-// frequency is in at least one scenario. The list is new with every call and belongs to the
-// caller.
+// Scenarios lists everything that the simulated banks can do with a payment. Every state and edge,
+// every action, error code and incompatibility, every date type and every frequency is in at least
+// one scenario. Each call returns a new list, which the caller may change.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		journeys(), scripted(), byAmount(), byAccount(), byUseCase(), answered(), bulks(), cancellations(), dated(), incompatible(), odd(),
 	)
 }
 
-// paths are the states that payments go through.
+// paths lists the states that payments go through, by name.
 var paths = map[string][]payment.State{
 	"created":   {payment.Created},
 	"abandoned": {payment.Created, payment.Rejected},
@@ -37,13 +36,13 @@ var paths = map[string][]payment.State{
 	"expired":   {payment.Created, payment.Validating, payment.Pending, payment.Expired},
 }
 
-// lineStates are the states of the lines at the end of each path.
+// lineStates maps the final state of a payment to the state of its lines.
 var lineStates = map[payment.State]payment.InstructionState{
 	payment.Created: "", payment.Validating: payment.InstructionPending, payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
 	payment.Rejected: payment.InstructionRejected, payment.Done: payment.InstructionDone, payment.Accepted: payment.InstructionAccepted,
 }
 
-// scenario returns a scenario on a path with a payment of 12.50 euros to a shop, after the
+// scenario returns a scenario with a path and a payment of 12.50 euros to a shop, modified by the
 // changes.
 func scenario(name, shows, path string, code payment.ErrorCode, change ...func(*Scenario)) Scenario {
 	s := Scenario{
@@ -77,7 +76,7 @@ func euros(amount, label string) ScenarioLine {
 	}
 }
 
-// What changes a scenario.
+// The changes to scenarios.
 
 func label(text string) func(*Scenario) {
 	return func(s *Scenario) { s.Lines[0].Label = text }
@@ -114,7 +113,7 @@ func manual(s *Scenario) { s.Settings = map[string]string{"payment.auto_confirma
 
 func cancelling(s *Scenario) { s.Ends.Cancelling = true }
 
-// approved is the usual flow: the payer approves after a redirect.
+// approved makes the scenario follow the usual flow: the payer approves after a redirect.
 func approved(s *Scenario) {
 	s.Moves = []Move{validate, approves}
 	s.Ends.Actions = []payment.Action{payment.Redirect}
@@ -141,7 +140,7 @@ func using(useCase string) Move {
 
 func submits(values map[string]string) Move { return Move{Do: Submit, Fields: values} }
 
-// journeys need no script, amount or account.
+// journeys returns scenarios that need no script, amount or account.
 func journeys() []Scenario {
 	return []Scenario{
 		scenario("plain", "A payment that the payer approves at the bank and the bank executes.", "done", "", approved),
@@ -157,7 +156,7 @@ func journeys() []Scenario {
 	}
 }
 
-// scripted are scenarios with scripts in labels. The payer approves at the bank unless the
+// scripted returns scenarios with scripts in labels. The payer approves at the bank unless the
 // script says otherwise.
 func scripted() []Scenario {
 	return []Scenario{
@@ -180,7 +179,7 @@ func scripted() []Scenario {
 	}
 }
 
-// byAmount are scenarios with the amounts that select error codes or other scripts.
+// byAmount returns scenarios with the amounts that select error codes or other scripts.
 func byAmount() []Scenario {
 	var list []Scenario
 	for i, code := range payment.Bug.Values() {
@@ -208,8 +207,7 @@ func byAmount() []Scenario {
 	)
 }
 
-// lateApproval makes the service find out the outcome of the validation before the payer
-// approves.
+// lateApproval makes the service ask for the outcome of the validation before the payer approves.
 func lateApproval(s *Scenario) {
 	s.Moves = []Move{validate, {Do: Advance, Seconds: 600}, approves}
 	s.Ends.Actions = []payment.Action{payment.Redirect}
@@ -220,7 +218,7 @@ func again(s *Scenario) { s.Moves = append(s.Moves, checks, checks, checks) }
 
 var rightFields = map[string]string{"code": "1234", "device": "phone"}
 
-// byAccount are scenarios with accounts that select scripts.
+// byAccount returns scenarios with accounts that select scripts.
 func byAccount() []Scenario {
 	var list []Scenario
 	to := func(number, shows, path string, code payment.ErrorCode, change ...func(*Scenario)) {
@@ -251,7 +249,7 @@ func byPayerAccount(p payer) Scenario {
 	})
 }
 
-// byUseCase are the values of the field use_case_pay.
+// byUseCase returns scenarios with the values of the field use_case_pay.
 func byUseCase() []Scenario {
 	use := func(value, shows, path string, code payment.ErrorCode, moved []Move, asked ...payment.Action) Scenario {
 		return scenario("use-case-"+strings.ReplaceAll(value, "_", "-"), shows, path, code, moves(append([]Move{using(value)}, moved...)...), actions(asked...))
@@ -278,7 +276,7 @@ func byUseCase() []Scenario {
 	}
 }
 
-// answered are scenarios with all pairs of consecutive actions, and with the other ways to
+// answered returns scenarios with all pairs of consecutive actions, and with the other ways to
 // answer.
 func answered() []Scenario {
 	return append(pairs(),
@@ -300,7 +298,7 @@ func answered() []Scenario {
 
 var wrongFields = map[string]string{"code": "4321", "device": "tablet"}
 
-// yes are the moves that answer each question.
+// yes maps each question to the move that answers it.
 var yes = map[string]Move{
 	"redirect": approves, "decoupled": resumes, "fields": submits(rightFields),
 	"confirm": {Do: ConfirmOrder, Yes: true}, "psu": {Do: PSUValidate, Yes: true},
@@ -319,7 +317,7 @@ func pairs() []Scenario {
 	return list
 }
 
-// bulks are payments of several lines.
+// bulks returns scenarios with payments of several lines.
 func bulks() []Scenario {
 	const done, accepted, rejected, pending = payment.InstructionDone, payment.InstructionAccepted, payment.InstructionRejected, payment.InstructionPending
 	bulk := func(name, shows, path string, code payment.ErrorCode, ends []payment.InstructionState, labels ...string) Scenario {
@@ -349,7 +347,7 @@ func bulks() []Scenario {
 	}
 }
 
-// cancellations are scenarios with requests to cancel an order that a bank has.
+// cancellations returns scenarios with requests to cancel an order that a bank has.
 func cancellations() []Scenario {
 	agreed := Move{Do: Decide, Decision: string(cancel)}
 	kept := Move{Do: Decide, Decision: string(keep)}
@@ -381,13 +379,13 @@ func repeating(frequency payment.Frequency, until int) func(*Scenario) {
 	}
 }
 
-// spans are days in which every frequency has exactly two occurrences.
+// spans maps each frequency to a number of days with exactly two occurrences.
 var spans = map[payment.Frequency]int{
 	"daily": 1, "weekly": 7, "two-weekly": 14, "monthly": 31, "two-monthly": 62, "quarterly": 92, "four-monthly": 123,
 	"semiannually": 184, "yearly": 366,
 }
 
-// dated are the types of execution.
+// dated returns scenarios for the date types.
 func dated() []Scenario {
 	list := []Scenario{
 		scenario("instant", "A payment that is executed at once.", "done", "", approved, ofType(payment.Instant, 0)),
@@ -410,7 +408,8 @@ func dated() []Scenario {
 	return list
 }
 
-// incompatible are payments that a bank does not accept, or warns about.
+// incompatible returns scenarios with payments that a bank does not accept, or that cause a
+// warning.
 func incompatible() []Scenario {
 	one := func(id int64, code string, severity payment.Severity, shows string, change ...func(*Scenario)) Scenario {
 		return scenario("incompatible-"+code, shows, "created", "", append([]func(*Scenario){at(id), func(s *Scenario) {
@@ -447,7 +446,7 @@ func incompatible() []Scenario {
 	}
 }
 
-// odd are banks whose invalid reports change nothing.
+// odd returns scenarios with banks whose invalid reports change nothing.
 func odd() []Scenario {
 	redirect := actions(payment.Redirect)
 	return []Scenario{

@@ -14,8 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// Connector connects to one of the simulated banks. Make it with Bank.Connectors. A connector
-// whose bank cancels orders is also a connector.Canceller.
+// Connector connects to one of the simulated banks. Bank.Connectors makes them. A connector whose
+// bank cancels orders is also a connector.Canceller.
 type Connector struct {
 	shared *Bank
 	bank   bank
@@ -26,8 +26,8 @@ var _ connector.Responder = (*Connector)(nil)
 // Profile describes the connector. It is shared and must not be changed.
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
-// Initiate sends the order to the bank. The bank recognises its key: it answers a repeated order
-// with the state of the first, whatever its content.
+// Initiate sends the order to the bank. The bank recognises the key of an order: it answers a
+// repeated order with the state of the first, regardless of its content.
 func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return payment.Report{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)
@@ -51,14 +51,14 @@ func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.R
 	return c.Status(ctx, in)
 }
 
-// errLost and errSlow leave the outcome of an order unknown.
+// errLost and errSlow mean that the outcome of an order is unknown.
 var (
 	errLost = errors.New("the answer of the sandbox bank was lost")
 	errSlow = errors.New("the sandbox bank takes too long to answer")
 )
 
-// deliver decides what happens to the answer to a new order. A slow bank is only slow with a
-// timing in which banks take time.
+// deliver decides what happens to the answer to a new order. A slow bank is slow only if the timing
+// lets banks take time.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {
@@ -86,8 +86,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Status returns the state of the order with a key. For the bank, the first question after an
-// approval is the time of that approval.
+// Status returns the state of the order with a key. For the bank, an approval takes place when the
+// service first asks afterwards.
 func (c *Connector) Status(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, (*order).speak)
 }
@@ -124,8 +124,8 @@ func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*or
 	return r, nil
 }
 
-// remark adds the ignored steps of a script to the bank's status word, for the author of the
-// script.
+// remark adds the ignored steps of a script to the bank's status word, so that the author of the
+// script sees them.
 func (o *order) remark(raw string) string {
 	if len(o.Ignored) == 0 {
 		return raw
@@ -133,14 +133,14 @@ func (o *order) remark(raw string) string {
 	return raw + " (ignored: " + strings.Join(slices.Clone(o.Ignored), ", ") + ")"
 }
 
-// Page returns the address of the page on which a payer decides about an order or its
-// cancellation, on the bank's site or in its app. Redirects lead there. The payer of a decoupled
-// order opens it in place of an app.
+// Page returns the address of the page on which a payer decides about an order or its cancellation,
+// on the bank's site or in its app. Redirects lead to this page. The payer of a decoupled order
+// opens it in place of an app.
 func (b *Bank) Page(domain passerelle.DomainID, key string) string {
 	return b.Base(domain) + pagesPath + b.pageID(domain, key)
 }
 
-// reference is the bank's own reference of an order. People can see it, and it does not give
+// reference returns the bank's own reference for an order. People can see it. It does not give
 // access to the order's page.
 func (b *Bank) reference(domain passerelle.DomainID, key string) string {
 	sum := b.MAC("reference of the sandbox bank", orderName(domain, key))

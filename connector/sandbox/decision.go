@@ -13,7 +13,7 @@ type decision string
 const (
 	approve decision = "approve"
 	refuse  decision = "refuse"
-	// cancel and keep answer the question whether to cancel.
+	// cancel and keep answer the question whether to cancel the order.
 	cancel decision = "cancel"
 	keep   decision = "keep"
 )
@@ -30,7 +30,7 @@ func (c choice) known() bool {
 	return slices.Contains([]decision{approve, refuse, cancel, keep}, c.decision)
 }
 
-// decide applies a decision if it is possible now, and reports whether it was.
+// decide applies a decision if it is possible now, and reports whether it was possible.
 func (o *order) decide(c choice, timing Timing) bool {
 	stale := c.step != "" && c.step != strconv.Itoa(o.At)
 	decided := false
@@ -76,8 +76,8 @@ func (o *order) debit(number string, timing Timing) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), p.Steps...)
 }
 
-// back is the address to which the browser is redirected after a decision: the order's return
-// address, or none after a decision in the app.
+// back returns the address to which the browser is redirected after a decision: the return address
+// of the order or cancellation, or the page itself after a decision in the app.
 func (o *order) back(d decision, page string) string {
 	if o.Cancellation != nil && (d == cancel || d == keep) {
 		return o.Cancellation.ReturnURL
@@ -88,7 +88,7 @@ func (o *order) back(d decision, page string) string {
 	return o.ReturnURL
 }
 
-// screen is the text and the buttons of a page.
+// screen describes the text and the buttons of a page.
 type screen struct {
 	title, lead string
 	buttons     []button
@@ -119,7 +119,7 @@ var (
 	}
 	noQuestion = screen{title: "There is nothing to approve here", lead: "The bank is waiting for something else, or already has everything it needs."}
 
-	// decidedScreens are the pages after each decision.
+	// decidedScreens maps decisions to the pages shown after them.
 	decidedScreens = map[decision]screen{
 		approve: {title: "You approved this payment"},
 		refuse:  {title: "You refused this payment"},

@@ -1,18 +1,16 @@
-// Package sandbox is a simulated bank and the test connectors that lead to it.
+// Package sandbox contains a simulated bank and the test connectors for it.
 //
-// It owns the things that a real bank owns: the received orders, the payer's decision about
-// each, the time of their execution, and the pages on which the payer approves, refuses or
-// agrees to cancel. It does not own payments, and gets no information about them after an order
-// has arrived. It does not own the data that connectors read, which is in package customers, or
-// the storage of orders, which is a Ledger. It reads no clock: each call contains the present
+// It owns what a real bank owns: the received orders, the payer's decision about each, the time of
+// their execution, and the pages on which the payer approves, refuses or agrees to cancel. It knows
+// of a payment only the order that it received. Package customers has the data that connectors
+// read, and a Ledger stores the orders. The bank reads no clock: each call contains the present
 // instant, so the bank follows the clock of a domain. No money moves.
 //
-// The bank decides how it handles an order when the order arrives. The tables of use cases,
-// words, amounts and accounts are written as scripts. A script becomes a plan: a list of steps
-// that is stored with the order and played from then on. Scenarios lists everything that the
-// bank can do.
+// When an order arrives, the bank decides how to handle it. Use cases, labels, amounts and accounts
+// select scripts. The bank turns the script into a plan: a list of steps that is stored with the
+// order and then executed. Scenarios lists everything that the bank can do.
 //
-// The ledger contains all orders and no state is kept between calls, so a restart loses nothing
-// and any process can answer for any other. When the ledger fails, connectors return an ordinary
-// error, which leaves the outcome unknown, and pages say that the bank cannot be reached.
+// The ledger contains all orders, and no other state is kept between calls. So a restart loses
+// nothing, and any process can handle any order. When the ledger fails, connectors return an error
+// that leaves the outcome unknown, and pages say that the bank cannot be reached.
 package sandbox

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// The bank uses the language that the payer's device requested with the order, on its pages and
-// in its messages, and otherwise the language of the browser.
+// Pages and messages use the language that the payer's device requested with the order. If it
+// requested none, they use the language of the browser.
 func TestTheBankSpeaksToThePayer(t *testing.T) {
 	for accept, want := range map[string][]string{
 		"fr,en;q=0.5": {`<html lang="fr">`, "Valider ce paiement ?", "Pas d’argent réel.", "12,50", "Le solde du compte est insuffisant."},
@@ -37,7 +37,7 @@ func TestTheBankSpeaksToThePayer(t *testing.T) {
 	}
 }
 
-// Without an order the browser's language is used. Texts that are not translated stay in
+// Pages without an order use the language of the browser. Texts that are not translated stay in
 // English.
 func TestPagesInTheBrowsersLanguage(t *testing.T) {
 	bank, page := opened(t, instruction())

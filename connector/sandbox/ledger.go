@@ -8,20 +8,20 @@ import (
 	"passerelle"
 )
 
-// Ledger keeps the orders of the bank, one body for each domain and key. Every
-// change of a body raises its version by one.
+// Ledger stores the orders of the bank, one body for each domain and key. Every change of a body
+// raises its version by one.
 type Ledger interface {
-	// Submit records the arrival of an order: it stores a new one, and counts a repeated one.
-	// It returns the stored order, its version, and how often the order arrived.
+	// Submit records the arrival of an order. It stores a new order, and only counts a repeated
+	// one. It returns the stored order, its version, and how often the order has arrived.
 	Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error)
 	// Load reads an order. found is false when the key is unknown.
 	Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error)
-	// Save stores an order over the version that was read. saved is false when the version has
+	// Save replaces the version of an order that was read. saved is false when the version has
 	// changed.
 	Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error)
 }
 
-// MemoryLedger keeps orders until the process ends: for tests, and for trying the bank.
+// MemoryLedger stores orders until the process ends. It is for tests and for trying the bank.
 type MemoryLedger struct {
 	mu   sync.Mutex
 	rows map[ledgerKey]ledgerRow
@@ -84,7 +84,7 @@ func (l *MemoryLedger) Save(ctx context.Context, domain passerelle.DomainID, key
 	return true, nil
 }
 
-// Orders counts the orders of all domains, however often each arrived.
+// Orders returns the number of orders of all domains. A repeated order counts once.
 func (l *MemoryLedger) Orders() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

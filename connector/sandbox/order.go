@@ -27,27 +27,27 @@ type order struct {
 	Payer     account           `json:"payer,omitzero"`
 	DateType  payment.DateType  `json:"date_type"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
-	// Day is the day of execution or the first of several, LastDay the last,
-	// empty where there is none.
+	// Day is the day of execution, or the first of several. LastDay is the last of several. Each
+	// may be empty.
 	Day     string `json:"day,omitempty"`
 	LastDay string `json:"last_day,omitempty"`
 
 	// Plan lists the actions of the bank, and At is the present step.
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
-	// Since is the time at which the step began. After a page began the step, it is nil until
-	// the bank is asked again, because pages do not have the domain's present instant.
+	// Since is the time at which the step began. If a page began the step, it is nil until the
+	// service asks the bank again, because pages do not know the present instant of the domain.
 	Since *time.Time `json:"since,omitempty"`
-	// Tries counts reports or answers in this step.
+	// Tries is the number of reports or answers in this step.
 	Tries int `json:"tries,omitempty"`
 	// Decision is the payer's last decision on a page.
 	Decision decision `json:"decision,omitempty"`
 	// Cancellation is nil until a cancellation is requested.
 	Cancellation *cancellation `json:"cancellation,omitempty"`
-	// Ignored are steps of scripts without a meaning.
+	// Ignored are the steps of scripts that have no meaning.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// Status and Due are the only state of orders from versions without plans.
+	// Status and Due are the only state of orders that were stored by versions without plans.
 	Status string     `json:"status,omitempty"`
 	Due    *time.Time `json:"due,omitempty"`
 }
@@ -68,8 +68,7 @@ type account struct {
 	Name   string                   `json:"name"`
 }
 
-// newOrder copies the data to be shown to the payer and the data that selects scripts, and makes
-// the plan.
+// newOrder copies the data that is shown to the payer or selects scripts, and makes the plan.
 func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 	first := in.Payment.Instructions[0]
 	o := order{
@@ -83,7 +82,7 @@ func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 		o.Day = first.StartDate.String()
 	case payment.FirstOpenDay:
 		o.Day = payment.NextOpenDay(in.Now, first.Beneficiary.Scheme).String()
-	case payment.Deferred, payment.Instant: // has the day it names, or none
+	case payment.Deferred, payment.Instant: // has the day that it names, or none
 	}
 	if from := in.Payment.Payer; from != nil {
 		o.Payer = account{from.Scheme, from.Identification, from.Label}
@@ -118,8 +117,8 @@ func decodeOrder(body []byte) (order, error) {
 	return o, nil
 }
 
-// modernise gives an order from a version without plans its plan: approved on a page, then
-// executed when due.
+// modernise makes a plan for an order that was stored by a version without plans: approval on a
+// page, then execution when due.
 func (o *order) modernise() {
 	last := ending{State: payment.InstructionDone}
 	if o.DateType == payment.Periodic {
@@ -137,34 +136,34 @@ func (o *order) modernise() {
 	o.Status, o.Due = "", nil
 }
 
-// speech is the language in which the bank speaks about the order.
+// speech returns the language in which the bank communicates about the order.
 func (o *order) speech() speech.Speech { return speech.For(o.Language) }
 
-// step is the present step.
+// step returns the present step.
 func (o *order) step() step { return o.Plan.Steps[o.At] }
 
-// next goes to the next step, which begins at the given instant; nil means that the instant is
-// not known yet.
+// next goes to the next step. The step begins at the given instant, or nil if the instant is not
+// known yet.
 func (o *order) next(begins *time.Time) { o.At, o.Since, o.Tries = o.At+1, begins, 0 }
 
-// conclude ends the order at once, and ignores the rest of its plan.
+// conclude ends the order at once and drops the rest of its plan.
 func (o *order) conclude(e ending) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), step{Do: end, Ending: e})
 	o.next(nil)
 }
 
-// worked reports whether the bank has begun to process the order, and therefore must report that
-// the payer approved.
+// worked reports whether the bank has begun to process the order. The bank must then report that
+// the payer has approved.
 func (o *order) worked() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == pend || s.Do == series })
 }
 
-// ran reports whether the bank has begun a periodic order.
+// ran reports whether the bank has begun to execute a periodic order.
 func (o *order) ran() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
 }
 
-// question returns the bank's open question, or the last one.
+// question returns the bank's open question or, if none is open, its last question.
 func (o *order) question() (question, bool) {
 	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
 		if s.Do == ask {

@@ -22,7 +22,7 @@ import (
 // pagesPath is the path of Pages.
 const pagesPath = "/sandbox/bank/"
 
-// maxForm is larger than any form of these pages.
+// maxForm limits the size of a form. Every form of these pages is smaller.
 const maxForm = 4 << 10
 
 var (
@@ -34,9 +34,9 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// pageHeaders are sent with every answer. Browsers apply form-action also to redirects after the
-// form, and the client decides the payer's address after the return URL. So the policy allows
-// any address, but only two schemes.
+// pageHeaders are sent with every answer. Browsers also apply form-action to the redirects after a
+// form. The client chooses the address to which the payer is redirected after the return URL. So
+// the policy allows any address, but only two schemes.
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",
 	"Cache-Control": "no-store",
@@ -56,8 +56,8 @@ func styleHash() string {
 type view struct {
 	speech.Speech
 	Style template.CSS
-	// Bank is its name, Letters are two letters of its name for its mark, and Color is the name
-	// of its colour in the style sheet.
+	// Bank is the name of the bank. Letters are two letters of the name for the bank's mark. Color
+	// is the name of its colour in the style sheet.
 	Bank, Letters, Color string
 	// Fiction is the notice that nothing is real.
 	Fiction string
@@ -68,9 +68,9 @@ type view struct {
 	Back    []pair
 }
 
-// Pages serves the bank's pages, to be mounted at /sandbox/bank/. Whoever has the id of a page
-// may see the order and decide about it. Any other path shows a page which says so, not the
-// plain text or redirect of a mux of net/http.
+// Pages serves the bank's pages, to be mounted at /sandbox/bank/. Anyone who has the id of a page
+// may see the order and decide about it. Any other path shows a page that says so. A mux of
+// net/http would instead answer with plain text or a redirect.
 func (b *Bank) Pages() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {
@@ -104,8 +104,8 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 	b.showOrder(w, r, http.StatusOK, o, domain, key)
 }
 
-// decide records the payer's decision and sends the browser back. Only the first decision
-// counts; later ones get the result of the first.
+// decide records the payer's decision and sends the browser back. Only the first decision counts.
+// Later decisions get the result of the first.
 func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {
@@ -114,7 +114,7 @@ func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); errors.Is(err, passerelle.Unavailable) {
-		b.fail(w, r, err) // the service has no room for the form now
+		b.fail(w, r, err) // the service has no capacity for the form now
 		return
 	}
 	c := choice{decision(r.PostFormValue("decision")), r.PostFormValue("account"), r.PostFormValue("step")}
@@ -144,7 +144,7 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 	return o, back, err
 }
 
-// Decide presses a button of an order's page for a scenario. It returns the address to which the
+// Decide presses a button on an order's page, for a scenario. It returns the address to which the
 // browser would be redirected. It fails with Invalid when there is no such button, and with a
 // Conflict when the page does not offer the button now.
 func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
@@ -170,7 +170,7 @@ func (b *Bank) showOrder(w http.ResponseWriter, r *http.Request, code int, o ord
 	render(w, code, v)
 }
 
-// lettersOf returns the first two letters of a name, for a mark.
+// lettersOf returns two letters of a name, for a mark.
 func lettersOf(name string) string {
 	letters := []rune(customers.Labels(name, 0).Slug)
 	return string(letters[:min(2, len(letters))])
@@ -214,8 +214,8 @@ func notice(w http.ResponseWriter, r *http.Request, code int, title, text string
 	render(w, code, v)
 }
 
-// render renders the complete page before it is sent, so that an incomplete page is never sent.
-// It cannot fail, because the template is fixed and its data are plain.
+// render renders the complete page before it is sent, so that an incomplete page is never sent. It
+// cannot fail, because the template is fixed and its data is plain.
 func render(w http.ResponseWriter, code int, v view) {
 	v.Style = template.CSS(styleCSS)
 	v.Fiction = v.Say(cmp.Or(v.Fiction, "This bank does not exist."))

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// opened is a bank with one order, and the address of its page.
+// opened returns a bank with one order, and the address of the order's page.
 func opened(t *testing.T, lines ...payment.Instruction) (*sandbox.Bank, string) {
 	t.Helper()
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
@@ -80,8 +80,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestHeaders checks every kind of answer against the same rules, and that the policy allows
-// the style sheet.
+// TestHeaders: every kind of answer keeps the same rules, and the policy allows the style sheet.
 func TestHeaders(t *testing.T) {
 	bank, page := opened(t, instruction())
 	shown := get(t, bank, page)
@@ -136,8 +135,8 @@ func TestFirstDecisionCounts(t *testing.T) {
 	}
 }
 
-// TestDecisionsAtOnce presses both buttons several times at the same time: all accepted presses
-// chose the same decision.
+// TestDecisionsAtOnce presses both buttons several times at the same time. All accepted presses are
+// for the same decision.
 func TestDecisionsAtOnce(t *testing.T) {
 	bank, page := opened(t, instruction())
 	var mu sync.Mutex

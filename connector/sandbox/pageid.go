@@ -12,24 +12,24 @@ import (
 const (
 	pagePurpose = "page of the sandbox bank"
 	macSize     = 16
-	// maxPageID is much longer than any real id, and limits the work for invalid ones.
+	// maxPageID is much longer than any real id. It limits the work for invalid ids.
 	maxPageID = 1024
 )
 
-// base64url refuses unused bits in the last character, so that each page has only one id.
-// Decoding uses decoded.
+// base64url refuses unused bits in the last character, so that each page has only one id. Use
+// decoded for decoding.
 var base64url = base64.RawURLEncoding.Strict()
 
-// decoded decodes a text. It refuses line breaks, which the decoder ignores: with them, an id
-// would have many forms.
+// decoded decodes a text. It refuses line breaks, because the decoder ignores them and an id would
+// have many forms.
 func decoded(text string) ([]byte, bool) {
 	raw, err := base64url.DecodeString(text)
 	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
-// pageID is the id of an order's page. Whoever has it may decide. It contains the domain and the
-// key, so no index from page to order is needed, and it cannot be made without the secret of
-// MAC.
+// pageID returns the id of an order's page. Anyone who has it may decide about the order. It
+// contains the domain and the key, so no index from pages to orders is needed. It cannot be forged
+// without the secret of MAC.
 func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 	name := orderName(domain, key)
 	return base64url.EncodeToString(append(name, b.pageMAC(name)...))
@@ -53,7 +53,7 @@ func (b *Bank) orderOf(pageID string) (passerelle.DomainID, string, bool) {
 
 func (b *Bank) pageMAC(name []byte) []byte { return b.MAC(pagePurpose, name)[:macSize] }
 
-// orderName is the encoding of a domain and a key, which is unique for each pair.
+// orderName encodes a domain and a key. The result is unique for each pair.
 func orderName(domain passerelle.DomainID, key string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(domain)), key...)
 }

@@ -32,7 +32,7 @@ func TestPageIDNamesOneOrder(t *testing.T) {
 	}
 }
 
-// FuzzPageID checks that the bank itself makes every accepted id.
+// FuzzPageID checks that orderOf accepts only ids that pageID makes.
 func FuzzPageID(f *testing.F) {
 	b := plainBank()
 	f.Add(b.pageID(1, "key"))

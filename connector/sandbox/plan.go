@@ -9,16 +9,16 @@ import (
 	"passerelle/payment"
 )
 
-// plan lists the actions of the bank for an order. It is made when the order arrives, and stored
-// with it.
+// plan lists the actions of the bank for an order. It is made when the order arrives and is stored
+// with the order.
 type plan struct {
 	Steps []step `json:"steps"`
-	// Misses are the occurrences of a series that fail, by position from 1.
+	// Misses lists the occurrences of a series that fail. Occurrences count from 1.
 	Misses []miss `json:"misses,omitempty"`
 	// Keeps makes the bank refuse to cancel.
 	Keeps bool `json:"keeps,omitempty"`
-	// Trusting orders need no confirmation by the client, and Silent orders need no approval by
-	// a payer.
+	// Trusting means that the client need not confirm the order. Silent means that the payer need
+	// not approve it.
 	Trusting bool `json:"trusting,omitempty"`
 	Silent   bool `json:"silent,omitempty"`
 }
@@ -31,9 +31,9 @@ const (
 	ask verb = "ask"
 	// pend processes an approved order for a time.
 	pend verb = "pend"
-	// rest repeats the same report for a time.
+	// rest repeats the last report for a time.
 	rest verb = "rest"
-	// say makes an unusual report, a few times.
+	// say makes an unusual report one or more times.
 	say verb = "say"
 	// lose loses the answer to the order's arrival, and slow delays it.
 	lose verb = "lose"
@@ -46,21 +46,21 @@ const (
 	end verb = "end"
 )
 
-// forever is the length of a step without end.
+// forever is the duration of a step that never ends.
 const forever time.Duration = -1
 
-// step is one action of the bank. Each verb reads the members it needs.
+// step is one action of the bank. Each verb uses only some of the fields.
 type step struct {
 	Do verb `json:"do"`
 	// What is the question for the verb ask, or the report for the verb say.
 	What string `json:"what,omitempty"`
-	// Wait is the duration of the step, and for the verb ask the time that a payer takes.
+	// Wait is the duration of the step. For the verb ask, it is the time that a payer takes.
 	Wait time.Duration `json:"wait,omitempty"`
-	// Day is the day before which the step does not end, in the form YYYY-MM-DD.
+	// Day is the earliest day on which the step may end, in the form YYYY-MM-DD.
 	Day string `json:"day,omitempty"`
-	// Times is how often say reports, or how often a decoupled payer is asked.
+	// Times is the number of reports for the verb say, or how often a decoupled payer is asked.
 	Times int `json:"times,omitempty"`
-	// Ending is the final state of all lines, and Lines has the states of single lines.
+	// Ending is the final state of all lines. Lines contains different states for single lines.
 	Ending ending       `json:"ending,omitzero"`
 	Lines  []lineEnding `json:"lines,omitempty"`
 }
@@ -73,7 +73,7 @@ type ending struct {
 	By    payment.Actor            `json:"by,omitempty"`
 }
 
-// lineEnding is the ending of one line, which may come later than the others.
+// lineEnding is the ending of one line. It may come later than those of other lines.
 type lineEnding struct {
 	Position int           `json:"position"`
 	Wait     time.Duration `json:"wait,omitempty"`
@@ -96,7 +96,7 @@ func (p *plan) has(verbs ...verb) bool {
 	return slices.ContainsFunc(p.Steps, func(s step) bool { return slices.Contains(verbs, s.Do) })
 }
 
-// worktime is how long the bank processes the order before it ends.
+// worktime returns how long the bank processes the order before the order ends.
 func (p *plan) worktime() time.Duration {
 	var total time.Duration
 	for _, s := range p.Steps {
@@ -115,11 +115,11 @@ type planner struct {
 	plan
 	timing Timing
 	order  *order
-	// usual is the script word by which the bank ends orders.
+	// usual is the script word with which the bank ends orders by default.
 	usual string
-	// unsaid is set for orders without a script.
+	// unsaid means that the order has no script.
 	unsaid bool
-	// ignored are the steps of scripts without a meaning.
+	// ignored are the steps of scripts that have no meaning.
 	ignored []string
 }
 
@@ -136,7 +136,7 @@ func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []s
 	return p.plan, p.ignored
 }
 
-// chosen is the script of the use case, or the order's own when the use case has none.
+// chosen returns the script of the use case or, if it has none, the order's own script.
 func (p *planner) chosen(u useCase) script {
 	if u.script != "" {
 		return readScript(u.script)
@@ -158,7 +158,7 @@ func (p *planner) play(s script) {
 	}
 }
 
-// finish adds the bank's usual end, if the plan has none, and sets the texts of a use case.
+// finish adds the bank's usual end if the plan has none, and sets the texts of a use case.
 func (p *planner) finish(u useCase) {
 	if !p.finished() {
 		words[p.usual](p, call{})
@@ -173,8 +173,8 @@ func (p *planner) add(s step) bool {
 	return true
 }
 
-// opening is the index of the payer's first step: after the steps that concern the answer to the
-// order's arrival.
+// opening returns the index of the payer's first step. Earlier steps only affect the answer to the
+// arrival of the order.
 func (p *planner) opening() int {
 	for i, s := range p.Steps {
 		if s.Do != slow && s.Do != lose {
@@ -197,7 +197,7 @@ func (p *planner) approve() {
 }
 
 // confirm makes the client confirm the payer's approval. An order that is not executed needs no
-// confirmation, and no order is confirmed twice.
+// confirmation. No order is confirmed twice.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {
@@ -211,8 +211,8 @@ func (p *planner) confirm() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "confirm"})
 }
 
-// bulk sets the endings of lines with a script of their own. The label of the first line affects
-// all lines, but its amount or beneficiary affects only that line.
+// bulk sets the endings of lines that have their own script. A script in the label of the first
+// line affects all lines. A script of its amount or beneficiary affects only that line.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// able is the test connector, which implements all interfaces.
+// able returns the test connector, which implements all interfaces.
 func able(t *testing.T, b *sandbox.Bank) connector.Canceller {
 	t.Helper()
 	c, ok := initiator(t, b, testConnector).(connector.Canceller)
@@ -56,7 +56,7 @@ func using(t *testing.T, b *sandbox.Bank, useCase string) (connector.Order, paym
 	return o, send(t, initiator(t, b, testConnector), o)
 }
 
-// TestDecoupled calls resume when clients of the public test connector do, and earlier.
+// TestDecoupled calls resume as late as clients of the public test connector do, and also earlier.
 func TestDecoupled(t *testing.T) {
 	resume := connector.Answer{Action: payment.Decoupled, Yes: true}
 	for useCase, want := range map[string]struct {
@@ -108,7 +108,7 @@ func TestPhasesInTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsIgnoredIsSaid: ignored steps are reported.
+// TestWhatIsIgnoredIsSaid: the bank's status word names ignored steps.
 func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	r := send(t, initiator(t, bank, testConnector), newOrder(t, labelled("pdng/what/actn(redirect)/done - x")))
@@ -126,7 +126,7 @@ func TestMegabyte(t *testing.T) {
 	}
 }
 
-// TestSlowBank: a call waits as long as its caller allows, and no longer than the bank needs.
+// TestSlowBank: a call waits until the bank answers, but no longer than its caller allows.
 func TestSlowBank(t *testing.T) {
 	slow := func(in *payment.Instruction) { in.Amount.Minor = 7126_00 }
 	for _, test := range []struct {
@@ -160,7 +160,7 @@ func TestSlowBank(t *testing.T) {
 	}
 }
 
-// wantUnknown fails the test for an error that determines the outcome of an order.
+// wantUnknown fails the test if an error determines the outcome of an order.
 func wantUnknown(t *testing.T, err error) {
 	t.Helper()
 	var refusal *payment.Refusal
@@ -169,7 +169,7 @@ func wantUnknown(t *testing.T, err error) {
 	}
 }
 
-// TestLostAnswer sends once and finds the order executed.
+// TestLostAnswer: an order whose answer is lost was sent once and is executed.
 func TestLostAnswer(t *testing.T) {
 	ledger := sandbox.NewMemoryLedger()
 	c := initiator(t, newBank(ledger, sandbox.CI), testConnector)
@@ -184,7 +184,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestCancelledMeanwhile advances the time after the payer has agreed to cancel.
+// TestCancelledMeanwhile lets time pass after the payer has agreed to cancel.
 func TestCancelledMeanwhile(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := able(t, bank), newOrder(t, instruction(dated(payment.FirstOpenDay), func(in *payment.Instruction) { in.Label = "pdng:1h/done - x" }))
@@ -247,7 +247,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// stored is a ledger with one order in it, whose body is given.
+// stored returns a ledger with one order that has the given body.
 func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger {
 	t.Helper()
 	ledger := sandbox.NewMemoryLedger()
@@ -257,7 +257,7 @@ func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger 
 	return ledger
 }
 
-// TestOrdersOfOld reads orders from versions without plans.
+// TestOrdersOfOld reads orders that were stored by versions without plans.
 func TestOrdersOfOld(t *testing.T) {
 	const body = `{"connector":"` + testConnector + `","use_case":"redirect","mechanism":"webauth","submitted":"2026-11-21T12:00:00Z",
 		"return_url":"https://service.test/2.0/webauth/callback?state=abc","currency":"GBP","total":1250,
@@ -281,7 +281,7 @@ func TestOrdersOfOld(t *testing.T) {
 	}
 }
 
-// TestUnreadableOrders checks that the outcome stays unknown.
+// TestUnreadableOrders: the outcome of an order that cannot be read stays unknown.
 func TestUnreadableOrders(t *testing.T) {
 	for _, body := range []string{`{}`, `[]`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":1}`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":-1}`} {
 		o := newOrder(t, instruction())

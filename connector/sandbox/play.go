@@ -12,8 +12,8 @@ import (
 // errMute is the error of a bank that does not answer.
 var errMute = errors.New("the sandbox bank does not answer")
 
-// advance passes all steps that have ended at an instant of the domain, and reports whether
-// anything changed.
+// advance goes past all steps that have ended by the given instant of the domain, and reports
+// whether anything changed.
 func (o *order) advance(now time.Time) bool {
 	var changed bool
 	if o.cancelled() {
@@ -49,7 +49,7 @@ func (o *order) over(now time.Time) (bool, time.Time) {
 	}
 }
 
-// passed reports whether the time of a step has ended, and when.
+// passed reports whether the duration of a step has passed, and when.
 func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	until := o.Since.Add(s.Wait)
 	if day, err := passerelle.ParseDate("day", s.Day); err == nil && day.In(time.UTC).After(until) {
@@ -58,7 +58,7 @@ func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	return s.Wait != forever && !now.Before(until), until
 }
 
-// speak counts the reports of a say, and reports whether the step is a say.
+// speak counts a report if the present verb is say, and reports whether it is.
 func (o *order) speak() bool {
 	counts := o.step().Do == say
 	if counts {
@@ -67,7 +67,8 @@ func (o *order) speak() bool {
 	return counts
 }
 
-// answer applies an answer to the open question, and reports whether it belongs to the question.
+// answer applies an answer to the open question. It reports whether the answer belongs to the
+// question.
 func (o *order) answer(a connector.Answer, now time.Time) bool {
 	s := o.step()
 	q := questions[s.What]
@@ -80,7 +81,7 @@ func (o *order) answer(a connector.Answer, now time.Time) bool {
 		o.next(&now)
 	case endIt:
 		o.conclude(e)
-	case waitOn: // and count the attempt
+	case waitOn: // only counts the attempt
 	}
 	return true
 }
@@ -98,7 +99,7 @@ func (o *order) judge(s step, q question, a connector.Answer, now time.Time) (ju
 	return goOn, ending{}
 }
 
-// scene is an order at an instant, seen from its client.
+// scene is an order at an instant, as its client sees it.
 type scene struct {
 	*order
 	now time.Time
@@ -106,7 +107,7 @@ type scene struct {
 	page string
 }
 
-// reports are the bank's reports in each kind of step.
+// reports maps verbs to the bank's reports during their steps.
 var reports = map[verb]func(scene, step) payment.Report{
 	ask:    scene.asking,
 	pend:   scene.pending,
@@ -116,7 +117,7 @@ var reports = map[verb]func(scene, step) payment.Report{
 	series: scene.running,
 }
 
-// report is the bank's report about an order.
+// report returns the bank's report about an order.
 func (s scene) report() (payment.Report, error) {
 	if s.cancelled() {
 		return s.cancellation(payment.Report{})
@@ -155,7 +156,7 @@ func (s scene) pending(at step) payment.Report {
 	return r
 }
 
-// resting repeats the last report.
+// resting returns the same report as before.
 func (s scene) resting(at step) payment.Report {
 	if s.worked() {
 		return s.pending(at)
@@ -163,7 +164,7 @@ func (s scene) resting(at step) payment.Report {
 	return s.asking(at)
 }
 
-// utterances are the odd reports.
+// utterances maps names to unusual reports.
 var utterances = map[string]func(scene) payment.Report{
 	"processing": func(s scene) payment.Report { return s.pending(step{Wait: forever}) },
 	"older":      func(s scene) payment.Report { return s.asking(step{}) },
@@ -174,9 +175,9 @@ var utterances = map[string]func(scene) payment.Report{
 
 func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 
-// ending reports the states of all lines that have ended so far. Only an order that the bank has
-// not begun to process is declined as a whole. Otherwise its payer has approved, and the report
-// contains the lines.
+// ending reports the states of all lines that have ended so far. An order that the bank has not
+// begun to process is declined as a whole. Once processing has begun, the payer has approved, and
+// the report contains the lines.
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
@@ -217,8 +218,8 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 	return next
 }
 
-// line returns the report of a line that has ended. An order for a day is executed on that day,
-// even at a bank that does not wait for the day.
+// line returns the report of a line that has ended. An order for a day is reported as executed on
+// that day, even if the bank does not wait for the day.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}

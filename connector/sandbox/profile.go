@@ -12,9 +12,9 @@ import (
 // bank is one of the simulated banks: its profile and its behaviour.
 type bank struct {
 	profile connector.Profile
-	// usual is the script word that ends orders without a script; "done" when empty.
+	// usual is the script word that ends orders without a script. Empty means "done".
 	usual string
-	// cancels is the bank's answer to a cancellation; empty when it does not cancel.
+	// cancels is the bank's answer to a cancellation. It is empty if the bank does not cancel.
 	cancels payment.Cancellation
 }
 
@@ -24,7 +24,7 @@ type variant struct {
 	uuid string
 	id   int64
 	name string
-	// differs changes the bank, which is a copy for the variant.
+	// differs changes the variant's own copy of the bank.
 	differs func(*bank)
 }
 
@@ -34,14 +34,14 @@ const ordinary = 42
 // TestConnector is the UUID of the test connector that accepts every payment.
 const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
-// variants are the banks: a few with realistic names, then one for each special behaviour. Their
-// UUIDs and numbers never change.
+// variants lists the banks: first a few with realistic names, then one for each special behaviour.
+// Their UUIDs and numbers never change.
 var variants = []variant{
 	{TestConnector, 40, "Banque Exemple", func(*bank) {}},
 	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Example Bank", british},
 	{"6d9b2682-5fa0-496c-9a61-950c1cca8bf7", 42, "Beispielbank", european},
 
-	// One bank for each incompatibility, and one for two at a time.
+	// One bank for each incompatibility, and one with two of them.
 	{"2de6ced7-8747-4bd5-8052-fa6635925a0c", 43, "Sandbox Low Limit", settings(func(s *payment.Settings) { s.Maximum = each(1000_00) })},
 	{"0716ef40-a98a-45d2-8bf1-b338de5a5020", 44, "Sandbox High Minimum", settings(func(s *payment.Settings) { s.Minimum = each(10_00) })},
 	{"921d9ebb-a1e8-4fcf-b881-a8cc8caa8b5a", 45, "Sandbox Three Lines", settings(func(s *payment.Settings) { s.MaxInstructions = 3 })},
@@ -79,7 +79,7 @@ func (v variant) bank() bank {
 	}
 	v.differs(&b)
 	b.profile.Payments.Cancellable = b.cancels != ""
-	b.profile.Payments.PartialTracking = b.profile.Payments.DateTypes // all banks follow scripts
+	b.profile.Payments.PartialTracking = b.profile.Payments.DateTypes // all banks execute scripts, so payments of every type may end as accepted
 	return b
 }
 
@@ -124,8 +124,8 @@ func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == one })
 }
 
-// sepaCountries are the countries of the SEPA schemes. France is first, as the country of the test
-// connector.
+// sepaCountries lists the countries of the SEPA schemes. France is first because it is the country
+// of the test connector.
 var sepaCountries = []string{
 	"FR", "AD", "AL", "AT", "BE", "BG", "CH", "CY", "CZ", "DE", "DK", "EE", "ES", "FI",
 	"GB", "GR", "HR", "HU", "IE", "IS", "IT", "LI", "LT", "LU", "LV", "MC", "MD", "ME",

@@ -13,17 +13,17 @@ type question struct {
 	action payment.Action
 	// text is shown to the payer while the question is open.
 	text string
-	// delay is how long a payer takes with a timing in which payers take time.
+	// delay is how long a payer takes to answer, if the timing lets payers take time.
 	delay time.Duration
 	// page means that the payer can answer on the bank's page.
 	page bool
-	// form is the set of requested fields.
+	// form contains the requested fields, if any.
 	form *form
 	// no is the ending of the order after the answer no.
 	no ending
 }
 
-// questions are all questions of the bank by their names in scripts.
+// questions maps the names that scripts use to the bank's questions.
 var questions = map[string]question{
 	"redirect":   {action: payment.Redirect, page: true, no: refusedAtBank},
 	"decoupled":  {action: payment.Decoupled, page: true, text: confirmInApp, delay: 10 * time.Second, no: refusedAtBank},
@@ -44,10 +44,10 @@ var refusedAtBank = ending{
 // form is a set of fields and the effect of their values.
 type form struct {
 	fields []payment.Field
-	// right are the values with which the order continues.
+	// right holds the values with which the order continues.
 	right map[string]string
-	// wrong are the endings of single values. For other wrong values, the bank asks again. When
-	// the attempts are used up, the order ends with the ending failed.
+	// wrong maps single values to endings. For other wrong values, the bank asks again. When no
+	// attempts are left, the order ends with the ending failed.
 	wrong    map[string]ending
 	attempts int
 	failed   ending
@@ -58,8 +58,8 @@ var (
 		fields: []payment.Field{{Name: "openapisms", Type: "text", Label: "Code received by SMS", Required: true}},
 		right:  map[string]string{"openapisms": "1234"}, attempts: 1, failed: refusal(payment.AuthenticationFailed),
 	}
-	// severalForm has several fields of every kind: with a pattern, a list, an optional one, and
-	// one that selects another script.
+	// severalForm has fields of several kinds: a field with a pattern, a list, an optional field,
+	// and a field that selects another script.
 	severalForm = form{
 		fields: []payment.Field{
 			{Name: "code", Type: "text", Label: "Code on your card (1234)", Regex: `^(?=\d{4}$)\d+$`, Required: true},

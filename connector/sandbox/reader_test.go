@@ -12,8 +12,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// TestReadersConform checks the connectors that read accounts against the conformance rules,
-// through both of their sources.
+// TestReadersConform: the connectors that read accounts keep the conformance rules, through both of
+// their sources.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
 		t.Run(source, func(t *testing.T) {

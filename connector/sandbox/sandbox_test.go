@@ -56,7 +56,7 @@ func initiator(t *testing.T, b *sandbox.Bank, uuid string) connector.Initiator {
 	return c
 }
 
-// instruction is a valid line to an account at a fictional bank, with the changes of the test.
+// instruction returns a valid line to an account at a fictional bank, with the given changes.
 func instruction(change ...func(*payment.Instruction)) payment.Instruction {
 	in := payment.Instruction{
 		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "GBP"}, Label: "Order 1", DateType: payment.Instant,
@@ -138,7 +138,7 @@ func mustPress(t *testing.T, b *sandbox.Bank, uri, decision string) {
 	}
 }
 
-// TestConformance checks every connector that initiates payments against the conformance rules.
+// TestConformance: every connector that initiates payments keeps the conformance rules.
 func TestConformance(t *testing.T) {
 	for _, timing := range []sandbox.Timing{sandbox.CI, sandbox.Faithful} {
 		for _, c := range newBank(sandbox.NewMemoryLedger(), timing).Connectors() {
@@ -223,8 +223,8 @@ func TestEligibility(t *testing.T) {
 	}
 }
 
-// TestExecution follows approved orders on the clock of their domain, with a new bank on the
-// same ledger for every question.
+// TestExecution follows approved orders on the clock of their domain. Every call uses a new bank
+// with the same ledger.
 func TestExecution(t *testing.T) {
 	toItsDay := passerelle.DateOf(noon, time.UTC).AddDays(3).In(time.UTC).Sub(noon)
 	for _, test := range []struct {
@@ -338,7 +338,8 @@ func (b broken) fault() error {
 	return nil
 }
 
-// TestBrokenLedger checks that the outcome stays unknown, and that pages say so.
+// TestBrokenLedger: when the ledger fails, the outcome stays unknown, and pages say that the bank
+// cannot be reached.
 func TestBrokenLedger(t *testing.T) {
 	working := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	o := newOrder(t, instruction())

@@ -8,8 +8,8 @@ import (
 )
 
 // Scenario describes how to bring a payment to a state: the payment, the acts, and the outcome.
-// Programs can run it, through the API of a sandbox domain with the timing CI, and people can
-// read it. Amounts, dates and durations have the form of the interface specification.
+// People can read it, and programs can run it through the API of a sandbox domain with the timing
+// CI. Amounts, dates and durations have the form that the interface specification defines.
 type Scenario struct {
 	// Name is unique and never changes.
 	Name string `json:"name"`
@@ -17,7 +17,7 @@ type Scenario struct {
 	Shows string `json:"shows"`
 	// Connector is the UUID of the bank.
 	Connector string `json:"connector_uuid"`
-	// Settings are configuration keys the domain needs, with their values.
+	// Settings are the configuration keys that the domain needs, with their values.
 	Settings map[string]string `json:"settings,omitempty"`
 	Payer    *ScenarioAccount  `json:"payer,omitempty"`
 	Lines    []ScenarioLine    `json:"instructions"`
@@ -39,19 +39,19 @@ type ScenarioLine struct {
 	Label       string              `json:"label"`
 	DateType    payment.DateType    `json:"execution_date_type"`
 	Beneficiary ScenarioAccount     `json:"beneficiary"`
-	// Days is when a deferred line is executed or a periodic one starts; with Saturday, the
-	// first Saturday from then on.
+	// Days is the number of days until a deferred line is executed or a periodic line starts. With
+	// Saturday, it is the first Saturday from then on.
 	Days     int  `json:"days,omitempty"`
 	Saturday bool `json:"saturday,omitempty"`
-	// Until is when a periodic line ends, counted in days, zero for never.
+	// Until is the number of days until a periodic line ends. Zero means never.
 	Until     int               `json:"until_days,omitempty"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
 }
 
-// Doing is a kind of move in a scenario.
+// Doing is the kind of a move in a scenario.
 type Doing string
 
-// The kinds of acts. The bank's pages have the addresses of Bank.Page.
+// The kinds of moves. Bank.Page returns the addresses of the bank's pages.
 const (
 	// Validate: the client, or its webview, validates with Fields.
 	Validate Doing = "validate"
@@ -61,7 +61,7 @@ const (
 	Resume Doing = "resume"
 	// Submit: the webview submits Fields.
 	Submit Doing = "submit"
-	// PSUValidate and ConfirmOrder: the answer is Yes.
+	// PSUValidate and ConfirmOrder: Yes is the answer.
 	PSUValidate  Doing = "psu_validate"
 	ConfirmOrder Doing = "confirm"
 	// CancelOrder: the client asks to cancel.
@@ -72,7 +72,7 @@ const (
 	Check Doing = "check"
 )
 
-// Move is one act of a scenario.
+// Move is one move of a scenario.
 type Move struct {
 	Do       Doing             `json:"do"`
 	Fields   map[string]string `json:"fields,omitempty"`
@@ -80,26 +80,26 @@ type Move struct {
 	Account  string            `json:"account,omitempty"`
 	Yes      bool              `json:"yes,omitempty"`
 	Seconds  int64             `json:"seconds,omitempty"`
-	// Refused is the error code with which the API refuses this act, empty when the act
-	// succeeds.
+	// Refused is the error code with which the API refuses this move, empty when the move succeeds.
 	Refused string `json:"refused,omitempty"`
 }
 
-// Outcome is the result for a payment.
+// Outcome is the outcome for a payment.
 type Outcome struct {
 	// States are all states of the payment, from created on.
 	States []payment.State `json:"states"`
-	// Lines are the states of the instructions at the end, null as empty.
+	// Lines are the states of the instructions at the end. A null state is an empty string.
 	Lines []payment.InstructionState `json:"instruction_states"`
 	Code  payment.ErrorCode          `json:"error_code,omitempty"`
-	// Actions are the actions on the way, each once.
+	// Actions are the actions that occur on the way. Each is listed once.
 	Actions []payment.Action `json:"actions,omitempty"`
-	// Cancelling means that a cancellation is under way at some time.
+	// Cancelling means that a cancellation is under way at some point.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Occurrences counts the executions of a periodic payment, and Failed the failed ones.
+	// Occurrences is the number of executions of a periodic payment, and Failed the number of
+	// failed ones.
 	Occurrences int `json:"occurrences,omitempty"`
 	Failed      int `json:"failed_occurrences,omitempty"`
-	// Incompatible are the reasons that speak against the connector.
+	// Incompatible lists the reasons why the connector cannot make the payment, and the warnings.
 	Incompatible []ScenarioReason `json:"incompatibilities,omitempty"`
 }
 
@@ -109,7 +109,7 @@ type ScenarioReason struct {
 	Type payment.Severity `json:"type"`
 }
 
-// Instructions are the lines as a client would send them on that day.
+// Instructions returns the lines as a client would send them on the given day.
 func (s Scenario) Instructions(today passerelle.Date) []payment.Instruction {
 	list := make([]payment.Instruction, len(s.Lines))
 	for i, l := range s.Lines {
@@ -118,7 +118,7 @@ func (s Scenario) Instructions(today passerelle.Date) []payment.Instruction {
 	return list
 }
 
-// Account is the account in the form that payments have.
+// Account returns the account as payments represent it.
 func (a ScenarioAccount) Account() passerelle.Account {
 	return passerelle.Account{Scheme: a.Scheme, Identification: a.Number, Label: a.Name}
 }
@@ -139,7 +139,7 @@ func (l ScenarioLine) instruction(today passerelle.Date) payment.Instruction {
 		if l.Until > 0 {
 			in.EndDate = today.AddDays(l.Until)
 		}
-	case payment.FirstOpenDay, payment.Instant: // have no day
+	case payment.FirstOpenDay, payment.Instant: // these have no day
 	}
 	return in
 }

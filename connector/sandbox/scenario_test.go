@@ -22,8 +22,7 @@ import (
 	"passerelle/payment"
 )
 
-// player plays a scenario with the rules of package payment and the bank, and without most of
-// the service.
+// player plays a scenario with package payment and the bank, without most of the service.
 type player struct {
 	t        *testing.T
 	scenario sandbox.Scenario
@@ -115,7 +114,7 @@ func (p *player) answer(a payment.Action, m sandbox.Move) {
 	p.take(p.able.Answer(p.t.Context(), p.order, connector.Answer{Action: a, Yes: m.Yes || m.Do == sandbox.Resume, Fields: m.Fields}))
 }
 
-// doings are the functions that do each move in this test.
+// doings maps the kinds of moves to the functions that do them in this test.
 var doings = map[sandbox.Doing]func(*player, sandbox.Move){
 	sandbox.Validate: func(p *player, m sandbox.Move) {
 		p.order.Fields, p.sent = m.Fields, true
@@ -143,8 +142,7 @@ func (p *player) decide(m sandbox.Move) {
 	p.status()
 }
 
-// cancel does nothing when the payment's rules refuse the cancellation, and otherwise asks the
-// bank.
+// cancel asks the bank to cancel. It does nothing if the payment's rules refuse the cancellation.
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}
@@ -199,8 +197,8 @@ func (p *player) play() {
 	}
 }
 
-// TestScenarios plays all scenarios: each has the stated outcome with one order at the bank, and
-// together they reach every state, edge and code.
+// TestScenarios plays all scenarios. Each must have the stated outcome, with one order at the bank.
+// Together they reach every state, edge and code.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {

@@ -12,11 +12,11 @@ import (
 //	script = step *( "/" step ) [ "-" free text ]
 //	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]
 //
-// Only characters that SEPA labels may have are used. It includes the three-step form of the
-// public test connector of this API family. Capitals and spaces around steps have no meaning.
+// Scripts use only characters that SEPA labels may contain. The three-step form of the public test
+// connector of this API family is also valid. Capitals and spaces around steps are ignored.
 type script struct {
 	calls []call
-	// ignored are the unknown steps, in their original form.
+	// ignored lists the unknown steps in their original form.
 	ignored []string
 }
 
@@ -24,7 +24,7 @@ type script struct {
 type call struct {
 	word string
 	args []string
-	// wait is the time of a step, and timed reports whether it has one.
+	// wait is the duration in the step, and timed reports whether the step has one.
 	wait  time.Duration
 	timed bool
 }
@@ -35,9 +35,9 @@ var (
 	units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 )
 
-// readLabel reads the script in a label. ok is false for a label that is only text. In a label
-// with a dash, one known word before the dash makes it a script, and other words are ignored. In
-// a label without a dash all words must be known, because people also write labels.
+// readLabel reads the script in a label. It returns false for a label that is only text. If a label
+// has a dash, one known word before the dash makes it a script, and unknown words are ignored.
+// Without a dash, all words must be known, because the label may be ordinary text.
 func readLabel(label string) (script, bool) {
 	steps, _, dashed := strings.Cut(label, "-")
 	s := readScript(steps)
@@ -68,13 +68,13 @@ func readStep(text string) (call, bool) {
 		}
 	}
 	if c.timed {
-		count, _ := strconv.Atoi(form[3]) // up to four digits, by its form
+		count, _ := strconv.Atoi(form[3]) // the pattern allows up to four digits
 		c.wait = time.Duration(count) * units[form[4]]
 	}
 	return c, true
 }
 
-// arg is the argument of that position, or "".
+// arg returns the argument at a position, or "".
 func (c call) arg(n int) string {
 	if n < len(c.args) {
 		return c.args[n]
@@ -82,7 +82,7 @@ func (c call) arg(n int) string {
 	return ""
 }
 
-// number is the argument of that position as a positive number, or otherwise.
+// number returns the argument at a position if it is a positive number, and otherwise the default.
 func (c call) number(n, otherwise int) int {
 	if number, err := strconv.Atoi(c.arg(n)); err == nil && number > 0 {
 		return number
@@ -90,7 +90,7 @@ func (c call) number(n, otherwise int) int {
 	return otherwise
 }
 
-// waits is the duration of the step, in the script or by default.
+// waits returns the duration in the step, or the default.
 func (c call) waits(usual time.Duration) time.Duration {
 	if c.timed {
 		return c.wait

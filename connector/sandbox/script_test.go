@@ -85,8 +85,7 @@ func TestTablesAreWritten(t *testing.T) {
 	}
 }
 
-// FuzzLabel checks that every label results in a plan that ends, can be played and can be
-// stored.
+// FuzzLabel checks that the plan for every label ends, can be played and can be stored.
 func FuzzLabel(f *testing.F) {
 	for _, steps := range amounts {
 		f.Add(steps + " - x")
@@ -106,7 +105,7 @@ func FuzzLabel(f *testing.F) {
 	})
 }
 
-// tellAll goes through an order step by step.
+// tellAll plays an order step by step.
 func tellAll(t *testing.T, o order, now time.Time) {
 	t.Helper()
 	body, err := o.encode()

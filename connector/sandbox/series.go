@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// schedule is the order's periodic schedule.
+// schedule returns the order's periodic schedule.
 func (o *order) schedule() payment.Instruction {
 	in := payment.Instruction{DateType: o.DateType, Frequency: o.Frequency}
 	in.StartDate, _ = passerelle.ParseDate("start_date", o.Day) // the day was checked before it was stored
@@ -15,8 +15,8 @@ func (o *order) schedule() payment.Instruction {
 	return in
 }
 
-// occurrences returns the executions of a series up to an instant, and when the next one is
-// due; zero for none.
+// occurrences returns the executions of a series up to an instant, and the time at which the next
+// one is due. The time is zero if none follows.
 func (o *order) occurrences(now time.Time) ([]payment.Occurrence, time.Time) {
 	var past []payment.Occurrence
 	today := passerelle.DateOf(now, time.UTC)
@@ -29,7 +29,7 @@ func (o *order) occurrences(now time.Time) ([]payment.Occurrence, time.Time) {
 	return past, time.Time{}
 }
 
-// miss is the reason why an occurrence fails, empty when it does not fail.
+// miss returns the reason why an occurrence fails, or "" if it does not fail.
 func (p plan) miss(number int) payment.ErrorCode {
 	for _, m := range p.Misses {
 		if m.Number == number {

@@ -9,18 +9,18 @@ import (
 // pair is one returned query parameter.
 type pair struct{ Name, Value string }
 
-// returned are the parameters with which a payer returns to a shop, or a user to an application,
-// in the order on the page.
+// returned lists the parameters with which a payer returns to a shop or a user to an application,
+// in display order.
 var returned = []string{
 	"id_payment", "payment_state", "error_code", "connection_id", "connection_ids", "connection_deleted", "id_connection", "code",
 	"error", "error_description", "bank_message", "state",
 }
 
-// maxReturned is how many characters of a parameter the page shows. The service never sends
-// more.
+// maxReturned is the maximum number of characters of a parameter that the page shows. The service
+// never sends more.
 const maxReturned = 2000
 
-// shopTitles are the titles for each state.
+// shopTitles maps states to titles.
 var shopTitles = map[string]string{
 	"done":       "Thank you, your payment is done",
 	"accepted":   "Thank you, the bank accepted your payment",
@@ -31,10 +31,9 @@ var shopTitles = map[string]string{
 	"expired":    "Your payment has expired",
 }
 
-// Shop serves the pages of a fictional shop, to be mounted at /sandbox/shop/. Every address
-// below it can be a redirect URI for developers without a site. The page shows the parameters
-// with which a payer returns. It has no access to payments, and shows the address without
-// checking it.
+// Shop serves the pages of a fictional shop, to be mounted at /sandbox/shop/. Developers without a
+// site can use every address below it as a redirect URI. The page shows the parameters with which a
+// payer returns. It has no access to payments, so it does not check the parameters.
 func (b *Bank) Shop() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !reads(r) {

@@ -39,7 +39,7 @@ func TestNothingToDecide(t *testing.T) {
 	}
 }
 
-// pressed sends a complete form.
+// pressed sends a complete form and returns the status of the answer.
 func pressed(t *testing.T, bank *sandbox.Bank, page string, form url.Values) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, page, strings.NewReader(form.Encode()))
@@ -49,7 +49,8 @@ func pressed(t *testing.T, bank *sandbox.Bank, page string, form url.Values) int
 	return w.Code
 }
 
-// TestAccountChoice pays from accounts that select scripts, unless the payer's account is known.
+// TestAccountChoice: the account that the payer chooses on the page selects the script, unless the
+// payer's account was already known.
 func TestAccountChoice(t *testing.T) {
 	for number, want := range map[string]payment.ErrorCode{
 		"": "", "FR7699999000010000000000018": "", "FR7699999000010000000000115": payment.InsufficientFunds,
@@ -68,7 +69,7 @@ func TestAccountChoice(t *testing.T) {
 	}
 }
 
-// TestStalePage: a stale page can only decide about the step that it showed.
+// TestStalePage: a stale page can decide only about the step that it showed.
 func TestStalePage(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := initiator(t, bank, testConnector), newOrder(t, labelled("actn(redirect)/actn(redirect)/done - x"))

@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// Amounts that select a script, in whole units of any currency: 7101.00 and so on. The first
-// nineteen are the error codes of the interface specification in its order.
+// amounts maps amounts in whole units of any currency, such as 7101.00, to scripts. The first
+// nineteen are for the error codes, in the order of the interface specification.
 var amounts = map[int64]string{
 	7101: "rjct(invalidEmitter)",
 	7102: "rjct(insufficientFunds)",
@@ -42,7 +42,7 @@ var amounts = map[int64]string{
 	7130: "fail(2)",
 }
 
-// beneficiaries are accounts of a fictional bank, with the scripts that they select.
+// beneficiaries maps accounts at a fictional bank to the scripts that they select.
 var beneficiaries = map[string]string{
 	"FR7699999000000000000000033": "",
 	"FR7699999000000000000000130": "rjct(invalidBeneficiary)",
@@ -55,11 +55,12 @@ var beneficiaries = map[string]string{
 // payer is an account that a payer may have at the simulated bank.
 type payer struct {
 	number, name, script string
-	// offered accounts can be chosen on the bank's page when the payer's account is unknown.
+	// offered means that the account can be chosen on the bank's page when the payer's account is
+	// unknown.
 	offered bool
 }
 
-// payers are the paying accounts that select scripts. The first one is preselected.
+// payers lists the paying accounts that select scripts. The first is preselected.
 var payers = []payer{
 	{"FR7699999000010000000000018", "Main account", "", true},
 	{"FR7699999000010000000000115", "Account without funds", "rjct(insufficientFunds)", true},
@@ -71,7 +72,7 @@ var payers = []payer{
 }
 
 // britishNumbers is the prefix of British accounts that select scripts: a sort code that no bank
-// has. An amount's number follows.
+// has. The number of an amount follows it.
 const britishNumbers = "0000000000"
 
 // script returns the order's script: from the label of its first line, from the amount or
@@ -102,7 +103,7 @@ func (l line) labelled() bool {
 	return found
 }
 
-// units is the amount in whole units, or zero when it has a fraction.
+// units returns the amount in whole units, or zero when it has a fraction.
 func (l line) units(currency passerelle.Currency) int64 {
 	unit := int64(1)
 	for range currency.Digits() {

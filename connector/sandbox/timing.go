@@ -7,8 +7,8 @@ import (
 	"passerelle/payment"
 )
 
-// Timing defines how long the bank takes for each pending step of an order, and its payers for
-// an answer. Times in a script apply with every timing.
+// Timing defines how long the bank takes for each pending step of an order, and how long payers
+// take to answer. Durations in a script apply with every timing.
 type Timing string
 
 // The timing profiles.
@@ -16,7 +16,7 @@ const (
 	// CI takes no time, but the bank reports every step.
 	CI Timing = "ci"
 	// Faithful takes 15 minutes, and 15 seconds for an instant payment, like the public test
-	// connector of this API family. A deferred payment that has no script waits for its day.
+	// connector of this API family. A deferred payment without a script waits for its day.
 	Faithful Timing = "faithful"
 )
 
@@ -33,7 +33,7 @@ func ParseTiming(name string) (Timing, error) {
 	return Timing(name), nil
 }
 
-// execution is how long one pending step of an order of that type takes.
+// execution returns how long one pending step takes for an order with a date type.
 func (t Timing) execution(dates payment.DateType) time.Duration {
 	if dates == payment.Instant {
 		return timings[t].instant

@@ -6,8 +6,8 @@ import (
 	"passerelle/payment"
 )
 
-// The payment fields of the test connectors. The second field exists because the public test
-// connector has it. Its value has no meaning.
+// The payment fields of the test connectors. The second field exists only because the public test
+// connector has it. Its value is ignored.
 const (
 	useCaseField = "use_case_pay"
 	websiteField = "openapiwebsite"
@@ -16,13 +16,13 @@ const (
 // useCase is one behaviour of the bank.
 type useCase struct {
 	value, label string
-	// script defines the bank's behaviour. When it is empty, the order's own script applies.
+	// script defines the bank's behaviour. If it is empty, the order's own script applies.
 	script string
 	// text is the bank's text for a refusal.
 	text string
 }
 
-// useCases are the choices of the field. An empty value means the first.
+// useCases lists the choices of the field. An empty value means the first.
 var useCases = []useCase{
 	{value: "legacy", label: "Approved on the bank's page, with the result that the label sets"},
 	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},

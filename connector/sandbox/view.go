@@ -18,7 +18,7 @@ type orderView struct {
 	Lead string
 	// Buttons are the possible decisions.
 	Buttons []button
-	// Step is the step that the page shows, so that a stale page cannot decide about another
+	// Step is the step that the page shows. It prevents a stale page from deciding about another
 	// step.
 	Step      int
 	Payer     *lineView
@@ -35,7 +35,7 @@ type lineView struct {
 	Name, Number, Label, Amount string
 }
 
-// Single reports whether there is one beneficiary only.
+// Single reports whether there is only one beneficiary.
 func (v *orderView) Single() bool { return len(v.Lines) == 1 }
 
 func newOrderView(says speech.Speech, o order, reference string) *orderView {
@@ -104,7 +104,7 @@ func repeated(says speech.Speech, o order) string {
 	return says.Say("%s, from %s to %s", often, says.Day(o.Day), says.Day(o.LastDay))
 }
 
-// often describes how often a periodic payment is repeated.
+// often maps frequencies to descriptions of how often a payment is repeated.
 var often = map[payment.Frequency]string{
 	"daily": "Every day", "weekly": "Every week", "two-weekly": "Every two weeks", "monthly": "Every month", "two-monthly": "Every two months",
 	"quarterly": "Every three months", "four-monthly": "Every four months", "semiannually": "Every six months", "yearly": "Every year",

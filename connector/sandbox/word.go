@@ -9,17 +9,17 @@ import (
 	"passerelle/payment"
 )
 
-// unsaid is the default script: an ordinary payment that takes a while.
+// unsaid is the default script. It stands for an ordinary payment that takes some time.
 const unsaid = "pdng"
 
-// beyond is the delay of an answer that comes too late: well after payments expire, unless a
-// domain waits longer.
+// beyond is the delay of an answer that comes too late. It is much longer than the time after which
+// payments expire by default.
 const beyond = 90 * 24 * time.Hour
 
-// words are the words of scripts. Each adds to a plan, and returns false when it has no meaning
-// at its place.
+// words maps the words of scripts to functions. Each adds to a plan. It returns false when the word
+// has no meaning at its position.
 var words = map[string]func(p *planner, c call) bool{
-	// The script words of the public test connector.
+	// The words that the public test connector also has.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
 	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
 	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
@@ -40,7 +40,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
 	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
 
-	// Failures between the bank and its clients.
+	// Failures in the communication between the bank and its clients.
 	"dupl": func(p *planner, _ call) bool { return p.utter("processing", 2) },
 	"back": func(p *planner, _ call) bool { return p.utter("processing", 1) && p.utter("older", 1) },
 	"unkn": func(p *planner, _ call) bool { return p.add(step{Do: say, What: "unknown", Times: 1}) },
@@ -51,7 +51,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"mute": func(p *planner, _ call) bool { return p.add(step{Do: mute}) },
 }
 
-// pending is a step in which the bank processes an approved order. With the timing Faithful, a
+// pending returns a step in which the bank processes an approved order. With the timing Faithful, a
 // deferred payment without a script waits for its day.
 func (p *planner) pending(c call) step {
 	s := step{Do: pend, Wait: c.waits(p.timing.execution(p.order.DateType))}
@@ -61,7 +61,7 @@ func (p *planner) pending(c call) step {
 	return s
 }
 
-// end ends the order. A periodic order that ends as done ends after its last occurrence.
+// end ends the order. A periodic order that ends as done continues until its last occurrence.
 func (p *planner) end(e ending) bool {
 	if p.order.DateType == payment.Periodic && e.State == payment.InstructionDone {
 		p.add(step{Do: series})
@@ -81,7 +81,7 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late answers after the service has stopped waiting.
+// late makes the bank answer only after the service has stopped waiting.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))
@@ -93,7 +93,7 @@ func (p *planner) fail(c call) bool {
 	return p.order.DateType == payment.Periodic
 }
 
-// ask asks a question. After an order was approved, it cannot have another question.
+// ask asks a question. After its approval, an order cannot have another question.
 func (p *planner) ask(c call) bool {
 	q, known := questions[c.arg(0)]
 	if !known || p.has(pend, rest, say) {
@@ -106,7 +106,7 @@ func (p *planner) ask(c call) bool {
 	return p.add(step{Do: ask, What: c.arg(0), Wait: c.waits(wait), Times: c.number(1, 1)})
 }
 
-// utter adds a report that makes sense for approved orders only.
+// utter adds an unusual report that makes sense only for approved orders.
 func (p *planner) utter(what string, times int) bool {
 	if !p.has(pend) {
 		p.add(step{Do: pend})
@@ -114,10 +114,10 @@ func (p *planner) utter(what string, times int) bool {
 	return p.add(step{Do: say, What: what, Times: times})
 }
 
-// deliver concerns the answer to the order's arrival, so it must be the first step.
+// deliver adds a step that affects the answer to the order's arrival. It must be the first step.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
-// messages are the bank's texts for its codes. With other codes the bank sends no text.
+// messages maps error codes to the bank's texts. With other codes the bank sends no text.
 var messages = map[payment.ErrorCode]string{
 	payment.InvalidEmitter:       "The account to be debited is closed.",
 	payment.InsufficientFunds:    "The balance of the account is too low.",
@@ -146,8 +146,8 @@ const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τρ
 // megaText stands for a message of a megabyte.
 const megaText = "mega"
 
-// spoken is the text of an ending in the language of an order. The ledger stores only a short
-// name for the long text.
+// spoken returns the text of an ending in the language of an order. For the long text, the ledger
+// stores only a short name.
 func (e ending) spoken(s speech.Speech) string {
 	if e.Text == megaText {
 		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)

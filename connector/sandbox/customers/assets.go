@@ -15,17 +15,17 @@ import (
 // day to day.
 type position struct {
 	key, label, code, symbol string
-	// quantity is in ten-thousandths; bought is the price at which a unit was bought, in
+	// quantity is in ten-thousandths. bought is the price at which a unit was bought, in
 	// hundredths.
 	quantity, bought int64
 	category         string
 	risk             int
-	// silent positions lack the values that can be computed from the others.
+	// silent means that the institution does not report values that can be computed from others.
 	silent bool
-	// pockets are the parts of the position, in ten-thousandths. Each is available from a day
-	// on, in years after the beginning; zero means at once.
+	// pockets are the parts of the position, in ten-thousandths. Each becomes available a number of
+	// years after the beginning. Zero means at once.
 	pockets []pocket
-	// fleeting positions exist every other day.
+	// fleeting means that the position exists only every other day.
 	fleeting bool
 }
 
@@ -65,8 +65,8 @@ func invested() []holding {
 	}
 }
 
-// price returns the value of a unit on a day, in hundredths: a slow rise and a daily change of
-// at most three percent.
+// price returns the value of a unit on a day, in hundredths. It rises slowly and varies by up to
+// three percent from day to day.
 func (c customer) price(p position, day passerelle.Date) int64 {
 	since := day.In(time.UTC).Sub(beginning.In(time.UTC)) / (24 * time.Hour)
 	d := c.dice("price", p.key, day.String())
@@ -78,7 +78,7 @@ func shares(n int64) *decimal.Decimal {
 	return &d
 }
 
-// held are the positions of an account today.
+// held returns the positions of an account today.
 func (c customer) held(h holding) []passerelle.InvestmentDetails {
 	var all []passerelle.InvestmentDetails
 	for _, p := range h.positions {
@@ -109,7 +109,7 @@ func (c customer) held(h holding) []passerelle.InvestmentDetails {
 	return all
 }
 
-// worth is the value of an account's positions today.
+// worth returns the value of an account's positions today.
 func (c customer) worth(h holding) *decimal.Decimal {
 	sum := &decimal.Zero
 	for _, d := range c.held(h) {
@@ -118,7 +118,7 @@ func (c customer) worth(h holding) *decimal.Decimal {
 	return sum
 }
 
-// pockets are the pockets of an account's positions.
+// pockets returns the pockets of an account's positions.
 func pockets(h holding) []passerelle.PocketDetails {
 	var all []passerelle.PocketDetails
 	for _, p := range h.positions {
@@ -136,8 +136,8 @@ func pockets(h holding) []passerelle.PocketDetails {
 	return all
 }
 
-// orders returns one order for each recent month, and every other day one that waits for
-// execution.
+// orders returns one order for each recent month. Every other day it also returns an order that
+// waits for execution.
 func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	if h.kind != "market" {
 		return nil
@@ -159,8 +159,8 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	return all
 }
 
-// repayments returns the repayment plan of a loan: the same amount every month, of which the
-// interest is paid first.
+// repayments returns the repayment plan of a loan. The amount is the same every month. The interest
+// is paid from it first.
 func repayments(h holding) []passerelle.AmortizationDetails {
 	l := h.loan
 	if l == nil || l.Months == nil {

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// customer is a customer of the simulated institutions. All data are computed from the login and
-// the day, so two reads of the same day agree and each day adds new data.
+// customer is a customer of the simulated institutions. All data is computed from the login and the
+// day, so two reads on the same day agree, and each day adds new data.
 type customer struct {
 	login  string
 	manner manner
@@ -22,7 +22,7 @@ type customer struct {
 // beginning is the first day with data.
 var beginning = passerelle.DateOf(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 
-// dice returns numbers that are always the same for the same words.
+// dice generates numbers that are always the same for the same words.
 type dice uint64
 
 func (c customer) dice(words ...any) dice {
@@ -31,7 +31,7 @@ func (c customer) dice(words ...any) dice {
 	return dice(h.Sum64())
 }
 
-// roll returns a number from 0 up to, but without, n.
+// roll returns a number from 0 to n-1.
 func (d *dice) roll(n int) int {
 	*d += 0x9e3779b97f4a7c15
 	z := uint64(*d)
@@ -47,13 +47,13 @@ type holding struct {
 	currency  passerelle.Currency
 	// opening is the balance on the first day, in hundredths.
 	opening int64
-	// perDay is the largest number of transactions of a day.
+	// perDay is the maximum number of transactions on a day.
 	perDay int
-	// monthly are the transactions of each month.
+	// monthly lists the transactions that occur each month.
 	monthly []regular
 	loan    *passerelle.Loan
 	parent  string
-	// positions are the assets that the account holds.
+	// positions are the investments in the account.
 	positions []position
 }
 
@@ -73,7 +73,7 @@ func money(n int64) *decimal.Decimal {
 	return &d
 }
 
-// usual are the accounts of an ordinary customer.
+// usual returns the accounts of an ordinary customer.
 func usual() []holding {
 	return []holding{
 		{
@@ -102,7 +102,7 @@ func homeLoan() *passerelle.Loan {
 	}
 }
 
-// shops are where customers spend money; from and to limit the amounts, in hundredths.
+// shops lists the shops where customers spend money. from and to limit the amounts, in hundredths.
 var shops = []struct {
 	wording  string
 	kind     passerelle.TransactionType
@@ -184,7 +184,7 @@ func hundredths(d decimal.Decimal) int64 {
 	return n
 }
 
-// coming returns transactions of the next days that are already known.
+// coming returns the transactions of the next days that the institution already knows.
 func (c customer) coming(h holding) []passerelle.TransactionDetails {
 	var list []passerelle.TransactionDetails
 	if len(h.monthly) == 0 {
@@ -201,7 +201,7 @@ func (c customer) coming(h holding) []passerelle.TransactionDetails {
 	return list
 }
 
-// details are the details of an account.
+// details returns the details of an account.
 func (c customer) details(h holding) passerelle.AccountDetails {
 	d := c.dice(h.key)
 	number := fmt.Sprintf("%011d", d.roll(99_999_999)+1)
@@ -230,13 +230,13 @@ func isTrue() *bool {
 }
 
 // frenchIBAN returns the IBAN of an account at the sandbox bank: bank 30001, branch 00001, and a
-// national check key of zeros, which no code in the sandbox checks.
+// national check key of zeros, which nothing in the sandbox checks.
 func frenchIBAN(number string) string {
 	body := "30001" + "00001" + number + "00"
 	return "FR" + checkDigits("FR", body) + body
 }
 
-// checkDigits returns the check digits of ISO 13616 for a number of digits only.
+// checkDigits returns the check digits of ISO 13616 for a number that consists of digits only.
 func checkDigits(country, digits string) string {
 	rest := 0
 	for _, r := range digits + letters(country) + "00" {

@@ -7,31 +7,30 @@ import (
 	"passerelle"
 )
 
-// Password is the right password for every login, as in the documents of the API family.
+// Password is the correct password for every login, as in the documentation of the API family.
 const Password = "1234"
 
 // manner is the institution's behaviour towards a customer. The first word of the login selects
 // it.
 type manner struct {
 	word, shows string
-	// steps are the steps before anything is read; only a user can do them.
+	// steps are the steps before anything is read. Only a user can do them.
 	steps []hurdle
 	// ends is the state in which every read ends without reading anything.
 	ends    passerelle.ConnectionState
 	message string
-	// accounts are the accounts of the customer; nil for the usual accounts.
+	// accounts returns the accounts of the customer. Nil means the usual accounts.
 	accounts func() []holding
-	// most limits the transactions of an account; zero is no limit.
+	// most limits the number of transactions of an account. Zero means no limit.
 	most int
 	// changes means that accounts and subscriptions appear, disappear and are renamed from one
 	// day to the next, and that transactions are corrected and disappear.
 	changes, foreignText, repeats bool
-	// receipts means that regular transactions have an attachment.
+	// receipts means that monthly transactions have an attachment.
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews means that the user is asked again when the user's last step is more than a day
-	// ago.
+	// renews means that the user is asked again more than a day after the last step.
 	renews bool
 }
 
@@ -44,8 +43,8 @@ const (
 	talksNonsense
 )
 
-// manners are the words, in the order of the documents. Every other login is an ordinary
-// customer.
+// manners lists the words that select a manner, in the order of the documentation. Every other
+// login is an ordinary customer.
 var manners = []manner{
 	{word: "otp", shows: "the bank asks for a code sent by SMS: 123456", steps: []hurdle{byCode}},
 	{word: "app", shows: "the user approves in the bank's app (decoupled)", steps: []hurdle{byApp}},
@@ -73,8 +72,8 @@ var manners = []manner{
 	{word: "nonsense", shows: "the bank sends impossible values", fault: talksNonsense},
 }
 
-// mannerOf returns the manner of a login: it is selected by the part before the first
-// punctuation mark or digit.
+// mannerOf returns the manner for a login. The part of the login before the first character that is
+// not a letter selects it.
 func mannerOf(login string) manner {
 	word := strings.ToLower(login)
 	if end := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); end >= 0 {
@@ -121,7 +120,7 @@ func currencies() []holding {
 	return append(usual()[:1], overdrawn, dollars, yen)
 }
 
-// Login is a first word of logins and its effect.
+// Login describes a first word of logins and its effect.
 type Login struct {
 	// Word is empty for logins that begin with no known word.
 	Word  string `json:"word"`

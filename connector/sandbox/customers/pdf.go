@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pdf returns a page with lines of plain text, by ISO 32000-1.
+// pdf returns a page with lines of plain text, in the format of ISO 32000-1.
 func pdf(lines ...string) []byte {
 	var text strings.Builder
 	text.WriteString("BT /F1 14 Tf 72 760 Td 20 TL\n")
@@ -37,7 +37,7 @@ func pdf(lines ...string) []byte {
 	return file.Bytes()
 }
 
-// escaped is a text in the encoding of the font: Latin-1, marks escaped.
+// escaped returns a text in the encoding of the font, Latin-1, with special characters escaped.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {

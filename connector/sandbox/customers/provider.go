@@ -18,8 +18,8 @@ type contract struct {
 	validity                   passerelle.Date
 }
 
-// contracts returns the contracts of a customer on the day. A customer whose data changes has
-// one more contract on every other day.
+// contracts returns the contracts of a customer on the day of the read. A customer whose data
+// changes has one more contract every other day.
 func (c customer) contracts() []contract {
 	all := []contract{
 		{key: "power", number: "C-2019-4711", label: "Électricité", issuer: "Électricité du Parc", day: 15, cents: 84_60},
@@ -32,7 +32,7 @@ func (c customer) contracts() []contract {
 	return all
 }
 
-// showSubscriptions passes on the subscriptions, and the bills of wanted subscriptions.
+// showSubscriptions passes on the subscriptions and the bills of the wanted ones.
 func (c customer) showSubscriptions(out connector.Sink) error {
 	var all []passerelle.SubscriptionDetails
 	for _, s := range c.contracts() {
@@ -86,8 +86,8 @@ func (c customer) bills(s contract) []passerelle.DocumentDetails {
 	}
 }
 
-// File writes the bill of a document, or the receipt of a transaction: one page,
-// the same at every call.
+// File writes the bill for a document or the receipt for a transaction. It is one page, the same at
+// every call.
 func (r Reader) File(_ context.Context, req connector.DataRequest, of connector.FileName, w io.Writer) (string, error) {
 	c := customer{login: recall(req.Memory).login(req), today: passerelle.DateOf(req.Now, time.UTC)}
 	page := c.receipt(of)
@@ -101,7 +101,7 @@ func (r Reader) File(_ context.Context, req connector.DataRequest, of connector.
 	return "application/pdf", err
 }
 
-// bill returns the page of a document, nil when there is no such document.
+// bill returns the page of a document, or nil when there is no such document.
 func (c customer) bill(of connector.FileName) []byte {
 	for _, s := range c.contracts() {
 		if s.key != of.Subscription {
@@ -119,7 +119,8 @@ func (c customer) bill(of connector.FileName) []byte {
 // receiptKey is the key of the only attachment of a transaction.
 const receiptKey = "receipt"
 
-// receipts returns the attachments of a transaction. Rents and wages have one receipt.
+// receipts returns the attachments of a transaction. Direct debits and transfers with a
+// counterparty have one receipt.
 func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	name, has := map[passerelle.TransactionType]string{"order": "avis-de-prelevement", "transfer": "avis-de-virement"}[r.kind]
 	if !has || r.party == nil {
@@ -128,7 +129,7 @@ func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	return []passerelle.AttachmentDetails{{Key: receiptKey, Name: name + "-" + day.String() + ".pdf", Description: r.party.Label, MediaType: "application/pdf"}}
 }
 
-// receipt returns the page of an attachment, nil when there is no such attachment. The key of
+// receipt returns the page of an attachment, or nil when there is no such attachment. The key of
 // the transaction selects it.
 func (c customer) receipt(of connector.FileName) []byte {
 	if of.Attachment != receiptKey || of.Transaction == "" {

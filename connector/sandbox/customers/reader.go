@@ -16,7 +16,7 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// readPage is the number of transactions that the bank passes on in one page.
+// readPage is the number of transactions in one page.
 const readPage = 200
 
 // The names of the sources of connectors that read.
@@ -29,12 +29,11 @@ const (
 type Access struct {
 	// Page returns the address of the page. From that page the browser returns to the given URL.
 	Page func(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string
-	// Code returns the code with which a customer who agreed returns.
+	// Code returns the code with which a customer returns after agreeing.
 	Code func(domain passerelle.DomainID, connection passerelle.ConnectionID) string
 }
 
-// Reader is a connector that reads the data that one simulated institution has about its
-// customers.
+// Reader is a connector that reads the customers' data from one simulated institution.
 type Reader struct {
 	access  Access
 	profile connector.Profile
@@ -45,7 +44,7 @@ type Reader struct {
 // Profile describes the connector to clients. It is shared and must not be changed.
 func (r Reader) Profile() connector.Profile { return r.profile }
 
-// OfBank returns the reader of a bank that also takes payments. It adds the bank's offer for
+// OfBank returns the reader of a bank that also accepts payments. It adds what the bank offers to
 // readers to the bank's profile.
 func OfBank(access Access, profile connector.Profile) Reader {
 	profile.Sources, profile.Labels.Code = sources(profile.ID), "30001"
@@ -53,18 +52,17 @@ func OfBank(access Access, profile connector.Profile) Reader {
 	return Reader{access: access, profile: profile, accounts: true, documents: true}
 }
 
-// The UUIDs of the institutions that take no payments.
+// The UUIDs of the institutions that accept no payments.
 const (
 	// ProviderConnector is the simulated provider of documents.
 	ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
-	// RestrictedConnector takes no new connections.
+	// RestrictedConnector accepts no new connections.
 	RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
-	// WebsiteConnector is the provider of documents that requires a website.
+	// WebsiteConnector is the provider of documents whose connections require a website.
 	WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
 )
 
-// Readers lists the connectors of the institutions that take no payments, in the order in which
-// they are shown.
+// Readers lists the connectors of the institutions that accept no payments, in display order.
 func Readers(access Access) []connector.Connector {
 	return []connector.Connector{provider(access), restricted(access), website(access)}
 }
@@ -94,8 +92,8 @@ func website(access Access) Reader {
 	return Reader{access: access, profile: profile, documents: true}
 }
 
-// Labels returns the labels of a simulated institution: the capitals of its name, and a colour
-// that follows from its number.
+// Labels returns the labels of a simulated institution: its initials, and a colour that depends on
+// its number.
 func Labels(name string, id int64) connector.Labels {
 	var capitals []rune
 	for _, word := range strings.Fields(name) {
@@ -107,7 +105,8 @@ func Labels(name string, id int64) connector.Labels {
 // Colors is the number of colours of institutions.
 const Colors = int64(len(bankColors))
 
-// bankColors are the colours of the institutions, by the remainder of their numbers.
+// bankColors lists the colours of the institutions. The remainder of an institution's number
+// selects one.
 var bankColors = [...]string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
 
 func sources(connectorID int64) []connector.Source {
@@ -139,8 +138,8 @@ func credentialFields() []connector.Field {
 	}
 }
 
-// memory is kept between reads: the number of steps that the user has done, the time of the last
-// one, whether the user agreed on the bank's page, and the login that the user entered on that
+// memory is stored between reads: the number of steps that the user has done, the time of the last
+// step, whether the user agreed on the bank's page, and the login that the user entered on that
 // page.
 type memory struct {
 	Passed int       `json:"passed"`
@@ -199,8 +198,8 @@ func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error 
 	return nil
 }
 
-// login returns the login whose data is read. For a user who comes from the bank's page, it is
-// the login entered on that page.
+// login returns the login whose data is read. A user who comes from the bank's page has entered it
+// there.
 func (m memory) login(req connector.DataRequest) string {
 	return cmp.Or(req.Values["login"], m.Login, "guest")
 }
@@ -221,8 +220,8 @@ func (m memory) encode() []byte {
 	return text
 }
 
-// admit refuses a wrong password. If the bank's page gives access, it refuses a user who has not
-// been on that page or has refused on it.
+// admit refuses a wrong password. If access requires the bank's page, it refuses a user who has not
+// been on that page or has refused there.
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
@@ -238,13 +237,13 @@ func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, b
 	return wanted, true
 }
 
-// cameByPage reports whether the user comes from the bank's page and has allowed this connection
+// cameByPage reports whether the user has come from the bank's page and has allowed this connection
 // to read.
 func (r Reader) cameByPage(req connector.DataRequest) bool {
 	return req.Source == openAPI && hmac.Equal([]byte(req.Callback.Get("code")), []byte(r.access.Code(req.Domain, req.Connection)))
 }
 
-// stop ends a read that waits for the user. Without the user it begins no step.
+// stop ends a read that waits for the user. It begins no step while the user is absent.
 func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, bool) {
 	if m.renews && !req.Present && req.Now.Sub(at.Last) > 24*time.Hour {
 		return connector.Outcome{State: passerelle.SCARequired}, true
@@ -262,8 +261,8 @@ func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, 
 	return connector.Outcome{}, false
 }
 
-// hurdle is one step of the user. It removes the answer from the request, so that it does not
-// answer the next step.
+// hurdle is one step for the user. It removes the user's answer from the request, so that the
+// answer is not used for the next step.
 type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits bool)
 
 func byCode(req *connector.DataRequest) (connector.Outcome, bool) {
@@ -300,7 +299,7 @@ func byApp(req *connector.DataRequest) (connector.Outcome, bool) {
 
 var errBroken = errors.New("the connection to the sandbox bank broke")
 
-// show passes on the accounts, and the transactions of wanted accounts.
+// show passes on the accounts and the transactions of the wanted ones.
 func (c customer) show(ctx context.Context, out connector.Sink) error {
 	accounts := c.accounts()
 	var details []passerelle.AccountDetails
@@ -323,7 +322,7 @@ func (c customer) show(ctx context.Context, out connector.Sink) error {
 	return nil
 }
 
-// accounts returns the accounts of the customer on the day.
+// accounts returns the accounts of the customer on the day of the read.
 func (c customer) accounts() []holding {
 	all := usual()
 	if c.manner.accounts != nil {
@@ -336,10 +335,10 @@ func (c customer) accounts() []holding {
 	return all
 }
 
-// odd reports whether the day is every other day.
+// odd reports whether the day of the read has an odd number. It alternates from day to day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
-// showAccount passes on the transactions of an account from a day on, the newest first.
+// showAccount passes on the transactions of an account from a day on, newest first.
 func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning
@@ -363,7 +362,8 @@ func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Da
 	return out.AccountRead(h.key, from)
 }
 
-// pages passes on the data of a customer page by page, with the faults of the customer's manner.
+// pages passes on the data of a customer page by page. It simulates the faults of the customer's
+// manner.
 type pages struct {
 	customer
 	account    string
@@ -393,8 +393,8 @@ func (p *pages) handOver() error {
 	return err
 }
 
-// day returns the transactions of a day. When the customer's data changes, on every other day
-// one label is corrected and one transaction is missing.
+// day returns the transactions of a day. If the customer's data changes, every other day one label
+// is corrected and one transaction is missing.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.on(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {

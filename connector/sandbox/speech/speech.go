@@ -1,8 +1,8 @@
-// Package speech has the languages of the simulated banks.
+// Package speech contains the languages of the simulated banks.
 //
-// It owns the texts of each language, by the English text, and how a language writes amounts and
-// days. It does not own which texts are shown, nor when. A text without a translation stays
-// English. It fails with a panic for a broken file of words, which is part of the program.
+// It owns the translations of English texts, and how each language writes amounts and days. It does
+// not decide which texts are shown. A text without a translation stays English. It fails with a
+// panic when a file of translations is invalid, because the files are part of the program.
 package speech
 
 import (
@@ -22,26 +22,26 @@ import (
 	"passerelle/payment"
 )
 
-// texts has a file with the texts of the banks for each language except English, by the English
-// text.
+// texts contains a file for each language except English. It maps the English texts of the banks to
+// translations.
 //
 //go:embed words/*.json
 var texts embed.FS
 
-// Speech is a language that the banks speak to people in.
+// Speech is a language in which the banks communicate with people.
 type Speech struct {
-	// Lang is the tag of the language, and texts are its texts by the English texts, nil for
-	// English.
+	// Lang is the tag of the language. texts maps English texts to their translations. It is nil
+	// for English.
 	Lang  string
 	texts map[string]string
 }
 
-// languages are all languages of the banks, English first, and the matcher selects one.
+// languages returns all languages of the banks, English first, and a matcher that selects one.
 var languages = sync.OnceValues(func() ([]Speech, language.Matcher) {
 	all, tags := []Speech{{Lang: "en"}}, []language.Tag{language.English}
 	files, err := texts.ReadDir("words")
 	if err != nil {
-		panic("speech: " + err.Error()) // the files are embedded, so this cannot happen in a program that builds
+		panic("speech: " + err.Error()) // the files are embedded, so this cannot happen in a tested program
 	}
 	for _, file := range files {
 		s := Speech{Lang: strings.TrimSuffix(file.Name(), path.Ext(file.Name()))}
@@ -57,7 +57,7 @@ var languages = sync.OnceValues(func() ([]Speech, language.Matcher) {
 	return all, language.NewMatcher(tags)
 })
 
-// For returns the language that best matches an Accept-Language header; English when none
+// For returns the language that best matches an Accept-Language header, or English when none
 // matches.
 func For(accept string) Speech {
 	all, matcher := languages()
@@ -72,7 +72,7 @@ func For(accept string) Speech {
 	return all[i]
 }
 
-// To returns the language of an order, or of the browser when the order has none.
+// To returns the given language of an order or, if it is empty, the language of the browser.
 func To(r *http.Request, lang string) Speech {
 	if lang != "" {
 		return For(lang)
@@ -80,8 +80,8 @@ func To(r *http.Request, lang string) Speech {
 	return For(r.Header.Get("Accept-Language"))
 }
 
-// Say returns an English text in the language, with its arguments in their places. A text
-// without a translation stays English.
+// Say returns an English text in the language, with the arguments inserted. A text without a
+// translation stays English.
 func (s Speech) Say(text string, args ...any) string {
 	if other, known := s.texts[text]; known {
 		text = other
@@ -92,7 +92,7 @@ func (s Speech) Say(text string, args ...any) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// Fields returns fields with their labels in the language.
+// Fields returns fields with labels in the language.
 func (s Speech) Fields(all []payment.Field) []payment.Field {
 	said := slices.Clone(all)
 	for i := range said {
@@ -104,7 +104,7 @@ func (s Speech) Fields(all []payment.Field) []payment.Field {
 	return said
 }
 
-// Questions does the same for the fields asked of a user who allows their accounts to be read.
+// Questions is like Fields, for the fields that connections request from a user.
 func (s Speech) Questions(all []connector.Field) []connector.Field {
 	said := slices.Clone(all)
 	for i := range said {
@@ -116,15 +116,15 @@ func (s Speech) Questions(all []connector.Field) []connector.Field {
 	return said
 }
 
-// Money writes an amount in the form of the language.
+// Money formats an amount as the language writes it.
 func (s Speech) Money(minor int64, currency passerelle.Currency) string {
 	return passerelle.Money{Minor: minor, Currency: currency}.Written(s.Lang)
 }
 
-// dayForms are the forms of days in digits; other languages use the first form.
+// dayForms maps languages to the form of days in digits. Other languages use the first form.
 var dayForms = map[string]string{"": "%[3]s/%[2]s/%[1]s", "de": "%[3]s.%[2]s.%[1]s", "nl": "%[3]s-%[2]s-%[1]s"}
 
-// Day writes a day of the form YYYY-MM-DD in the form of the language.
+// Day formats a day, given as YYYY-MM-DD, as the language writes it.
 func (s Speech) Day(day string) string {
 	year, rest, _ := strings.Cut(day, "-")
 	month, date, whole := strings.Cut(rest, "-")
