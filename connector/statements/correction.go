@@ -14,22 +14,22 @@ import (
 	"passerelle/statementfile"
 )
 
-// A bank corrects earlier data in two ways. It sends a statement again, with the same opening
-// balance, up to the same day, and with other entries. Or an OFX file names the entry that it
-// replaces or takes away. A correction stays in force when the older file comes again.
+// A bank corrects earlier data in two ways. It may send a statement again that has the same opening
+// balance and the same last day, but other entries. Or an OFX file may name an entry that it
+// replaces or deletes. A correction remains valid when the older file is read again.
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account, from a day on, whose keys match. A zero day
-	// means all days.
+	// Gone removes the transactions of an account from a day on whose keys match. A zero day means
+	// all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
-// issue is the data that an account stores about a statement from one balance to another.
+// issue is the stored data about a statement from one balance to another.
 type issue struct {
 	Opening, Closing statementfile.StatementBalance
-	// First and Last are the days of its entries, and Digest distinguishes these entries from
-	// others.
+	// First and Last are the days of the first and the last entry. Digest is a digest of the
+	// entries.
 	First, Last passerelle.Date `json:",omitzero"`
 	Digest      string
 	// Corrected means that a later issue has replaced this one.
@@ -43,7 +43,7 @@ const (
 	maxCorrected = 10_000
 )
 
-// draft is a statement while a file is surveyed.
+// draft is the data about a statement while a file is surveyed.
 type draft struct {
 	digest      hash.Hash
 	sum         decimal.Decimal
@@ -67,8 +67,8 @@ func (d *draft) add(e *statementfile.StatementEntry) {
 }
 
 // issue returns the statement as an issue. It returns false when the entries do not lead from
-// balance to balance. It returns false for CSV files too: a person chose which entries are in them,
-// so they repeat no statement.
+// balance to balance. It also returns false for CSV files, because people choose the entries in
+// them, so they do not repeat a statement.
 func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	if s.Format == statementfile.CSV || s.Opening == nil || s.Closing == nil || d.digest == nil || d.inexact {
 		return issue{}, false
@@ -86,20 +86,20 @@ func (i *issue) corrects(before issue) bool {
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
 }
 
-// within reports whether the entries of an issue overlap the days of another.
+// within reports whether the days of an issue's entries overlap the days of another issue.
 func (i *issue) within(other *issue) bool {
 	return i.Last.Compare(other.Opening.Date) > 0 && i.First.Compare(other.Closing.Date) <= 0
 }
 
-// corrected has the corrections of a file for one account.
+// corrected holds the corrections that a file makes for one account.
 type corrected struct {
-	// outdated are the lines of statements that a later issue has already replaced.
+	// outdated holds the lines of statements that a later issue has already replaced.
 	outdated map[int]bool
-	// again are the statements that replace earlier statements. kept are the keys of the entries
-	// in the file that must stay.
+	// again lists the statements that replace earlier statements. kept holds the keys of entries in
+	// the file that must not be removed.
 	again []issue
 	kept  map[string]bool
-	// references are hashes of the references that entries of the file correct, and settled
+	// references holds hashes of the references that entries in the file correct. settled holds
 	// hashes of the references that any file has corrected.
 	references, settled map[string]bool
 }
@@ -119,8 +119,8 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// issued remembers a statement of the file, and records what it corrects. before are the statements
-// that were remembered before the file.
+// issued stores a statement of the file and records what it corrects. before lists the statements
+// that were stored before the file.
 func (a *account) issued(one issue, line int, before []issue, c *corrected) {
 	same := func(other issue) bool {
 		return other.Digest == one.Digest && other.Opening.Date == one.Opening.Date && other.Closing.Date == one.Closing.Date
@@ -140,14 +140,14 @@ func (a *account) issued(one issue, line int, before []issue, c *corrected) {
 	a.Issues = append(a.Issues, one)
 }
 
-// forget keeps only the latest statements and corrections.
+// forget drops all but the latest statements and corrections.
 func (a *account) forget() {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
 	a.Issues = a.Issues[max(0, len(a.Issues)-maxIssues):]
 	a.Corrected = a.Corrected[max(0, len(a.Corrected)-maxCorrected):]
 }
 
-// omits reports whether an entry is left out because it was corrected.
+// omits reports whether an entry is omitted because it was corrected.
 func (c *corrected) omits(r statementfile.Record) bool {
 	e := r.Entry
 	if e.Deletes || c.outdated[r.Statement.Line] {
@@ -156,15 +156,15 @@ func (c *corrected) omits(r statementfile.Record) bool {
 	return len(c.settled) > 0 && e.Reference != e.Corrects && c.settled[identity.Hash(e.Reference)]
 }
 
-// keep records the key of an entry that stays although other entries with its reference or day
-// are removed.
+// keep records the key of an entry that must not be removed together with other entries that have
+// its reference or day.
 func (c *corrected) keep(e *statementfile.StatementEntry, key string) {
 	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(e.Booked.String()) }) {
 		c.kept[key] = true
 	}
 }
 
-// has reports whether all entries of a day belong to this statement.
+// has reports whether the statement contains all entries of a day.
 func (i *issue) has(day string) bool {
 	return day > i.Opening.Date.String() && day <= i.Closing.Date.String()
 }

@@ -1,13 +1,14 @@
-// Package statements is the connector for statement files: it converts a file that a user hands
-// over to accounts, balances and transactions.
+// Package statements is the connector for statement files. It converts a user's file to accounts,
+// balances and transactions.
 //
-// It owns which account and which transaction of the service an account and an entry of a file
-// are, so that files may overlap, come in any order, and come twice. It does not own the
-// formats (package statementfile) or how files come to it.
+// It owns the mapping from the accounts and entries in a file to the accounts and transactions of
+// the service. So files may overlap, come in any order, and come twice. The formats are in package
+// statementfile. Callers supply the files.
 //
-// It fails with a *statementfile.FileError when a file cannot be read, and with the error of
-// the sink. An unreadable file passes nothing on: the connector reads a file to its end before
-// it calls the sink. A stored transaction that is not in a file stays, unless the file corrects it.
+// It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
+// sink. Nothing from an unreadable file is passed on, because the connector reads a file to its end
+// before it calls the sink. A file does not remove stored transactions that it does not contain,
+// unless it corrects them.
 package statements
 
 import (
@@ -55,20 +56,20 @@ func (Connector) Profile() connector.Profile {
 const (
 	// consentDays is ten years, because nothing is read without the user.
 	consentDays = 3650
-	// farDays is more than the number of days by which any entry is in the future. A file counts
-	// as complete only from that many days ahead on, so no stored entry counts as gone.
+	// farDays is a number of days beyond the date of any entry. A file is reported as complete only
+	// from that distant day on, so that no stored entry is removed.
 	farDays = 100 * 366
-	// pageSize is the number of transactions that are passed on at once.
+	// pageSize is the number of transactions that are passed on together.
 	pageSize = 500
-	// maxAccounts is the largest number of accounts of a connection.
+	// maxAccounts is the maximum number of accounts of a connection.
 	maxAccounts = 500
 )
 
-// MappingField is the field with the mapping of CSV files, see [statementfile.ParseMapping].
-// The last one is kept.
+// MappingField is the field with the mapping for CSV files. See [statementfile.ParseMapping]. The
+// last mapping is stored.
 const MappingField = "mapping"
 
-// account is an account in the form that is stored between files.
+// account is the data about an account that is stored between files.
 type account struct {
 	Key, IBAN, Number, BIC, Name string
 	Type                         passerelle.AccountType
@@ -76,15 +77,14 @@ type account struct {
 	Balance                      *decimal.Decimal
 	// Day is the day of the balance.
 	Day passerelle.Date `json:",omitzero"`
-	// Spans are the times that the files cover from balance to balance.
+	// Spans are the periods that the files cover from balance to balance.
 	Spans []statementfile.BalanceSpan `json:",omitempty"`
-	// Issues are the statements, and Corrected hashes of the references of entries that were
-	// corrected.
+	// Issues are the statements. Corrected holds hashes of the references of corrected entries.
 	Issues    []issue  `json:",omitempty"`
 	Corrected []string `json:",omitempty"`
 }
 
-// maxSpans is the number of periods that an account stores, the latest ones.
+// maxSpans is the maximum number of periods stored for an account. The oldest are dropped.
 const maxSpans = 500
 
 // remembered returns the accounts in the connector's memory. An invalid memory counts as empty.
@@ -94,7 +94,7 @@ func remembered(memory []byte) map[string]*account {
 	return known
 }
 
-// Covered returns the times that earlier files cover, by the keys of the accounts.
+// Covered returns the periods that earlier files cover, by the keys of the accounts.
 func Covered(memory []byte) map[string][]statementfile.BalanceSpan {
 	covered := map[string][]statementfile.BalanceSpan{}
 	for key, a := range remembered(memory) {
@@ -105,7 +105,7 @@ func Covered(memory []byte) map[string][]statementfile.BalanceSpan {
 	return covered
 }
 
-// KeyOf returns the key of an account. An account in two currencies is two accounts.
+// KeyOf returns the key of an account. An account with two currencies counts as two accounts.
 func KeyOf(a statementfile.StatementAccount) string {
 	return cmp.Or(a.IBAN, a.Number) + "/" + string(a.Currency)
 }
@@ -146,7 +146,7 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 	return connector.Outcome{Memory: memory}, err
 }
 
-// statementFile is a file with the mapping to read it with, nil for none.
+// statementFile is a file with the mapping for reading it. The mapping may be nil.
 type statementFile struct {
 	*connector.HandedFile
 	mapping *statementfile.Mapping
@@ -179,8 +179,8 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 	return nil
 }
 
-// survey adds the accounts of the file to the known accounts, each with the balance of its
-// latest day. It returns what the file corrects of the accounts in it.
+// survey adds the accounts in the file to the known accounts, each with its latest balance. For
+// each account in the file, it returns what the file corrects.
 func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]*corrected, error) {
 	s := surveying{known: known, inFile: map[string]*corrected{}, before: map[string][]issue{}, drafts: map[string]*draft{}}
 	err := f.records(ctx, s.add)
@@ -197,12 +197,12 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 	return s.inFile, err
 }
 
-// surveying is the state of the first pass over a file, which collects everything except the
+// surveying is the state of the first pass over a file. That pass collects everything except the
 // transactions.
 type surveying struct {
 	known  map[string]*account
 	inFile map[string]*corrected
-	// before are the statements that were known before the file.
+	// before holds the statements that were known before the file.
 	before map[string][]issue
 	drafts map[string]*draft
 }
@@ -228,7 +228,8 @@ func (s *surveying) add(r statementfile.Record) error {
 	return nil
 }
 
-// account returns the account of a key, new or known, and prepares it for the file.
+// account returns the account with a key and prepares it for the file. It creates the account if
+// the key is new.
 func (s *surveying) account(key string, line int) (*account, error) {
 	if s.known[key] == nil {
 		s.known[key] = &account{}
@@ -280,8 +281,8 @@ func (p *page) flush(out connector.Sink) error {
 	return err
 }
 
-// handOver passes on the entries of wanted accounts, page by page, and then removes the entries
-// that they correct.
+// handOver passes on the entries of wanted accounts page by page, and then removes the stored
+// transactions that they correct.
 func (f statementFile) handOver(ctx context.Context, inFile map[string]*corrected, out connector.Sink) error {
 	pages := map[string]*page{}
 	for key, c := range inFile {
@@ -320,15 +321,14 @@ func (f statementFile) handOver(ctx context.Context, inFile map[string]*correcte
 	return nil
 }
 
-// transaction returns an entry in the form of the service, with its key and its place in the
-// file.
+// transaction converts an entry to a transaction with its key and its place in the file.
 func (f statementFile) transaction(r statementfile.Record, ids identity.Alike) passerelle.TransactionDetails {
 	d := Transaction(r)
 	d.Key, d.Origin = keyOf(r, ids), &passerelle.Origin{File: f.Name, Line: r.Entry.Line}
 	return d
 }
 
-// Transaction returns an entry in the form of the service, without a key.
+// Transaction converts an entry to a transaction without a key.
 func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	e := r.Entry
 	d := passerelle.TransactionDetails{
@@ -341,10 +341,11 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	return d
 }
 
-// keyOf returns the identity of an entry: its day, its amount, and the bank's reference or, without
-// one, its texts. Banks repeat references, so the day and the amount always count. The key begins
-// with the format, because other formats write other texts. Then come the parts that a correction
-// names: the day, and the reference of an OFX entry.
+// keyOf returns the key of an entry. It identifies the entry by its day, its amount, and the bank's
+// reference or, if there is none, its texts. Banks repeat references, so the key always includes
+// the day and the amount. The key begins with the format, because texts differ between formats.
+// Then come the parts by which corrections find entries: the day, and the reference of an OFX
+// entry.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e, reference := r.Entry, ""
 	if r.Statement.Format == statementfile.OFX && e.Reference != "" {
@@ -360,7 +361,7 @@ func partsOf(key string) (statementfile.Format, string, string) {
 	return statementfile.Format(parts[0]), parts[1], parts[2]
 }
 
-// FormatOf returns the format of the file from which a transaction with a key came.
+// FormatOf returns the format of the file that a transaction came from, according to its key.
 func FormatOf(key string) statementfile.Format {
 	format, _, _ := partsOf(key)
 	return format
