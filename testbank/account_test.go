@@ -11,7 +11,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// wish returns the body of a request for a consent, for all accounts unless changed.
+// wish returns the body of a request for a consent. Unless changed, the consent is for all
+// accounts.
 func wish(changes map[string]any) map[string]any {
 	body := map[string]any{
 		"access": map[string]any{"allPsd2": "allAccounts"}, "recurringIndicator": true, "validUntil": "9999-12-31",
@@ -21,7 +22,7 @@ func wish(changes map[string]any) map[string]any {
 	return body
 }
 
-// consent gets a consent of Anna's, and returns the headers that use it.
+// consent gets a consent from Anna, and returns the headers that use it.
 func (w *fixture) consent(name string, body map[string]any) headers {
 	w.t.Helper()
 	p, _ := bank.ProfileNamed(name)
@@ -41,7 +42,8 @@ func with(h headers, more headers) headers {
 	return all
 }
 
-// TestConsentsOfEveryProfile: a consent of each kind can be obtained and ended at every bank.
+// TestConsentsOfEveryProfile: each kind of consent can be obtained and ended at every bank that
+// offers it.
 func TestConsentsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -86,7 +88,8 @@ func consentOf(w *fixture, p bank.Profile, kind string, does answers) {
 	}
 }
 
-// TestConsentsShowWhatTheyAreFor: each kind of consent shows exactly the data that it covers.
+// TestConsentsShowWhatTheyAreFor: each kind of consent gives access to exactly the data that it
+// covers.
 func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 	w := newFixture(t, "redirect")
 	mine := []any{map[string]any{"iban": w.mine("redirect")}}
@@ -131,7 +134,7 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 
 func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
-// TestWrongConsentsAreRefused: a request for a consent with one error is refused.
+// TestWrongConsentsAreRefused: a request for a consent is refused when it has one error.
 func TestWrongConsentsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
@@ -256,8 +259,8 @@ func (w *fixture) walk(name, query string, use headers, between func()) []string
 	return all
 }
 
-// TestPagesStayRight: a long report that is read while entries arrive and pending ones are
-// booked shows each entry of the beginning once, and no other entry.
+// TestPagesStayRight: while a long report is read, entries arrive and pending entries are booked.
+// The report shows each entry that existed at the beginning once, and no other entry.
 func TestPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect", "old", "idempotent")
 	for _, name := range []string{"redirect", "old", "idempotent"} {
@@ -291,7 +294,8 @@ func TestPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestPendingPagesStayRight: the pages of pending entries stay right while these are booked.
+// TestPendingPagesStayRight: the pages of pending entries do not change while these entries are
+// booked.
 func TestPendingPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect")
 	const account = "redirect/accounts/anna-current/"
@@ -304,8 +308,8 @@ func TestPendingPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestDeltas: a delta report shows the entries that are new since the last report, or since a
-// given entry.
+// TestDeltas: a delta report shows the entries that are newer than the last report or than a given
+// entry.
 func TestDeltas(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
@@ -339,7 +343,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongReportsAreRefused: a request for a report with one error is refused.
+// TestWrongReportsAreRefused: a request for a report is refused when it has one error.
 func TestWrongReportsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {
@@ -366,7 +370,7 @@ func TestWrongReportsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTransfersShowOnBothStatements: a transfer between two accounts of the bank is on both
+// TestTransfersShowOnBothStatements: a transfer between two accounts of the bank appears on both
 // statements.
 func TestTransfersShowOnBothStatements(t *testing.T) {
 	w := newFixture(t, "redirect")

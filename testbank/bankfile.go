@@ -13,19 +13,19 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// title returns the name of a bank, which describes the bank's purpose.
+// title returns the name of a bank. It describes the bank's purpose.
 func title(p bank.Profile) string { return "Example Bank (Berlin Group, " + p.Name + ")" }
 
-// firstID is one less than the first numeric id of the banks.
+// firstID is one less than the numeric id of the first bank.
 const firstID = 9100
 
-// describe writes the file that describes a bank to a service.
+// describe writes the file that describes a bank to the service.
 func describe(data string, p bank.Profile, at addresses) (Opened, error) {
 	opened := Opened{
 		Name: p.Name, Title: title(p), API: at.api + "/" + p.Name, Pages: at.pages + "/" + p.Name,
 		File: filepath.Join(data, banksFolder, p.Name+".toml"),
 	}
-	// Another program may read the file at this moment: it finds the old file or the new one.
+	// Another program that reads the file at this moment must find either the old or the new file.
 	temporary := opened.File + ".new"
 	if err := os.WriteFile(temporary, []byte(bankFile(p, at)), 0o600); err != nil {
 		return opened, fmt.Errorf("write a bank file: %w", err)
@@ -36,7 +36,7 @@ func describe(data string, p bank.Profile, at addresses) (Opened, error) {
 	return opened, nil
 }
 
-// file writes a TOML document line by line.
+// file builds a TOML document line by line.
 type file struct{ strings.Builder }
 
 func (f *file) table(name string) { fmt.Fprintf(f, "\n[%s]\n", name) }
@@ -126,7 +126,7 @@ func (f *file) profile(p bank.Profile) {
 	f.accounts(p)
 }
 
-// frequencies maps the frequencies of the standard to the words of bank files.
+// frequencies maps the frequencies of the standard to those of bank files.
 var frequencies = map[string]string{
 	"Daily": "daily", "Weekly": "weekly", "EveryTwoWeeks": "two-weekly", "Monthly": "monthly", "EveryTwoMonths": "two-monthly",
 	"Quarterly": "quarterly", "SemiAnnual": "semiannually", "Annual": "yearly", "MonthlyVariable": "four-monthly",
@@ -171,7 +171,7 @@ func (f *file) accounts(p bank.Profile) {
 	f.set("transaction_ids", p.TransactionIDs)
 }
 
-// uuid returns a name-based UUID (RFC 9562, version 5) for a bank, which never changes.
+// uuid returns a name-based UUID (RFC 9562, version 5) for a bank. It never changes.
 func uuid(name string) string {
 	sum := sha1.Sum([]byte("passerelle testbank " + name))
 	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80

@@ -11,7 +11,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestBooksAddUp: the books are right after each step of a random sequence of actions by
+// TestBooksAddUp: the books are correct after each step of a random sequence of actions by
 // customers and third parties.
 func TestBooksAddUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -49,8 +49,9 @@ func newMoney(t *testing.T, r *rapid.T) *money {
 	return m
 }
 
-// line returns a transfer to another bank, to an account of this bank, or one that is refused.
-// Amounts of 13 and 14 euros and some cents select the manners in which the bank fails.
+// line returns a transfer to another bank, a transfer to an account at this bank, or a transfer
+// that is refused. Amounts of 13 or 14 euros and some cents select a manner in which the bank
+// fails.
 func (m *money) line(r *rapid.T) string {
 	accounts, err := m.bank.Accounts(m.t.Context(), "")
 	if err != nil {
@@ -86,7 +87,7 @@ func (m *money) decide(r *rapid.T) {
 	}
 	who := rapid.SampledFrom(bank.Customers()).Draw(r, "who")
 	ticket := rapid.SampledFrom(m.open).Draw(r, "ticket")
-	// A decision that comes too late, or a second time, is refused and changes nothing.
+	// A late or repeated decision is refused and changes nothing.
 	m.bank.Decide(m.t.Context(), ticket, bank.Decision{Approve: rapid.Bool().Draw(r, "approve"), PSU: who.ID})
 }
 

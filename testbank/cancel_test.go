@@ -20,8 +20,8 @@ func accepted(w *fixture, p bank.Profile) reply {
 	return first
 }
 
-// TestCancellationsOfEveryProfile: every bank with future dates cancels an order, or keeps it,
-// as each decision of the customer requires.
+// TestCancellationsOfEveryProfile: every bank with future dates cancels or keeps an order as the
+// customer decides.
 func TestCancellationsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -54,7 +54,7 @@ func cancellationOf(w *fixture, p bank.Profile, does answers) {
 		want = "CANC"
 	case bank.SCACancellation:
 		answer := w.call(202, "DELETE", address, nil, nil)
-		p.Signatories = 1 // one of the signatories may cancel alone
+		p.Signatories = 1 // a single signatory may cancel
 		w.authorise(p, answer, does)
 		if does == approves {
 			want = "CANC"
@@ -85,7 +85,7 @@ func TestWhatCannotBeCancelled(t *testing.T) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", w.address("old", without.link("self")), nil, nil)
 }
 
-// TestMoneyUnderWayComesBack: after the cancellation of a pending transfer the money is back on
+// TestMoneyUnderWayComesBack: after the cancellation of a pending transfer, the money is back on
 // the account.
 func TestMoneyUnderWayComesBack(t *testing.T) {
 	w := newFixture(t, "idempotent")

@@ -14,7 +14,7 @@ import (
 	"passerelle/testbank"
 )
 
-// aloneVariable makes the test binary run as the bank program, on the folder in its value.
+// aloneVariable makes the test binary run as the bank program. Its value is the data folder.
 const aloneVariable = "PASSERELLE_TEST_BANK_FOLDER"
 
 // alone runs the bank program as a separate process. It prints its addresses.
@@ -31,8 +31,7 @@ func alone(t *testing.T) {
 	program.Serve(t.Context())
 }
 
-// kills is the number of times that the program is killed; PASSERELLE_TEST_BANK_KILLS sets a
-// higher number.
+// kills returns how often the program is killed. PASSERELLE_TEST_BANK_KILLS sets a higher number.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_BANK_KILLS")); err == nil {
 		return n
@@ -40,8 +39,8 @@ func kills() int {
 	return 5
 }
 
-// TestAKilledBankForgetsNothing: the program is killed with SIGKILL while orders come in, and is
-// started again; each answered order is stored once, and the books are right.
+// TestAKilledBankForgetsNothing: the program is killed with SIGKILL while orders arrive, and is
+// started again. Each order that was answered is stored once, and the books are correct.
 func TestAKilledBankForgetsNothing(t *testing.T) {
 	if os.Getenv(aloneVariable) != "" {
 		alone(t)
@@ -132,8 +131,8 @@ func waitFor(t *testing.T, done func() bool) {
 	}
 }
 
-// TestARestartKeepsEverything: after a stop in the middle of orders, consents and
-// authorisations, all of them continue.
+// TestARestartKeepsEverything: orders, consents and authorisations that are open when the program
+// stops continue after a restart.
 func TestARestartKeepsEverything(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.pass("redirect", "240h")

@@ -8,7 +8,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestABulkIsRefusedInPart: one line, no line or all lines of a bulk are refused.
+// TestABulkIsRefusedInPart: the bank can refuse no line, one line or all lines of a bulk.
 func TestABulkIsRefusedInPart(t *testing.T) {
 	w := newFixture(t, "redirect")
 	p, _ := bank.ProfileNamed("redirect")
@@ -47,7 +47,8 @@ func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestPeriodicOrdersAreExecuted: orders of each frequency debit the account on the right days.
+// TestPeriodicOrdersAreExecuted: periodic orders of each frequency debit the account on the right
+// days.
 func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	// 30 January 2027 is a Saturday.
 	for _, c := range []struct {

@@ -11,11 +11,11 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing: each manner, selected by name, and by amount if it has one, has the
-// described answer and the right bookings.
+// TestEveryMannerOfFailing: each manner leads to the described answer and the right bookings,
+// whether it is selected by name or by amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
-	w.client("qwac").Timeout = time.Second // a call that hangs ends after this time
+	w.client("qwac").Timeout = time.Second // a call that hangs fails after this time
 	for _, m := range bank.Manners() {
 		t.Run(m.Word, func(t *testing.T) {
 			defer w.within(t)()
@@ -52,7 +52,7 @@ func failing(w *fixture, m bank.Manner, body map[string]any) {
 	}
 }
 
-// spoilt checks that an answer went wrong in the given way.
+// spoilt checks that an answer failed in the given way.
 func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }
@@ -69,7 +69,7 @@ func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	}
 }
 
-// inTheEnd approves an order, and checks its last status.
+// inTheEnd approves an order and checks its last status.
 func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	w.t.Helper()
 	if m.Silent || m.Fails {
@@ -100,7 +100,7 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	}
 }
 
-// ordersOf returns the orders that came with a request id.
+// ordersOf returns the ids of the orders with a request id.
 func (w *fixture) ordersOf(name, id string) []string {
 	w.t.Helper()
 	var ids []string
@@ -114,8 +114,7 @@ func (w *fixture) ordersOf(name, id string) []string {
 	return ids
 }
 
-// TestInjectedFaults: calls of all kinds go wrong in the injected way, the given number of
-// times.
+// TestInjectedFaults: calls of all kinds fail in the injected way, as often as requested.
 func TestInjectedFaults(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second
@@ -125,8 +124,8 @@ func TestInjectedFaults(t *testing.T) {
 		if wire == bank.Duplicates {
 			continue
 		}
-		// More than once, because an HTTP client repeats a request by itself when a connection
-		// breaks.
+		// The fault must affect several calls, because an HTTP client repeats a request by itself
+		// when a connection breaks.
 		w.steer("POST", "redirect/faults", map[string]any{"call": "GET /accounts", "wire": wire})
 		w.call(200, "GET", w.address("redirect", "v1/card-accounts/anna-card"), nil, use)
 		r, err := w.try("GET", accounts, nil, use)
@@ -159,8 +158,8 @@ func TestInjectedFaults(t *testing.T) {
 	}
 }
 
-// TestAnIdempotentBankKnowsAnOrderAgain: an order that is sent again after a lost answer is not
-// taken twice.
+// TestAnIdempotentBankKnowsAnOrderAgain: only an idempotent bank recognises an order that is sent
+// again after a lost answer.
 func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w := newFixture(t, "redirect", "idempotent")
 	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {

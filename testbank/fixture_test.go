@@ -24,16 +24,16 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// fixture is a program of banks, and a third party that shares no code with the banks.
+// fixture is a program with test banks, and a third party that shares no code with the banks.
 type fixture struct {
 	t       *testing.T
 	data    string
 	program *testbank.Program
 	stop    func()
-	// certificate is the name of the client certificate of calls; empty means none.
+	// certificate is the name of the client certificate for calls. Empty means none.
 	certificate string
 	clients     map[string]*http.Client
-	// turn counts the signatories that have authorised.
+	// turn counts the signatories who have authorised.
 	turn int
 }
 
@@ -41,8 +41,8 @@ type fixture struct {
 // time.
 const settlement = time.Hour
 
-// largestAnswer is the most that a client of this test reads, in bytes. A huge answer is
-// 1 GiB, the deepest 10 MiB.
+// largestAnswer is the maximum number of bytes of an answer that a client of this test reads. A
+// huge answer has 1 GiB, and the deepest 10 MiB.
 const largestAnswer = 64 << 20
 
 // certificates are made once, because making a key is slow.
@@ -99,7 +99,7 @@ func (w *fixture) start(profiles ...string) {
 	}
 }
 
-// client is a caller with a certificate of the folder.
+// client returns an HTTP client with a certificate from the folder.
 func (w *fixture) client(certificate string) *http.Client {
 	w.t.Helper()
 	if w.clients[certificate] != nil {
@@ -137,7 +137,7 @@ type reply struct {
 	body   map[string]any
 }
 
-// at returns a value of the body by its path, with numbers for places in lists.
+// at returns a value in the body by its path. A number in the path is a position in a list.
 func (r reply) at(path ...any) any {
 	var value any = r.body
 	for _, step := range path {
@@ -161,7 +161,7 @@ func (r reply) text(path ...any) string {
 	return text
 }
 
-// link returns the address of a link of an answer.
+// link returns the address of a link in an answer.
 func (r reply) link(name string) string { return r.text("_links", name, "href") }
 
 // code returns the error code of an answer.
@@ -179,7 +179,7 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// headers are the headers of a call, by name.
+// headers maps the names of a call's headers to their values.
 type headers map[string]string
 
 // present returns the headers of a call while the customer is present, with return addresses.
@@ -193,7 +193,7 @@ func present(more headers) headers {
 	return all
 }
 
-// address converts a link, or a path under the address of a bank, to a complete address.
+// address converts a link, or a path at a bank, to a complete address.
 func (w *fixture) address(bank, at string) string {
 	w.t.Helper()
 	if strings.HasPrefix(at, "http") {
@@ -212,7 +212,7 @@ func (w *fixture) address(bank, at string) string {
 	return ""
 }
 
-// try calls a bank, and returns an error when there is no answer.
+// try calls a bank. It returns an error when there is no answer.
 func (w *fixture) try(method, address string, body any, h headers) (reply, error) {
 	w.t.Helper()
 	var content io.Reader
@@ -247,8 +247,8 @@ func (w *fixture) try(method, address string, body any, h headers) (reply, error
 	return read(answer)
 }
 
-// read reads the whole answer. It fails when the answer is larger than largestAnswer, so that a
-// fast machine does not read a huge answer to its end.
+// read reads the whole answer. It fails when the answer is larger than largestAnswer, because a
+// fast machine could otherwise read a huge answer to its end.
 func read(answer *http.Response) (reply, error) {
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, largestAnswer))
@@ -269,7 +269,7 @@ func readReply(t *testing.T, answer *http.Response) reply {
 	return r
 }
 
-// call calls a bank, and requires a status.
+// call calls a bank and requires a status.
 func (w *fixture) call(want int, method, address string, body any, h headers) reply {
 	w.t.Helper()
 	r, err := w.try(method, address, body, h)
@@ -282,7 +282,7 @@ func (w *fixture) call(want int, method, address string, body any, h headers) re
 	return r
 }
 
-// refused calls a bank, and requires a status and a code.
+// refused calls a bank and requires a status and a code.
 func (w *fixture) refused(status int, code, method, address string, body any, h headers) {
 	w.t.Helper()
 	if r := w.call(status, method, address, body, h); r.code() != code {
@@ -302,7 +302,7 @@ func (w *fixture) pass(bank, by string) {
 	w.steer("POST", bank+"/clock", map[string]any{"advance": by})
 }
 
-// browse sends a form to a page, and returns where the page sends the customer.
+// browse sends a form to a page. It returns the address to which the page redirects the customer.
 func (w *fixture) browse(page string, form url.Values) string {
 	w.t.Helper()
 	answer, err := w.client("").PostForm(page, form)
@@ -317,7 +317,7 @@ func (w *fixture) browse(page string, form url.Values) string {
 	return answer.Header.Get("Location")
 }
 
-// right requires that the books of a bank are right.
+// right requires that the books of a bank are correct.
 func (w *fixture) right(bank string) {
 	w.t.Helper()
 	if r := w.steer("GET", bank+"/check", nil); r.at("right") != true {
@@ -325,7 +325,8 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener receives the requests that are sent to an address.
+// listener starts a server that passes the requests it receives to receive, and returns its
+// address.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

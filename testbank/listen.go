@@ -25,7 +25,7 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// addresses are the addresses of the parts of the program.
+// addresses holds the addresses of the parts of the program.
 type addresses struct{ api, pages string }
 
 // listen opens the ports and serves the banks on them.
@@ -64,7 +64,7 @@ func (p *Program) listen(c Config, profiles []bank.Profile) error {
 	return nil
 }
 
-// mount serves one bank on the ports, under its name.
+// mount serves one bank at the ports, under its name.
 func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages *http.ServeMux, authorities *x509.CertPool) {
 	b, under := p.banks[profile.Name], "/"+profile.Name
 	log := c.Log.With(slog.String("bank", profile.Name))
@@ -80,11 +80,11 @@ func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages
 	pages.Handle(under+"/", http.StripPrefix(under, shown.Handler()))
 }
 
-// metadataPath is the path of the metadata by RFC 8414, section 3.1: it comes before the
-// issuer's path.
+// metadataPath is the path of the metadata (RFC 8414, section 3.1). It precedes the path of the
+// issuer.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
-// serve opens a port, and returns its address.
+// serve opens a port and returns its address.
 func (p *Program) serve(address string, handler http.Handler, secure *tls.Config) (string, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *Program) serve(address string, handler http.Handler, secure *tls.Config
 	return scheme + at, nil
 }
 
-// secured asks callers for a certificate and accepts any, so that the answer can say what is
-// wrong with it, and a browser needs none.
+// secured requests a certificate from callers, but accepts any or none. So the answer can say what
+// is wrong with a certificate, and a browser needs none.
 func secured(folder string) (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(filepath.Join(folder, eidas.ServerFile+".pem"), filepath.Join(folder, eidas.ServerFile+".key"))
 	if err != nil {
@@ -113,12 +113,12 @@ func secured(folder string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
-		// HTTP/1.1 only, so that an answer that is cut ends the connection.
+		// Only HTTP/1.1 is offered, so that an answer that is cut off ends the connection.
 		NextProtos: []string{"http/1.1"},
 	}, nil
 }
 
-// pool returns the authorities that issue the certificates of third parties.
+// pool returns the authorities that may issue certificates to third parties.
 func pool(folder string) (*x509.CertPool, error) {
 	path := filepath.Join(folder, eidas.AuthorityFile+".pem")
 	encoded, err := os.ReadFile(path)

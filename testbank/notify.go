@@ -14,7 +14,7 @@ import (
 // notifyTimeout is how long a third party may take to receive a notification.
 const notifyTimeout = 5 * time.Second
 
-// notify sends third parties the notifications that they asked for. It tries each one once.
+// notify sends the notifications that third parties asked for. It tries each only once.
 func (p *Program) notify(ctx context.Context) {
 	client := &http.Client{Timeout: notifyTimeout}
 	for {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// inspect reads a page, and checks the properties that all pages must have.
+// inspect reads a page and checks the properties that all pages must have.
 func (w *fixture) inspect(address string, status int) string {
 	w.t.Helper()
 	answer, err := w.client("").Get(address)
@@ -30,7 +30,8 @@ var (
 	inputForm = regexp.MustCompile(`<input [^>]*>`)
 )
 
-// promised fails for scripts, for parts fetched from elsewhere, and for fields without a label.
+// promised fails the test for scripts, for parts that are fetched from other hosts, and for fields
+// without a label.
 func (w *fixture) promised(page string, header http.Header) {
 	w.t.Helper()
 	policy := header.Get("Content-Security-Policy")
@@ -56,7 +57,7 @@ func (w *fixture) promised(page string, header http.Header) {
 	}
 }
 
-// TestPagesOfARedirect goes through the pages like a customer.
+// TestPagesOfARedirect visits the pages like a customer.
 func TestPagesOfARedirect(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": `<b>"Shop"`}), present(nil))
@@ -90,8 +91,7 @@ func TestPagesOfARedirect(t *testing.T) {
 	w.inspect(w.program.Opened[0].Pages+"/nowhere", http.StatusNotFound)
 }
 
-// TestALinkIsOverAfterItsTime: a page that is opened too late does not work, and neither does an
-// unknown link.
+// TestALinkIsOverAfterItsTime: expired links and unknown links do not work.
 func TestALinkIsOverAfterItsTime(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -134,8 +134,8 @@ func TestTheApp(t *testing.T) {
 	}
 }
 
-// TestNobodyIsSentToAnAddressOfAStranger: a wrong request for a code gets an error page and no
-// redirect.
+// TestNobodyIsSentToAnAddressOfAStranger: a wrong request for a code leads to an error page, not to
+// a redirect.
 func TestNobodyIsSentToAnAddressOfAStranger(t *testing.T) {
 	w := newFixture(t, "oauth")
 	first := w.call(201, "POST", w.address("oauth", single), order(nil), present(nil))

@@ -18,7 +18,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// iban is an account at another bank, and mine Anna's current account at this bank.
+// iban is the IBAN of an account at another bank.
 const iban = "FR7630006000011234567890189"
 
 func (w *fixture) mine(name string) string {
@@ -26,7 +26,7 @@ func (w *fixture) mine(name string) string {
 	return w.steer("GET", name+"/accounts?customer=anna", nil).text("accounts", 1, "number")
 }
 
-// order is the body of a single payment.
+// order returns the body of a single payment.
 func order(changes map[string]any) map[string]any {
 	body := map[string]any{
 		"instructedAmount": map[string]any{"currency": "EUR", "amount": "12.50"}, "creditorAccount": map[string]any{"iban": iban},
@@ -38,7 +38,7 @@ func order(changes map[string]any) map[string]any {
 	return body
 }
 
-// bodies are a body for each payment service.
+// bodies returns a body for each payment service.
 func bodies(w *fixture, name string) map[string]map[string]any {
 	debtor := map[string]any{"iban": w.mine(name)}
 	element := order(nil)
@@ -50,7 +50,7 @@ func bodies(w *fixture, name string) map[string]map[string]any {
 	}
 }
 
-// answers is the decision of a customer.
+// answers is a customer's decision.
 type answers string
 
 const (
@@ -59,7 +59,7 @@ const (
 	nothing  answers = "nothing"
 )
 
-// authorise brings an order from its first answer to the customer's decision.
+// authorise does all steps from the first answer to an order up to the customer's decision.
 func (w *fixture) authorise(p bank.Profile, first reply, does answers) {
 	w.t.Helper()
 	times := 1
@@ -88,7 +88,7 @@ func (w *fixture) authoriseOnce(p bank.Profile, first reply, does answers) {
 	drivers[p.SCA[0]](p, state, does)
 }
 
-// signatory returns the customer that authorises next; at a bank with one signatory it is Anna.
+// signatory returns the customer who authorises next. At a bank with one signatory, it is Anna.
 func (w *fixture) signatory(p bank.Profile) string {
 	if p.Signatories > 1 {
 		if w.turn++; w.turn%2 == 0 {
@@ -162,7 +162,7 @@ func (w *fixture) embedded(p bank.Profile, state reply, does answers) {
 		w.t.Fatalf("there is no choice of methods: %s", state.raw)
 	}
 	put("selectAuthenticationMethod", http.StatusOK, map[string]any{"authenticationMethodId": "photo"})
-	if does == refuses { // a customer refuses by leaving, or by wrong codes
+	if does == refuses { // a customer refuses by leaving or by entering wrong codes
 		for range 3 {
 			put("authoriseTransaction", http.StatusUnauthorized, map[string]any{"scaAuthenticationData": "000000"})
 		}
@@ -182,7 +182,7 @@ func (w *fixture) embedded(p bank.Profile, state reply, does answers) {
 	}
 }
 
-// sealed returns a password that is encrypted for the banks.
+// sealed encrypts a password for the banks.
 func (w *fixture) sealed(password string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.data, "certs", "passwords.pem"))
@@ -219,7 +219,7 @@ func (w *fixture) oauth(p bank.Profile, state reply, does answers) {
 	w.tokenFor(p, state.link("scaOAuth"), scope, does)
 }
 
-// tokenFor follows the OAuth flow, and returns the access token.
+// tokenFor goes through the OAuth flow and returns the access token.
 func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers) string {
 	w.t.Helper()
 	server := w.call(http.StatusOK, "GET", metadata, nil, nil)
@@ -258,8 +258,8 @@ func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers)
 	return token.text("access_token")
 }
 
-// TestOrdersOfEveryProfile: at every bank, an order of each service and product gets the right
-// final status for each decision of the customer.
+// TestOrdersOfEveryProfile: at every bank, an order for each service and product ends with the
+// right status for each decision of the customer.
 func TestOrdersOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -312,8 +312,8 @@ func orderOf(w *fixture, p bank.Profile, service, product string, does answers) 
 	}
 }
 
-// TestNobodyAuthorisesAnothersOrder: Bert cannot authorise an order for Anna's account, at the
-// bank that asks for the customer first and at the bank that asks last.
+// TestNobodyAuthorisesAnothersOrder: Bert cannot authorise an order for Anna's account, whether the
+// bank asks for the customer first or last.
 func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	w := newFixture(t, "embedded")
 	body := bodies(w, "embedded")[bank.Single]
@@ -331,7 +331,7 @@ func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	}
 }
 
-// orderOf returns an order in the form that the tester sees.
+// orderOf returns an order as the tester sees it.
 func (w *fixture) orderOf(name, id string) map[string]any {
 	w.t.Helper()
 	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// sign signs a request by the guidelines, with the QSealC of the folder.
+// sign signs a request as the guidelines require, with the QSealC from the folder.
 func (w *fixture) sign(request *http.Request, h headers) {
 	w.t.Helper()
 	w.signAs(request, h, "qsealc")

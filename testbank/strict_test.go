@@ -10,8 +10,8 @@ import (
 
 const single = "v1/payments/sepa-credit-transfers"
 
-// TestCertificatesAreJudged: each certificate of the folder is accepted or refused, for payments
-// and for accounts.
+// TestCertificatesAreJudged: each certificate from the folder is accepted or refused as it should
+// be, for payments and for accounts.
 func TestCertificatesAreJudged(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestWrongOrdersAreRefused: an order with one error is refused.
+// TestWrongOrdersAreRefused: an order is refused when it has one error.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
@@ -137,7 +137,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 	}
 }
 
-// within makes a part of a test fail as a subtest.
+// within makes the fixture report failures to a subtest.
 func (w *fixture) within(t *testing.T) (restore func()) {
 	outer := w.t
 	w.t = t
@@ -152,8 +152,8 @@ func slicesOf(n int) []any {
 	return all
 }
 
-// TestSignaturesAreVerified: a signed order with one error is refused, by the bank whose errors
-// have the form of RFC 7807.
+// TestSignaturesAreVerified: a signed order is refused when one thing about its signature is wrong.
+// The bank's errors have the form of RFC 7807.
 func TestSignaturesAreVerified(t *testing.T) {
 	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {
@@ -212,7 +212,7 @@ func TestSignaturesAreVerified(t *testing.T) {
 	}
 }
 
-// TestSignedDatesAreHeldAgainstTheClock: a request that was signed ten minutes ago is refused.
+// TestSignedDatesAreHeldAgainstTheClock: a request with a signed date ten minutes ago is refused.
 func TestSignedDatesAreHeldAgainstTheClock(t *testing.T) {
 	w := newFixture(t, "signed")
 	old := headers{"Date": time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)}

@@ -1,10 +1,10 @@
-// Package testbank runs banks for tests, apart from the service: with separate ports, files and
-// certificates, and without common code.
+// Package testbank runs banks for tests. They are separate from the service: they have their own
+// ports, files and certificates, and share no code with it.
 //
-// It owns the parts that make banks one program: their addresses, the certificates that it makes
-// when there are none, the files that describe the banks to a service, and the clock that drives
-// them. It does not own what a bank does, see package bank. Opening fails with what could not be
-// opened; once open, a bank that fails says so in the log and answers with 500.
+// It owns what turns banks into a program: their addresses, their certificates (which it makes when
+// there are none), the files that describe the banks to the service, and the loop that does the due
+// work. What a bank does is in package bank. Open returns an error that says what could not be
+// opened. A bank that fails later logs the error and answers with 500.
 package testbank
 
 import (
@@ -27,24 +27,24 @@ import (
 
 // Config is the configuration of a program of banks.
 type Config struct {
-	// Data is the folder of all files: certs, banks, and a file for each bank's books.
+	// Data is the folder of all files: certificates, bank files, and a file with each bank's books.
 	Data string
-	// Listen is the address for third parties, Pages the one for browsers, and Control the one
-	// for the tester. Port 0 picks a free one.
+	// Listen is the address for third parties, Pages the address for browsers, and Control the
+	// address for the tester. Port 0 selects a free port.
 	Listen, Pages, Control string
-	// Address is the host and port by which third parties reach Listen when there is a proxy or
-	// a port mapping; empty means the address of Listen.
+	// Address is the host and port at which third parties reach Listen through a proxy or a port
+	// mapping. Empty means the address of Listen.
 	Address string
-	// Profiles are the names of the banks to open; empty means all.
+	// Profiles are the names of the banks to open. Empty means all.
 	Profiles []string
-	// Settlement is how long a transfer other than an instant one is pending.
+	// Settlement is how long a transfer stays pending, unless it is an instant transfer.
 	Settlement time.Duration
 	// SlowAnswer is how long a slow answer takes.
 	SlowAnswer time.Duration
 	Log        *slog.Logger
 }
 
-// Program is a number of banks that are open.
+// Program is a set of open banks.
 type Program struct {
 	// Opened describes the banks.
 	Opened []Opened
@@ -63,8 +63,7 @@ type Program struct {
 type Opened struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// API is the address of the standard's paths, and Pages the address of the paths for
-	// browsers.
+	// API is the address of the bank's API. Pages is the address of its pages for browsers.
 	API   string `json:"api"`
 	Pages string `json:"pages"`
 	// File describes the bank to a service.
@@ -83,10 +82,10 @@ const (
 	booksFolder = "books"
 )
 
-// maxNotes is the number of waiting notifications above which further ones are dropped.
+// maxNotes is the maximum number of waiting notifications. Further ones are dropped.
 const maxNotes = 1000
 
-// Open opens the banks, makes missing files, and opens the ports.
+// Open opens the banks and the ports, and makes missing files.
 func Open(ctx context.Context, c Config) (*Program, error) {
 	p := &Program{Folder: filepath.Join(c.Data, banksFolder), banks: map[string]*bank.Bank{}, notes: make(chan bank.Note, maxNotes), log: c.Log}
 	if err := p.open(ctx, c); err != nil {
@@ -181,7 +180,7 @@ func passwordKey(data string) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// Serve serves until the context ends, and then closes the banks.
+// Serve serves the banks until the context ends, and then closes them.
 func (p *Program) Serve(ctx context.Context) error {
 	failed := make(chan error, len(p.servers))
 	for _, s := range p.servers {
@@ -192,7 +191,7 @@ func (p *Program) Serve(ctx context.Context) error {
 	return errors.Join(err, p.Close())
 }
 
-// work does what falls due, once a second, until the context ends or a server fails.
+// work does everything that is due, once a second, until the context ends or a server fails.
 func (p *Program) work(ctx context.Context, failed <-chan error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

@@ -11,7 +11,7 @@ import (
 
 const authorisationKind = "authorisation"
 
-// The subjects of authorisations, named like the paths of the standard.
+// The kinds of subjects, named like the paths of the standard.
 const (
 	OfPayment      = "authorisations"
 	OfCancellation = "cancellation-authorisations"
@@ -29,7 +29,7 @@ type Subject struct {
 // Authorisation is the authorisation of one subject by one customer.
 type Authorisation struct {
 	ID string `json:"id"`
-	// Secret is in the address of the page, and nowhere else.
+	// Secret is part of the address of the page. Only the customer gets it.
 	Secret   string   `json:"secret"`
 	Subject  Subject  `json:"subject"`
 	Party    string   `json:"party"`
@@ -38,14 +38,14 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
-	// SecondDue means that the first of two passwords was right and the second is due.
+	// SecondDue means that the first of two passwords was right and the second is still required.
 	SecondDue bool `json:"second_due,omitempty"`
-	// CodesEntered counts the right codes, and Wrong the wrong passwords and codes.
+	// CodesEntered is the number of right codes, and Wrong the number of wrong passwords and codes.
 	CodesEntered int `json:"round,omitempty"`
 	Wrong        int `json:"wrong,omitempty"`
-	// Confirmation is the code that the third party has to bring.
+	// Confirmation is the code that the third party has to send.
 	Confirmation string `json:"confirmation,omitempty"`
-	// Application is the request for an authorisation code, with OAuth only.
+	// Application is the request for an authorisation code. It is set only for OAuth.
 	Application *Application `json:"application,omitempty"`
 	Return      Return       `json:"return"`
 	LinkEnds    time.Time    `json:"link_ends"`
@@ -74,12 +74,12 @@ func (a *Authorisation) Open() bool {
 	return a.Status != "finalised" && a.Status != "failed" && a.Status != "unconfirmed"
 }
 
-// Ticket opens the customer's page.
+// Ticket returns the ticket that opens the customer's page.
 func (a *Authorisation) Ticket() string { return a.ID + "-" + a.Secret }
 
 func (a *Authorisation) end(status string) { a.Status, a.Next = status, time.Time{} }
 
-// authorisable is something that waits for authorisation.
+// authorisable is an order, cancellation or consent that waits for authorisation.
 type authorisable struct {
 	subject  Subject
 	approach Approach
@@ -108,8 +108,8 @@ func (b *Bank) begin(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, 
 	}
 	switch {
 	case of.approach == Redirect || of.approach == OAuth:
-		// On its own page the bank need not ask for a customer that the order or consent already
-		// names; in the other approaches the third party must send the PSU-ID.
+		// On its own page, the bank does not ask who the customer is if the order or consent says
+		// so. In the other approaches, the third party must send the PSU-ID.
 		a.PSU = cmp.Or(c.PSU, of.psu)
 	case a.PSU != "" && of.approach == Decoupled:
 		a.Status = "started"
@@ -119,8 +119,7 @@ func (b *Bank) begin(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, 
 	return a, tx.Put(a)
 }
 
-// beginImplicitly starts the authorisation if the third party need not start it itself, and
-// returns nil otherwise.
+// beginImplicitly starts the authorisation, or returns nil if the third party must start it.
 func (b *Bank) beginImplicitly(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, error) {
 	if b.Profile.Explicit || c.Prefers.Explicit || b.Profile.Signatories > 1 || of.approach == Embedded || of.approach == Decoupled && c.PSU == "" {
 		return nil, nil //nolint:nilnil // the order goes on without an authorisation
@@ -128,8 +127,8 @@ func (b *Bank) beginImplicitly(tx *ledger.Tx, c Caller, of authorisable) (*Autho
 	return b.begin(tx, c, of)
 }
 
-// Begin starts an authorisation that the third party asks for. A password in the request counts
-// as the first step.
+// Begin starts an authorisation at the request of the third party. A password in the request is the
+// first step.
 func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Authorisation, error) {
 	step, err := b.readStep(c, body)
 	if err != nil {
@@ -154,7 +153,7 @@ func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Au
 	return a, errors.Join(err, refusal)
 }
 
-// mayAuthorise checks that the customer that the third party names may authorise.
+// mayAuthorise checks that the customer named by the third party may authorise.
 func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 	_, known := CustomerByID(c.PSU)
 	switch {

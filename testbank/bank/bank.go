@@ -12,41 +12,42 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Bank is one bank, open for business.
+// Bank is one test bank.
 type Bank struct {
 	Profile Profile
-	// Faults are the faults that the tester injected.
+	// Faults contains the faults that the tester injected.
 	Faults Faults
 
 	book  *ledger.Book
 	clock func() time.Time
 	// ahead is how far the bank's time is ahead of the machine's time.
 	ahead atomic.Int64
-	// skew is how far the machine's clock differs from the right time.
+	// skew is the simulated error of the machine's clock.
 	skew atomic.Int64
 	// settlement is how long a transfer is pending.
 	settlement time.Duration
 	// passwords is the key with which third parties encrypt passwords.
 	passwords *rsa.PrivateKey
-	// notes takes the notifications to third parties about changes, once these are committed.
+	// notes receives the notifications to third parties about committed changes.
 	notes chan<- Note
 }
 
-// Options are the settings that differ between the program and tests.
+// Options are settings that differ between the program and tests.
 type Options struct {
-	// Clock is the machine's clock; nil means the real one.
+	// Clock is the machine's clock. Nil means the real clock.
 	Clock func() time.Time
-	// Settlement is how long a transfer other than an instant one stays pending.
+	// Settlement is how long a transfer stays pending, unless it is an instant transfer.
 	Settlement time.Duration
-	// Passwords is the key with which third parties encrypt passwords; nil for profiles that
-	// encrypt none.
+	// Passwords is the key with which third parties encrypt passwords. It is nil for profiles
+	// without encrypted passwords.
 	Passwords *rsa.PrivateKey
-	// Notes receives the notifications that third parties asked for; it may be nil. A
-	// notification that does not fit is dropped, since their arrival is never promised.
+	// Notes receives the notifications that third parties asked for. It may be nil. When the
+	// channel is full, notifications are dropped, because the bank does not guarantee their
+	// delivery.
 	Notes chan<- Note
 }
 
-// aheadCounter is the name under which the bank's file keeps the bank's time.
+// aheadCounter is the name of the counter that stores ahead in the bank's file.
 const aheadCounter = "clock ahead, in milliseconds"
 
 // Open opens a bank on its file, and creates the file if it does not exist.
@@ -83,15 +84,15 @@ func (b *Bank) found(ctx context.Context) error {
 // Close closes the bank's file.
 func (b *Bank) Close() error { return b.book.Close() }
 
-// Now is the bank's time, in UTC.
+// Now returns the bank's time, in UTC.
 func (b *Bank) Now() time.Time {
 	return b.clock().Add(time.Duration(b.ahead.Load()) * time.Millisecond).UTC()
 }
 
-// Machine returns the time of the machine, by which certificates and signatures are checked.
+// Machine returns the machine's time. Certificates and signatures are checked against it.
 func (b *Bank) Machine() time.Time { return b.clock().Add(time.Duration(b.skew.Load())).UTC() }
 
-// SetMachine sets the error of the machine's clock, until the program ends.
+// SetMachine sets the simulated error of the machine's clock until the program ends.
 func (b *Bank) SetMachine(wrong time.Duration) { b.skew.Store(int64(wrong)) }
 
 // Advance moves the bank's time forward and does everything that falls due in that time.
@@ -120,7 +121,7 @@ func (b *Bank) Accounts(ctx context.Context, customer string) ([]ledger.Account,
 	return all, err
 }
 
-// Check checks the books, and returns a sentence for each error.
+// Check checks the books and returns a sentence for each error.
 func (b *Bank) Check(ctx context.Context) ([]string, error) {
 	var wrong []string
 	err := b.book.Update(ctx, func(tx *ledger.Tx) error {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Reference names an account, by its IBAN or by the number of its card.
+// Reference identifies an account by its IBAN or by the number of its card.
 type Reference struct {
 	IBAN      string `json:"iban,omitempty"`
 	MaskedPAN string `json:"maskedPan,omitempty"`
@@ -24,7 +24,7 @@ func (r Reference) Number() string {
 	return r.MaskedPAN
 }
 
-// transfer is one transfer in the form of the standard.
+// transfer is one transfer as the standard represents it.
 type transfer struct {
 	EndToEnd        string    `json:"endToEndIdentification"`
 	Amount          Amount    `json:"instructedAmount"`
@@ -35,7 +35,7 @@ type transfer struct {
 	Remittances     []string  `json:"remittanceInformationUnstructuredArray"`
 }
 
-// paymentBody is the union of the bodies of all payment services.
+// paymentBody has the members of the bodies of all payment services.
 type paymentBody struct {
 	transfer
 	DebtorAccount *Reference `json:"debtorAccount"`
@@ -49,7 +49,8 @@ type paymentBody struct {
 	Months        []string   `json:"monthsOfExecution"`
 }
 
-// DecodeBody reads a JSON object, and refuses any other body with the place of the error.
+// DecodeBody decodes a JSON object. It refuses any other body, and the refusal names the place of
+// the error.
 func DecodeBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return wrongFormat("", "the body is not UTF-8")
@@ -80,8 +81,8 @@ const (
 	maxRemittance = 140
 )
 
-// line checks a transfer against the standard. The path is the path of the transfer's object,
-// and ends in a point or is empty.
+// line checks a transfer against the standard. path is the path of the transfer's object. It ends
+// with a dot or is empty.
 func (p Profile) line(t transfer, path string) (Line, error) {
 	amount, err := parseAmount(t.Amount, path+"instructedAmount")
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// monthsBetween is the number of months between executions of each frequency; frequencies in
-// days are absent.
+// monthsBetween maps frequencies to the number of months between executions. Frequencies in days
+// are absent.
 var monthsBetween = map[string]int{"Monthly": 1, "EveryTwoMonths": 2, "Quarterly": 3, "SemiAnnual": 6, "Annual": 12, "MonthlyVariable": 1}
 
 var daysBetween = map[string]int{"Daily": 1, "Weekly": 7, "EveryTwoWeeks": 14}
 
-// next returns the day of an execution; the first execution has number zero.
+// next returns the day of an execution. The first execution has number zero.
 func (s *Schedule) next(number int) time.Time {
 	start, err := time.Parse(dayLayout, s.Start)
 	if err != nil {
-		return time.Time{} // the day was parsed when the order was taken
+		return time.Time{} // the day was parsed when the order was accepted
 	}
 	return s.workingDay(s.plain(start, number))
 }
@@ -38,7 +38,7 @@ func (s *Schedule) plain(start time.Time, number int) time.Time {
 }
 
 // inMonth returns the day of execution in the given number of months after the start. In a month
-// that is too short it returns the last day.
+// that is too short, it returns the last day.
 func (s *Schedule) inMonth(start time.Time, months int) time.Time {
 	wanted := s.Day
 	if wanted == 0 {
@@ -48,8 +48,8 @@ func (s *Schedule) inMonth(start time.Time, months int) time.Time {
 	return first.AddDate(0, 0, min(wanted, first.AddDate(0, 1, -1).Day())-1)
 }
 
-// workingDay moves a day off the weekend by the execution rule, if the order has one. Holidays
-// are working days at this bank.
+// workingDay moves a day on a weekend to a working day, as the execution rule of the order says.
+// Without a rule the day does not change. This bank also works on holidays.
 func (s *Schedule) workingDay(at time.Time) time.Time {
 	step := map[string]int{"following": 1, "preceding": -1}[s.Rule]
 	for step != 0 && (at.Weekday() == time.Saturday || at.Weekday() == time.Sunday) {

@@ -11,8 +11,8 @@ import (
 
 const consentKind = "consent"
 
-// Access is the content of a consent, in the form of the standard. A list that is present and
-// empty leaves the choice of the accounts to the customer.
+// Access is the content of a consent, as the standard represents it. A list that is present but
+// empty lets the customer choose the accounts.
 type Access struct {
 	Accounts             []Reference `json:"accounts,omitzero"`
 	Balances             []Reference `json:"balances,omitzero"`
@@ -23,7 +23,7 @@ type Access struct {
 	RestrictedTo         []string    `json:"restrictedTo,omitempty"`
 }
 
-// Consent is a customer's consent for a third party, or the request for a consent.
+// Consent is a customer's consent for a third party, or the request for it.
 type Consent struct {
 	ID        string `json:"id"`
 	Party     string `json:"party"`
@@ -31,13 +31,13 @@ type Consent struct {
 	Kind      string `json:"kind"`
 	Access    Access `json:"access"`
 	Recurring bool   `json:"recurring"`
-	// ValidUntil is a day, inclusive.
+	// ValidUntil is the last valid day.
 	ValidUntil string `json:"valid_until"`
 	Frequency  int    `json:"frequency"`
 	// Status is a consentStatus.
 	Status string `json:"status"`
-	// Shown has the ids of the accounts that the customer consented to, Balances and
-	// Transactions the ids of the accounts whose balances or transactions may be read.
+	// Shown holds the ids of the accounts that the customer consented to. Balances and Transactions
+	// hold the ids of the accounts whose balances or transactions may be read.
 	Shown        []string  `json:"shown,omitempty"`
 	Balances     []string  `json:"balances,omitempty"`
 	Transactions []string  `json:"transactions,omitempty"`
@@ -61,12 +61,12 @@ func (c *Consent) Due() time.Time { return c.Next }
 // Path returns the path of the consent under the address of the API.
 func (c *Consent) Path() string { return "/v1/consents/" + c.ID }
 
-// owners reports whether the consent shows the names of the accounts' owners.
+// owners reports whether the consent covers the names of the accounts' owners.
 func (c *Consent) owners() bool {
 	return slices.Contains([]string{c.Access.Available, c.Access.AvailableWithBalance, c.Access.AllPSD2}, "allAccountsWithOwnerName")
 }
 
-// consentBody is the body of a request for a consent, in the form of the standard.
+// consentBody is the body of a request for a consent, as the standard represents it.
 type consentBody struct {
 	Access     *Access `json:"access"`
 	Recurring  *bool   `json:"recurringIndicator"`
@@ -75,7 +75,7 @@ type consentBody struct {
 	Combined   *bool   `json:"combinedServiceIndicator"`
 }
 
-// TakeConsent takes the request for a consent, or refuses it.
+// TakeConsent accepts or refuses a request for a consent.
 func (b *Bank) TakeConsent(ctx context.Context, c Caller, body []byte) (*Consent, *Authorisation, error) {
 	consent, err := b.readConsent(c, body)
 	if err != nil {
@@ -141,7 +141,7 @@ func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 	)
 }
 
-// kind returns the kind of consent that is asked for, and refuses two kinds in one request.
+// kind returns the kind of the requested consent. It refuses two kinds in one request.
 func (a *Access) kind() (string, error) {
 	lists := [][]Reference{a.Accounts, a.Balances, a.Transactions}
 	there := func(l []Reference) bool { return l != nil }
@@ -169,7 +169,7 @@ func oneOfAll(path string, values ...string) error {
 	return nil
 }
 
-// knowAccounts checks that the accounts that the consent names belong to the customer.
+// knowAccounts checks that the accounts named in the consent belong to the customer.
 func (b *Bank) knowAccounts(tx *ledger.Tx, c *Consent) error {
 	for _, reference := range slices.Concat(c.Access.Accounts, c.Access.Balances, c.Access.Transactions) {
 		account, err := ownAccount(tx, "access", reference.Number(), c.PSU)
@@ -226,7 +226,7 @@ func (b *Bank) Revoke(ctx context.Context, id string) error {
 	})
 }
 
-// endConsent ends a consent that has not ended.
+// endConsent ends a consent unless it has already ended.
 func (b *Bank) endConsent(tx *ledger.Tx, c *Consent, status string) error {
 	switch c.Status {
 	case "received", "partiallyAuthorised", "valid":

@@ -8,7 +8,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Customer is a person with accounts at the bank, who signs in with ID and Password.
+// Customer is a person with accounts at the bank. The person signs in with ID and Password.
 type Customer struct {
 	ID   string
 	Name string
@@ -22,7 +22,7 @@ const (
 	Code           = "123456"
 )
 
-// Customers are the same at each bank.
+// Customers lists the customers. They are the same at every bank.
 func Customers() []Customer {
 	return []Customer{{"anna", "Anna Amsel"}, {"bert", "Bert Buchfink"}, {"clara", "Clara Company GmbH"}}
 }
@@ -39,13 +39,13 @@ func CustomerByID(id string) (Customer, bool) {
 
 // Ids of the bank's own accounts.
 const (
-	// capital is the account that pays the opening balances of accounts.
+	// capital is the account from which the opening balances of accounts are paid.
 	capital = "own-capital"
 	// clearing is the account that represents all other banks.
 	clearing = "own-clearing"
 )
 
-// opening lists the accounts that a bank begins with, and their balances in euros.
+// opening lists the initial accounts of a bank and their balances in euros.
 var opening = []struct {
 	ledger.Account
 	euros int64
@@ -57,10 +57,10 @@ var opening = []struct {
 	{ledger.Account{ID: "clara-current", Customer: "clara", Kind: ledger.Cash, Name: "Business account", Overdraft: 50_000_00}, 1_000_000},
 }
 
-// BankCode returns the bank code of a profile's bank; no real bank code begins with a nine.
+// BankCode returns the bank code of the profile's bank. No real bank code begins with a nine.
 func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
 
-// places are the allowed last characters of the location code of a BIC, which has no O.
+// places lists the allowed last characters of the location code in a BIC. O is not allowed.
 const places = "ABCDEFGHIJKLMNPQRSTUVWXYZ"
 
 // BIC returns the BIC of a profile's bank.
@@ -92,7 +92,7 @@ func (b *Bank) openAccounts(tx *ledger.Tx, now time.Time) error {
 	return nil
 }
 
-// deposit moves money from the bank's own account to an account, and books the movement.
+// deposit moves money from the bank's own account to an account and books the movement.
 func deposit(tx *ledger.Tx, to ledger.Account, amount int64, text, cause string, now time.Time) error {
 	err := tx.Enter(ledger.Movement{
 		Cause: cause, From: capital, To: to.ID, Amount: amount, FromName: "Example Bank", ToName: to.Owner, ToNumber: to.Number, Text: text, Day: now,

@@ -12,21 +12,22 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Decision is the customer's decision on a page or in the app.
+// Decision is a customer's decision on a page or in the app.
 type Decision struct {
 	Approve bool
-	// PSU is the customer that decides, if the third party did not name one; empty means the
-	// first customer.
+	// PSU is the customer who decides, if the third party did not name one. Empty means the first
+	// customer.
 	PSU string
-	// Accounts are the ids of the accounts that the customer chose: the account that pays, or
-	// the accounts to show; empty means the first account, or all.
+	// Accounts holds the ids of the accounts that the customer chose: the paying account of an
+	// order, or the accounts of a consent. If it is empty, the first account pays, and the consent
+	// is for all accounts.
 	Accounts []string
 }
 
-// ErrLinkOver is the error for a page address that no longer works.
+// ErrLinkOver means that the address of a page no longer works.
 var ErrLinkOver = errors.New("this link has been used, or its time is over")
 
-// Question is the content of the page that asks a customer.
+// Question is the content of the page that asks a customer for a decision.
 type Question struct {
 	Authorisation *Authorisation
 	// Order or Consent is the order or consent that the customer is asked to authorise.
@@ -36,7 +37,7 @@ type Question struct {
 	Silent bool
 }
 
-// Ask returns the question of the page that a ticket opens.
+// Ask returns the question on the page that a ticket opens.
 func (b *Bank) Ask(ctx context.Context, ticket string) (Question, error) {
 	var q Question
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -64,7 +65,7 @@ func (b *Bank) question(tx *ledger.Tx, a *Authorisation) (Question, error) {
 	return q, err
 }
 
-// byTicket finds the authorisation that a page's address names.
+// byTicket finds the authorisation for the ticket in a page's address.
 func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 	id, secret, _ := strings.Cut(ticket, "-")
 	var a Authorisation
@@ -75,8 +76,8 @@ func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 	return &a, err
 }
 
-// Waiting lists the questions for a customer in the app, the oldest first. The ledger keeps
-// instants in milliseconds, so two questions can have the same instant.
+// Waiting lists the questions for a customer in the app, oldest first. The ledger stores instants
+// in milliseconds, so two questions may have the same instant.
 func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	var waiting []Question
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -100,7 +101,7 @@ func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	return waiting, err
 }
 
-// Decide takes a customer's decision.
+// Decide applies a customer's decision.
 func (b *Bank) Decide(ctx context.Context, ticket string, d Decision) (*Authorisation, error) {
 	var a *Authorisation
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -130,8 +131,8 @@ func (b *Bank) Decide(ctx context.Context, ticket string, d Decision) (*Authoris
 	return a, err
 }
 
-// ReturnTo returns the address that the customer is sent to after a decision; empty means that
-// the customer stays.
+// ReturnTo returns the address to which the customer is redirected after a decision. If it is
+// empty, the customer stays on the page.
 func (a *Authorisation) ReturnTo() string {
 	address, err := url.Parse(a.Return.to(a.Status != "failed"))
 	if err != nil || address.Host == "" {
@@ -153,7 +154,7 @@ func (a *Authorisation) ReturnTo() string {
 	case a.Status == "unconfirmed":
 		query.Set("confirmationCode", a.Confirmation)
 	default:
-		return address.String() // as it came, to the letter
+		return address.String() // unchanged, exactly as the third party sent it
 	}
 	address.RawQuery = query.Encode()
 	return address.String()
@@ -190,7 +191,8 @@ func (b *Bank) choose(tx *ledger.Tx, a *Authorisation, q Question, d Decision) e
 	return b.choosePayer(tx, a, q.Order, d.Accounts)
 }
 
-// choosePayer sets the account that pays: the chosen one, or else the customer's first.
+// choosePayer sets the account that pays: the chosen account or, if none is chosen, the customer's
+// first account.
 func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []string) error {
 	accounts, err := tx.Accounts(a.PSU)
 	if err != nil {
@@ -205,7 +207,7 @@ func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []s
 	return wrongFormat("account", "the customer has no such account")
 }
 
-// approve ends an authorisation successfully, unless its order asked for a failure.
+// approve ends an authorisation successfully, unless its order asks for a failure.
 func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	if a.Subject.Kind != OfPayment {
 		return b.finalise(tx, a)
@@ -225,7 +227,7 @@ func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	return b.finalise(tx, a)
 }
 
-// finalise does the action that was authorised.
+// finalise executes what was authorised.
 func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 	a.end("finalised")
 	if a.Subject.Kind == OfConsent {
@@ -241,8 +243,8 @@ func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 	return b.sign(tx, &o, a)
 }
 
-// sign counts an authorisation of an order. With the last authorisation that is needed, the bank
-// accepts the order.
+// sign records an authorisation of an order. With the last required authorisation, the bank accepts
+// the order.
 func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	switch {
 	case !o.waits():
@@ -271,7 +273,7 @@ func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	return b.accept(tx, o, b.Now())
 }
 
-// askNext asks the next customer in the app, without a call of the third party.
+// askNext asks the next customer in the app. The third party need not make a call for this.
 func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	for _, customer := range Customers() {
 		if slices.Contains(o.Signed, customer.ID) {
@@ -284,7 +286,7 @@ func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	return nil
 }
 
-// fail ends an authorisation as failed, and rejects its order or consent.
+// fail ends an authorisation as failed and rejects its order or consent.
 func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
 	a.end("failed")
 	if a.Subject.Kind == OfConsent {

@@ -8,7 +8,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Run does everything that is due by the bank's time, in the order of the due times.
+// Run does everything that is due at the bank's time, in the order of the due times.
 func (b *Bank) Run(ctx context.Context) error {
 	for {
 		done := false
@@ -29,8 +29,8 @@ func (b *Bank) Run(ctx context.Context) error {
 	}
 }
 
-// fallDue does the action of a document that is due. It stores the document with a later due
-// time or none, so that Run ends.
+// fallDue does what is due for a document. It stores the document with a later due time or none, so
+// that Run ends.
 func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 	switch kind {
 	case orderKind:
@@ -59,7 +59,7 @@ func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 func (b *Bank) orderDue(tx *ledger.Tx, o *Order, at time.Time) error {
 	switch {
 	case o.Status == "RCVD" || o.Status == "PATC":
-		// The standard requires that an order that was not authorised in time is rejected.
+		// The standard requires the bank to reject an order that was not authorised in time.
 		o.finish("RJCT", "NOAS")
 		return b.putOrder(tx, o)
 	case o.Schedule != nil:
@@ -70,7 +70,7 @@ func (b *Bank) orderDue(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.execute(tx, o, at)
 }
 
-// update is a transaction on the bank's file.
+// update runs f in a transaction on the bank's file.
 func (b *Bank) update(ctx context.Context, f func(*ledger.Tx) error) error {
 	return b.book.Update(ctx, f)
 }

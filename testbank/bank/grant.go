@@ -9,7 +9,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// chooseShown stores the accounts that the customer shows; an empty choice means all.
+// chooseShown stores the accounts that the customer shares. An empty choice means all accounts.
 func (b *Bank) chooseShown(tx *ledger.Tx, a *Authorisation, c *Consent, chosen []string) error {
 	if len(c.Shown) > 0 {
 		return nil // another signatory has already chosen
@@ -24,7 +24,7 @@ func (b *Bank) chooseShown(tx *ledger.Tx, a *Authorisation, c *Consent, chosen [
 	return tx.Put(c)
 }
 
-// show sets the accounts that a consent shows, out of the accounts of its customer.
+// show sets which of the customer's accounts a consent covers.
 func (b *Bank) show(tx *ledger.Tx, c *Consent, chosen []string) error {
 	accounts, err := tx.Accounts(c.PSU)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *Bank) show(tx *ledger.Tx, c *Consent, chosen []string) error {
 	return nil
 }
 
-// add shows an account to the extent of the requested access.
+// add adds an account to a consent, to the extent of the requested access.
 func (c *Consent) add(account ledger.Account) {
 	names := func(list []Reference) bool {
 		return slices.ContainsFunc(list, func(r Reference) bool { return r.Number() == account.Number })
@@ -54,7 +54,7 @@ func (c *Consent) add(account ledger.Account) {
 	case Available:
 		balances = c.Access.AvailableWithBalance != ""
 	case Detailed:
-		// A consent to read balances or transactions of an account includes its details.
+		// A consent for the balances or transactions of an account includes the account's details.
 		balances, transactions = names(c.Access.Balances), names(c.Access.Transactions)
 		shown = names(c.Access.Accounts) || balances || transactions
 	}
@@ -105,8 +105,8 @@ func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	return tx.Put(&c)
 }
 
-// LastDay returns the last day of a consent: the requested day, limited to the longest duration
-// of the bank.
+// LastDay returns the last day of a consent. It is the requested day, limited to the longest
+// duration that the bank allows.
 func (b *Bank) LastDay(c *Consent) time.Time {
 	last := day(b.Now()).AddDate(0, 0, b.Profile.ConsentDays)
 	if until, err := time.Parse(dayLayout, c.ValidUntil); err == nil && until.Before(last) {
@@ -134,8 +134,8 @@ func (b *Bank) replace(tx *ledger.Tx, by *Consent) error {
 	return nil
 }
 
-// Granted returns the access that a consent gives: as requested, with the accounts that the
-// customer chose if the choice was left to the customer.
+// Granted returns the access that a consent gives. This is the requested access. If the customer
+// chose the accounts, it names them.
 func (b *Bank) Granted(ctx context.Context, c *Consent) (Access, error) {
 	access := c.Access
 	if c.Kind != Global || len(c.Shown) == 0 {

@@ -15,12 +15,12 @@ func germanIBAN(bankCode string, account int) string {
 	return fmt.Sprintf("DE%02d%s", 98-remainder(number+"DE00"), number)
 }
 
-// validIBAN checks an IBAN against the pattern and the check digits.
+// validIBAN checks the form and the check digits of an IBAN.
 func validIBAN(iban string) bool {
 	return ibanPattern.MatchString(iban) && remainder(iban[4:]+iban[:4]) == 1
 }
 
-// remainder returns the remainder of digits and letters by ISO 7064, mod 97-10.
+// remainder calculates ISO 7064 MOD 97-10 over digits and letters.
 func remainder(text string) int64 {
 	var digits strings.Builder
 	for _, c := range strings.ToUpper(text) {

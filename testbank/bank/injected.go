@@ -7,26 +7,27 @@ import (
 	"time"
 )
 
-// Injected is a fault that the tester requested, for later calls. A restart removes it.
+// Injected is a fault that the tester requested for later calls. A restart removes it.
 type Injected struct {
 	ID int `json:"id"`
-	// Call selects calls by a method and a part of the path under /v1, such as "GET /accounts";
-	// empty means every call.
+	// Call selects calls by a method and a part of the path under /v1, such as "GET /accounts".
+	// Empty means every call.
 	Call string `json:"call"`
-	// The effect is one of the ways in which an answer can go wrong, a code of the standard, or
-	// a status without a body.
+	// The effect is a Wire, a code of the standard, or a status without a body. Only one of them
+	// may be set.
 	Wire   Wire   `json:"wire,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Status int    `json:"status,omitempty"`
 	// Delay is how long the bank waits before it continues as usual, in milliseconds.
 	Delay int `json:"delay_ms,omitempty"`
-	// Times is the number of calls left; zero means all calls until the fault is removed.
+	// Times is the number of calls that the fault will still affect. Zero means all calls until the
+	// fault is removed.
 	Times int `json:"times,omitempty"`
 	// Hits is the number of calls that the fault has affected.
 	Hits int `json:"hits"`
 }
 
-// Faults are the injected faults of a bank.
+// Faults holds the injected faults of a bank.
 type Faults struct {
 	mu   sync.Mutex
 	last int
@@ -38,7 +39,7 @@ func Wires() []Wire {
 	return []Wire{Slow, Hang, Lost, Cut, Malformed, Huge, Deep, Elsewhere, Gone, Duplicates}
 }
 
-// Add injects a fault, or refuses it.
+// Add injects a fault. It refuses an invalid one.
 func (f *Faults) Add(one Injected) (Injected, error) {
 	if err := one.check(); err != nil {
 		return one, err
@@ -74,7 +75,7 @@ func count(conditions ...bool) int {
 	return n
 }
 
-// List are the injected faults.
+// List returns the injected faults.
 func (f *Faults) List() []Injected {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +93,7 @@ func (f *Faults) Clear() {
 	f.all = nil
 }
 
-// Meet returns the fault for a call, if there is one. It counts the call.
+// Meet returns the fault for a call, if there is one, and counts the call.
 func (f *Faults) Meet(method, path string) (Injected, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,5 +113,5 @@ func (f *Faults) Meet(method, path string) (Injected, bool) {
 	return Injected{}, false
 }
 
-// Wait is the delay of a fault.
+// Wait returns the delay of a fault.
 func (i Injected) Wait() time.Duration { return time.Duration(i.Delay) * time.Millisecond }

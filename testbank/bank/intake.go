@@ -13,7 +13,8 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Taken is an order that the bank took, with the authorisation that the bank started, if any.
+// Taken is an order that the bank has accepted, with the authorisation that the bank started, if
+// any.
 type Taken struct {
 	Order         *Order
 	Authorisation *Authorisation
@@ -21,7 +22,7 @@ type Taken struct {
 	Again bool
 }
 
-// Take takes an order, or refuses it. The order is on disk when Take returns.
+// Take accepts or refuses an order. An accepted order is on disk when Take returns.
 func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body []byte) (Taken, error) {
 	order, err := b.read(c, service, product, body)
 	if err != nil {
@@ -53,7 +54,7 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 	return taken, err
 }
 
-// sameOrder finds the order that came with the same request id and the same body.
+// sameOrder finds an earlier order with the same request id and the same body.
 func sameOrder(tx *ledger.Tx, order *Order) (Taken, error) {
 	all, err := ledger.List[Order](tx, orderKind, order.Belongs())
 	if err != nil || len(all) == 0 {
@@ -70,7 +71,7 @@ func sameOrder(tx *ledger.Tx, order *Order) (Taken, error) {
 	return Taken{earlier, begun[0], true}, nil
 }
 
-// read makes an order of a body.
+// read makes an order from a body.
 func (b *Bank) read(c Caller, service, product string, body []byte) (*Order, error) {
 	if !slices.Contains(b.Profile.Products[service], product) {
 		return nil, Refuse("PRODUCT_UNKNOWN", "", "the bank does not offer "+product+" as "+service)
@@ -113,7 +114,7 @@ func (b *Bank) checkDebtorIsWanted(debtor *Reference) error {
 	return nil
 }
 
-// serviceReaders read the fields that are specific to each payment service.
+// serviceReaders maps payment services to the functions that read their specific fields.
 var serviceReaders = map[string]func(*Bank, *Order, paymentBody) error{
 	Single:   (*Bank).readSingle,
 	Bulk:     (*Bank).readBulk,
@@ -144,7 +145,7 @@ func (b *Bank) readBulk(o *Order, p paymentBody) error {
 	return b.checkExecution(o)
 }
 
-// checkExecution checks the requested day against the abilities of the bank.
+// checkExecution checks that the bank can execute an order on the requested day.
 func (b *Bank) checkExecution(o *Order) error {
 	if o.Execution == "" {
 		return nil
@@ -213,7 +214,7 @@ func validMonths(months []string) bool {
 	return len(months) <= 11
 }
 
-// knowDebtor checks that the bank has the customer and the account that an order names.
+// knowDebtor checks that the customer and the account in an order exist.
 func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
 	_, known := CustomerByID(c.PSU)
 	err := firstBroken(

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Wire is a way in which an answer goes wrong on the network.
+// Wire is a way in which an answer fails on the network.
 type Wire string
 
-// The ways in which an answer goes wrong. All but Gone happen after the bank has done the
-// requested action.
+// The ways in which an answer goes wrong. All except Gone happen after the bank has executed the
+// request.
 const (
 	// Slow answers after some seconds.
 	Slow Wire = "slow"
 	// Hang never answers.
 	Hang Wire = "hang"
-	// Lost closes the connection instead of an answer.
+	// Lost closes the connection instead of answering.
 	Lost Wire = "lost"
 	// Cut closes the connection in the middle of the answer.
 	Cut Wire = "cut"
 	// Malformed answers with a body that is not JSON.
 	Malformed Wire = "malformed"
-	// Huge answers without end, until the reader stops.
+	// Huge sends an endless answer until the reader stops.
 	Huge Wire = "huge"
-	// Deep answers with objects in objects in objects.
+	// Deep answers with deeply nested objects.
 	Deep Wire = "deep"
-	// Elsewhere sends the caller to another host.
+	// Elsewhere redirects the caller to another host.
 	Elsewhere Wire = "elsewhere"
 	// Gone closes the connection before the bank does anything.
 	Gone Wire = "gone"
@@ -33,12 +33,12 @@ const (
 	Duplicates Wire = "duplicates"
 )
 
-// Manner is a way in which the bank fails on demand.
+// Manner is one way in which the bank fails on demand.
 type Manner struct {
 	// Word selects the manner: the creditor's name is "Fault WORD".
 	Word string
-	// Amount selects the manner too, unless it is empty: it is the amount of the first transfer,
-	// in euros.
+	// Amount is the amount of the first transfer, in euros, that also selects the manner. It may be
+	// empty.
 	Amount string
 	Shows  string
 
@@ -47,10 +47,9 @@ type Manner struct {
 	// Status is the HTTP status with which the order is refused without a body.
 	Status int
 	Wire   Wire
-	// Reason is the reason for which the order, or the one line of a bulk, is refused at
-	// execution.
+	// Reason is the reason for which the order, or a line of a bulk, is refused at execution.
 	Reason string
-	// Stays is the transaction status that the order gets, and keeps, instead of being executed.
+	// Stays is the transaction status that the order gets and keeps. The order is never executed.
 	Stays string
 	// Silent means that the customer's approval gets no answer.
 	Silent bool
@@ -58,7 +57,7 @@ type Manner struct {
 	Fails bool
 }
 
-// Manners lists all ways to fail that an order can ask for.
+// Manners lists all manners that an order can select.
 func Manners() []Manner {
 	all := []Manner{
 		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "accepts the order, and answers after 3 seconds"},
@@ -89,7 +88,7 @@ func Manners() []Manner {
 
 func twoDigits(n int) string { return string([]byte{byte('0' + n/10), byte('0' + n%10)}) }
 
-// reasons are the reasons of ISO 20022 for which the bank refuses orders.
+// reasons lists the reasons of ISO 20022 for which the bank refuses orders.
 var reasons = []struct{ code, text string }{
 	{"AC01", "the account number is wrong"},
 	{"AC04", "the account is closed"},
@@ -120,7 +119,7 @@ func ReasonText(code string) string {
 	return reasons[i].text
 }
 
-// Codes are the error codes of the standard, in alphabetical order.
+// Codes lists the error codes of the standard in alphabetical order.
 func Codes() []string {
 	var all []string
 	for code := range codeStatus {
@@ -133,7 +132,7 @@ func Codes() []string {
 // mannerPrefix begins a creditor name that selects a manner.
 const mannerPrefix = "Fault "
 
-// manner returns the manner that a line selects; the zero Manner is the usual execution.
+// manner returns the manner that a line selects. The zero Manner is the usual execution.
 func (l Line) manner() Manner {
 	word, asks := strings.CutPrefix(l.Creditor, mannerPrefix)
 	for _, m := range Manners() {
@@ -144,8 +143,8 @@ func (l Line) manner() Manner {
 	return Manner{}
 }
 
-// mannerOf returns the manner that an order selects. A bulk with a line to refuse is refused in
-// part.
+// mannerOf returns the manner that an order selects. In a bulk, a refused line does not affect the
+// other lines.
 func mannerOf(o *Order) Manner {
 	m := o.Lines[0].manner()
 	if o.Service == Bulk {
@@ -157,7 +156,7 @@ func mannerOf(o *Order) Manner {
 // MannerOf returns the manner that an order selects.
 func MannerOf(o *Order) Manner { return mannerOf(o) }
 
-// refusal returns the refusal of the order at its initiation, or nil.
+// refusal returns the refusal with which the bank answers the order, or nil.
 func (m Manner) refusal() error {
 	switch {
 	case m.Code != "":

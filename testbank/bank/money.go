@@ -12,7 +12,7 @@ const currency = "EUR"
 
 var amountPattern = regexp.MustCompile(`^[0-9]{1,14}(\.[0-9]{1,3})?$`)
 
-// Amount is an amount of money in the form of the standard.
+// Amount is an amount of money as the standard represents it.
 type Amount struct {
 	Currency string `json:"currency"`
 	Amount   string `json:"amount"`
@@ -38,10 +38,10 @@ func parseAmount(a Amount, path string) (int64, error) {
 	return value, nil
 }
 
-// Euros writes minor units.
+// Euros converts minor units to an amount in euros.
 func Euros(minor int64) Amount { return Amount{currency, Decimal(minor)} }
 
-// Decimal writes minor units without the currency.
+// Decimal formats minor units without the currency.
 func Decimal(minor int64) string {
 	sign := ""
 	if minor < 0 {

@@ -2,20 +2,21 @@ package bank
 
 import "passerelle/testbank/ledger"
 
-// Note is a notification that a third party asked for. Its arrival is never promised.
+// Note is a notification that a third party requested. The bank does not guarantee its delivery.
 type Note struct {
-	// To is an address.
+	// To is the address for notifications.
 	To string
-	// PaymentID or ConsentID is the order or consent that changed, and Status its new status.
+	// PaymentID or ConsentID identifies the order or consent that changed. Status is its new
+	// status.
 	PaymentID, ConsentID, Status string
 }
 
-// note notifies a third party once the change is on disk.
+// note notifies a third party after the change is committed.
 func (b *Bank) note(tx *ledger.Tx, n Note) {
 	tx.AfterCommit(func() {
 		select {
 		case b.notes <- n:
-		default: // nobody waits for notes, or too many wait
+		default: // there is no receiver, or its queue is full
 		}
 	})
 }

@@ -26,13 +26,13 @@ type Application struct {
 	Scope     string `json:"scope"`
 	State     string `json:"state,omitempty"`
 	Challenge string `json:"challenge"`
-	// Code is the authorisation code for the customer to take back; it is valid once, until
+	// Code is the authorisation code with which the customer returns. It is valid once, until
 	// CodeEnds.
 	Code     string    `json:"code,omitempty"`
 	CodeEnds time.Time `json:"code_ends,omitzero"`
 }
 
-// OAuthError is an error of RFC 6749, named by its code.
+// OAuthError is the code of an error of RFC 6749.
 type OAuthError string
 
 func (e OAuthError) Error() string { return string(e) }
@@ -46,8 +46,8 @@ const (
 	UnsupportedGrantType OAuthError = "unsupported_grant_type"
 )
 
-// Apply opens the page for an authorisation code. The return address must be the one of the
-// order or consent.
+// Apply opens the page for an authorisation code. The return address must be that of the order or
+// consent.
 func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
 	kind, id, _ := strings.Cut(application.Scope, ":")
 	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]
@@ -78,7 +78,7 @@ func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisati
 	return found, err
 }
 
-// Token allows its third party to read the resource that its scope names.
+// Token allows its third party to access the order or consent that its scope names.
 type Token struct {
 	ID    string    `json:"id"`
 	Kind  string    `json:"kind"`
@@ -99,7 +99,8 @@ func (t *Token) Key() (string, string) { return t.Kind, t.ID }
 // Belongs implements [ledger.Document].
 func (t *Token) Belongs() string { return t.Party }
 
-// Due implements [ledger.Document]: the bank keeps expired tokens in order to recognise them.
+// Due implements [ledger.Document]. Nothing is ever due, because the bank keeps expired tokens in
+// order to recognise them.
 func (t *Token) Due() time.Time { return time.Time{} }
 
 // Exchange exchanges a code for an access token and a refresh token.
@@ -132,7 +133,7 @@ func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier str
 	return access, refresh, err
 }
 
-// opens checks the values of a client against its request for the code.
+// opens reports whether the values sent by a client match its request for the code.
 func (a *Application) opens(party, secret, redirect, verifier string, now time.Time) bool {
 	if a == nil || a.Code == "" || now.After(a.CodeEnds) || a.Client != party || a.Redirect != redirect {
 		return false
@@ -153,7 +154,7 @@ func (b *Bank) tokens(tx *ledger.Tx, party, scope string) (*Token, *Token, error
 	return access, refresh, errors.Join(tx.Put(access), tx.Put(refresh))
 }
 
-// Refresh exchanges a refresh token for new tokens; the old refresh token is no longer valid.
+// Refresh exchanges a refresh token for new tokens. The old refresh token is then invalid.
 func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token, error) {
 	var (
 		access  *Token
@@ -177,8 +178,8 @@ func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token
 	return access, refresh, err
 }
 
-// CheckToken checks an access token against the called path. The scope is the scope of the order
-// or consent.
+// CheckToken checks that an access token allows a call. The scope is that of the order or consent
+// in the called path.
 func (b *Bank) CheckToken(ctx context.Context, party, token, scope string) error {
 	var t Token
 	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(accessToken, token, &t) })

@@ -7,7 +7,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// orderKind is the kind of documents that are orders.
+// orderKind is the kind of documents that store orders.
 const orderKind = "order"
 
 // Line is one transfer of an order.
@@ -17,15 +17,15 @@ type Line struct {
 	Creditor string `json:"creditor"`
 	IBAN     string `json:"iban"`
 	Text     string `json:"text,omitempty"`
-	// Reason is the ISO 20022 code for the refusal of this line; empty when the bank did not
-	// refuse it.
+	// Reason is the ISO 20022 code for the refusal of this line. It is empty when the bank did not
+	// refuse the line.
 	Reason string `json:"reason,omitempty"`
-	// Entered and Posted say how far the money has moved.
+	// Entered means that the movement is pending, and Posted that it is booked.
 	Entered bool `json:"entered,omitempty"`
 	Posted  bool `json:"posted,omitempty"`
 }
 
-// Schedule has the days on which a periodic order is executed. Days are YYYY-MM-DD.
+// Schedule defines the days on which a periodic order is executed. Days have the form YYYY-MM-DD.
 type Schedule struct {
 	Start     string   `json:"start"`
 	End       string   `json:"end,omitempty"`
@@ -40,29 +40,29 @@ type Order struct {
 	ID      string `json:"id"`
 	Service string `json:"service"`
 	Product string `json:"product"`
-	// Party is the third party, and RequestID the X-Request-ID of the request.
+	// Party is the third party. RequestID is the X-Request-ID of the request.
 	Party     string `json:"party"`
 	RequestID string `json:"request_id"`
 	// Body is the body of the request.
 	Body json.RawMessage `json:"body"`
-	// Debtor is the IBAN of the account that pays; empty until the customer has chosen it.
+	// Debtor is the IBAN of the account that pays. It is empty until the customer has chosen one.
 	Debtor string `json:"debtor,omitempty"`
 	PSU    string `json:"psu,omitempty"`
 	Lines  []Line `json:"lines"`
 	// Execution is the requested day, or empty.
 	Execution string    `json:"execution,omitempty"`
 	Schedule  *Schedule `json:"schedule,omitempty"`
-	// Occurrences counts the executions of a periodic order, and Skipped the ones left out for
-	// lack of funds.
+	// Occurrences is the number of executions of a periodic order. Skipped is the number of those
+	// that were omitted for lack of funds.
 	Occurrences int `json:"occurrences,omitempty"`
 	Skipped     int `json:"skipped,omitempty"`
 
-	// Status is a transactionStatus, and Reason the reason for RJCT.
+	// Status is a transactionStatus. Reason is the reason for RJCT.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
-	// Manner is the word of the failure that the order asked for.
+	// Manner is the word of the failure that the order asks for.
 	Manner string `json:"manner,omitempty"`
-	// Signed are the customers that authorised.
+	// Signed holds the customers who have authorised.
 	Signed []string `json:"signed,omitempty"`
 	// Cancelling means that a cancellation waits for authorisation.
 	Cancelling bool      `json:"cancelling,omitempty"`
@@ -70,14 +70,14 @@ type Order struct {
 	Prefers    Approach  `json:"prefers"`
 	Notify     string    `json:"notify,omitempty"`
 	Received   time.Time `json:"received"`
-	// Next is when the bank continues with the order; zero means never.
+	// Next is the time at which the bank continues with the order. Zero means never.
 	Next time.Time `json:"next,omitzero"`
 }
 
 // Key implements [ledger.Document].
 func (o *Order) Key() (string, string) { return orderKind, o.ID }
 
-// Belongs implements [ledger.Document]: orders are listed by request.
+// Belongs implements [ledger.Document]. Orders are listed by request.
 func (o *Order) Belongs() string { return o.Party + " " + o.RequestID }
 
 // Due implements [ledger.Document].

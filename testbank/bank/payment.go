@@ -32,7 +32,7 @@ func (b *Bank) Content(o *Order) (map[string]any, error) {
 	return content, nil
 }
 
-// Cancel cancels an order, or reports that its customer must authorise the cancellation.
+// Cancel cancels an order, or reports that the customer must first authorise the cancellation.
 func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (*Order, bool, error) {
 	var (
 		o        *Order
@@ -59,7 +59,7 @@ func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (*Order, bool, e
 	return o, needsSCA, err
 }
 
-// cancelled ends an order. Money that is still pending stays in the account that pays.
+// cancelled ends an order as cancelled. Pending money stays in the paying account.
 func (b *Bank) cancelled(tx *ledger.Tx, o *Order) error {
 	if o.Final() {
 		return nil // the order was executed before the customer authorised the cancellation

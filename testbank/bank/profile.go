@@ -8,7 +8,7 @@ import (
 // Approach is a way in which a customer authorises.
 type Approach string
 
-// The SCA approaches of the standard; OAuth is a variant of its redirect approach.
+// The SCA approaches of the standard. OAuth is a variant of the redirect approach.
 const (
 	Redirect  Approach = "redirect"
 	OAuth     Approach = "oauth"
@@ -30,7 +30,7 @@ const (
 	Target2 = "target-2-payments"
 )
 
-// Whether the third party names the debtor's account.
+// Whether the third party must, may or must not name the debtor's account.
 const (
 	Optional = "optional"
 	Required = "required"
@@ -44,27 +44,27 @@ const (
 	SCACancellation    = "sca"
 )
 
-// Profile has the features in which one bank differs from others.
+// Profile holds the features in which banks differ.
 type Profile struct {
 	// Name is the bank's name in paths and in file names.
 	Name string
-	// Shows describes the purpose of the bank, in a sentence.
+	// Shows is a sentence that describes the purpose of the bank.
 	Shows string
 
 	SCA          []Approach
 	Explicit     bool
 	Confirmation bool
-	// Codes is the number of codes that the embedded approach asks for.
+	// Codes is the number of codes that the embedded approach requires.
 	Codes int
-	// Signatories is the number of customers that must authorise.
+	// Signatories is the number of customers who must authorise.
 	Signatories   int
 	DebtorAccount string
 	LinkLife      time.Duration
 	Life          time.Duration
 	CallsADay     int
 	WantsPSU      bool
-	// TwoPasswords means that customers have two passwords for third parties, and
-	// EncryptsPasswords that third parties must encrypt passwords.
+	// TwoPasswords means that third parties must send two passwords. EncryptsPasswords means that
+	// they must encrypt passwords.
 	TwoPasswords, EncryptsPasswords bool
 	// AcceptedIsLast means that the bank reports no status better than ACSP.
 	AcceptedIsLast bool
@@ -100,7 +100,7 @@ type Profile struct {
 	PageSize int
 }
 
-// Kinds of consents that a profile lists.
+// The kinds of consents that a profile may list.
 const (
 	Global    = "global"
 	Detailed  = "detailed"
@@ -126,7 +126,7 @@ func usual(name, shows string, change func(*Profile)) Profile {
 	return p
 }
 
-// Profiles lists all banks. Their order numbers them, so a new bank must come last.
+// Profiles lists all banks. A bank's number is its position, so a new bank must come last.
 func Profiles() []Profile {
 	return []Profile{
 		usual("redirect", "Redirect to the bank's page. The order itself starts the authorisation.", func(*Profile) {}),
@@ -174,12 +174,12 @@ func ProfileNamed(name string) (Profile, bool) {
 	return all[i], true
 }
 
-// Number returns the place of a profile in the list, from one.
+// Number returns the position of a profile in Profiles, from 1.
 func (p Profile) Number() int {
 	return 1 + slices.IndexFunc(Profiles(), func(other Profile) bool { return other.Name == p.Name })
 }
 
-// Approach chooses one of the bank's approaches by the preferences of the third party.
+// Approach chooses one of the bank's approaches according to the preferences of the third party.
 func (p Profile) Approach(prefers Preferences) Approach {
 	has := func(a Approach) bool { return slices.Contains(p.SCA, a) }
 	switch {

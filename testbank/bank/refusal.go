@@ -27,13 +27,13 @@ func Refuse(code, path, text string) *Refusal {
 // wrongFormat refuses a value that is missing or cannot be read.
 func wrongFormat(path, text string) *Refusal { return Refuse("FORMAT_ERROR", path, text) }
 
-// rule is a reason to refuse, and whether it applies.
+// rule is a refusal and whether it applies.
 type rule struct {
 	broken  bool
 	refusal *Refusal
 }
 
-// firstBroken is the refusal of the first rule that is broken, or nil.
+// firstBroken returns the refusal of the first rule that is broken, or nil.
 func firstBroken(rules ...rule) error {
 	for _, r := range rules {
 		if r.broken {
@@ -43,8 +43,8 @@ func firstBroken(rules ...rule) error {
 	return nil
 }
 
-// codeStatus has the status of every code of the standard (1.3.11, section 14.11); if the
-// standard has several statuses for a code, it has the one that this bank uses.
+// codeStatus maps every code of the standard (1.3.11, section 14.11) to its status. If the standard
+// allows several statuses for a code, it is the one that this bank uses.
 var codeStatus = map[string]int{
 	"FORMAT_ERROR": 400, "PARAMETER_NOT_CONSISTENT": 400, "PARAMETER_NOT_SUPPORTED": 400, "SERVICE_INVALID": 405, "SERVICE_BLOCKED": 403,
 	"RESOURCE_UNKNOWN": 404, "RESOURCE_EXPIRED": 403, "RESOURCE_BLOCKED": 400, "TIMESTAMP_INVALID": 400, "PERIOD_INVALID": 400,

@@ -9,10 +9,10 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// executionStart is when the orders of a day are executed, in UTC.
+// executionStart is the time of day, in UTC, at which orders are executed.
 const executionStart = 6 * time.Hour
 
-// putOrder stores an order, and notifies its third party.
+// putOrder stores an order and notifies its third party.
 func (b *Bank) putOrder(tx *ledger.Tx, o *Order) error {
 	if o.Notify != "" {
 		b.note(tx, Note{To: o.Notify, PaymentID: o.ID, Status: b.Reported(o)})
@@ -41,7 +41,7 @@ func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.execute(tx, o, at)
 }
 
-// execute enters the movements of an order; the money is booked at settlement.
+// execute enters the movements of an order as pending. They are booked at settlement.
 func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	if reason := mannerOf(o).Reason; reason != "" {
 		o.finish("RJCT", reason)
@@ -62,8 +62,8 @@ func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// enter makes the movements of the lines that are not refused. It returns the reason when it
-// cannot make any.
+// enter makes the movements of the lines that are not refused. When it can make none, it returns
+// the reason.
 func (b *Bank) enter(tx *ledger.Tx, o *Order, at time.Time) (string, error) {
 	payer, err := tx.AccountByNumber(o.Debtor)
 	if err != nil {
@@ -116,14 +116,14 @@ func enterLine(tx *ledger.Tx, o *Order, i int, payer ledger.Account, at time.Tim
 	})
 }
 
-// cause returns the cause of the movement of a line, for one execution of the order.
+// cause returns the cause of a line's movement, for one execution of the order.
 func (o *Order) cause(line int) string {
 	return fmt.Sprintf("%s%d:%d", o.causes(), o.Occurrences, line)
 }
 
 func (o *Order) causes() string { return "order:" + o.ID + ":" }
 
-// settle books the entered movements, and ends the order.
+// settle books the pending movements and ends the order.
 func (b *Bank) settle(tx *ledger.Tx, o *Order, at time.Time) error {
 	if err := post(tx, o, at); err != nil {
 		return err
@@ -169,8 +169,8 @@ func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 	return "ACSC", nil
 }
 
-// occur executes a periodic order once, and then waits for the next day or ends the order. An
-// occurrence without funds is left out.
+// occur executes a periodic order once. Then it schedules the next execution or ends the order. An
+// execution is skipped if the account has insufficient funds.
 func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	reason := mannerOf(o).Reason
 	if reason == "" {
@@ -197,8 +197,8 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// checkOrders checks orders against the books: a final order is booked once per line and
-// occurrence, and a refused order is not booked at all.
+// checkOrders checks that orders agree with the books: a final order is booked once per line and
+// execution, and a refused order is never booked.
 func checkOrders(tx *ledger.Tx) ([]string, error) {
 	orders, err := ledger.List[Order](tx, orderKind, "")
 	if err != nil {

@@ -19,15 +19,15 @@ type Reading struct {
 	Caller
 	// Consent is the Consent-ID.
 	Consent string
-	// Call identifies calls that count as the same call: it is the path without ids.
+	// Call is the path without ids. Calls with the same Call are counted together.
 	Call string
 	// Kind is the kind of the accounts, cash or card.
 	Kind string
-	// Account is the id of an account; empty means the list of accounts.
+	// Account is the id of an account. Empty means the list of accounts.
 	Account string
 }
 
-// Visible is an account with the parts that the consent shows.
+// Visible is an account with the parts that a consent covers.
 type Visible struct {
 	ledger.Account
 	Balances, Transactions, Owner bool
@@ -59,7 +59,7 @@ func (c *Consent) visible(a ledger.Account) Visible {
 	return Visible{a, slices.Contains(c.Balances, a.ID), slices.Contains(c.Transactions, a.ID), c.owners()}
 }
 
-// One reads an account. It refuses an account whose requested parts the consent does not cover.
+// One reads an account. It refuses when the consent does not cover the requested parts.
 func (b *Bank) One(ctx context.Context, r Reading, needs func(Visible) bool) (Visible, error) {
 	var v Visible
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -89,7 +89,7 @@ func (b *Bank) one(tx *ledger.Tx, r Reading, needs func(Visible) bool) (Visible,
 	return v, nil
 }
 
-// access finds a consent that permits a reading, and counts the reading.
+// access finds the consent that permits a reading, and counts the reading.
 func (b *Bank) access(tx *ledger.Tx, r Reading) (*Consent, error) {
 	if r.Consent == "" {
 		return nil, wrongFormat("Consent-ID", "account data is read with a consent")
@@ -113,12 +113,12 @@ func (b *Bank) access(tx *ledger.Tx, r Reading) (*Consent, error) {
 	return c, tx.Put(c)
 }
 
-// count counts the calls of a day without the customer; for a consent for one access it counts
-// all calls, without a time limit.
+// count counts the calls of a day without the customer. For a consent for one access, it counts all
+// calls of all days.
 func (b *Bank) count(tx *ledger.Tx, r Reading, c *Consent, today string) error {
 	period, limit := today, min(c.Frequency, b.Profile.CallsADay)
 	switch {
-	case r.Call == "": // a further page of a call that was counted
+	case r.Call == "": // a further page of a call that was already counted
 		return nil
 	case !c.Recurring:
 		period, limit = "ever", 1
@@ -143,7 +143,7 @@ type Query struct {
 	From, To           string
 	EntryReferenceFrom string
 	Delta              bool
-	// Cursor selects the next page of a report; the cursor contains the rest of the query.
+	// Cursor selects the next page of a report. It contains the rest of the query.
 	Cursor string
 	// Whole asks for the cursor's page and all later ones as one page.
 	Whole bool
@@ -152,7 +152,7 @@ type Query struct {
 // Report is a page of transactions.
 type Report struct {
 	Account Visible
-	// Booked and Pending mean that these entries were asked for, even if the account has none.
+	// Booked and Pending mean that these entries were requested, even if the account has none.
 	Booked, Pending bool
 	Entries         []ledger.Entry
 	// Next is the cursor of the next page, or empty.
@@ -161,7 +161,7 @@ type Report struct {
 	All string
 }
 
-// BookingStatus returns the booking status that the report was asked for.
+// BookingStatus returns the booking status that was requested for the report.
 func (r Report) BookingStatus() string {
 	switch {
 	case !r.Pending:
@@ -202,10 +202,10 @@ func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, er
 	return report, err
 }
 
-// wholeReport is a page size that is larger than any account.
+// wholeReport is a page size that exceeds the number of entries of any account.
 const wholeReport = 10_000_000
 
-// fill reads a page, and one more entry in order to find out whether another page follows.
+// fill reads a page and one more entry, to find out whether another page follows.
 func (r *Report) fill(tx *ledger.Tx, w ledger.Window, size int) error {
 	w.Limit = size + 1
 	var err error
@@ -300,7 +300,7 @@ func (b *Bank) checkPeriod(q Query) error {
 	)
 }
 
-// begins fixes the content of a report, and the point from which a later delta report continues.
+// begins fixes the content of a report and the point from which a later delta report continues.
 func (b *Bank) begins(tx *ledger.Tx, r Reading, q Query, w *ledger.Window) error {
 	var err error
 	if w.AsOf, err = tx.Changes(); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Step is the data that a third party sends to an authorisation.
 type Step struct {
-	// PSU is the PSU-ID of the header.
+	// PSU is the header PSU-ID.
 	PSU          string
 	Password     string
 	Second       string
@@ -21,12 +21,12 @@ type Step struct {
 	Confirmation string
 }
 
-// Method is a way in which a customer gets or makes a code.
+// Method is a way in which a customer receives or generates a code.
 type Method struct {
 	ID, Type, Name, Explanation string
 }
 
-// Methods lists the methods, which are the same for all customers.
+// Methods lists the methods. They are the same for all customers.
 func Methods() []Method {
 	return []Method{
 		{"sms", "SMS_OTP", "Text message to +49 151 ••• 28", "A code comes to the telephone."},
@@ -45,7 +45,7 @@ func MethodByID(id string) (Method, bool) {
 	return all[i], true
 }
 
-// maxWrong is the number of wrong passwords and codes that ends an authorisation.
+// maxWrong is the number of wrong passwords and codes after which an authorisation fails.
 const maxWrong = 3
 
 func (b *Bank) readStep(c Caller, body []byte) (Step, error) {
@@ -73,8 +73,8 @@ func (b *Bank) readStep(c Caller, body []byte) (Step, error) {
 	return Step{PSU: c.PSU, Password: first, Second: second, Method: read.Method, Code: read.Code, Confirmation: read.Confirmation}, err
 }
 
-// password returns the password of one of two members, in plain text. The bank accepts only one
-// of the two members.
+// password returns a password as plain text. It takes the password from the plain or the encrypted
+// member, and the bank accepts only one of these.
 func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	switch {
 	case plain == "" && encrypted == "":
@@ -97,8 +97,7 @@ func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	return string(opened), nil
 }
 
-// Update moves an authorisation forward by a step. A wrong step is refused, and may end the
-// authorisation.
+// Update applies a step to an authorisation. A wrong step is refused and may end the authorisation.
 func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body []byte) (*Authorisation, error) {
 	step, err := b.readStep(c, body)
 	if err != nil {
@@ -117,8 +116,8 @@ func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body 
 	return a, errors.Join(err, refusal)
 }
 
-// steps are the steps of an authorisation, each allowed in some states only. The bank takes the
-// first step whose value was sent.
+// steps lists the steps of an authorisation. Each is allowed only in some states. The bank executes
+// the first step whose value was sent.
 var steps = []struct {
 	brought func(Step) bool
 	from    []string
@@ -132,7 +131,7 @@ var steps = []struct {
 	{func(s Step) bool { return s.PSU != "" }, []string{"received"}, (*Bank).identify},
 }
 
-// step does a step. The effects of a refused step are stored too: wrong codes count.
+// step executes a step. The effects of a refused step are also stored, because wrong codes count.
 func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	var (
 		refusal error
@@ -206,7 +205,7 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 	}
 	a.CodesEntered++
 	if a.CodesEntered < b.Profile.Codes {
-		// Each further code uses another method: the picture follows the message.
+		// The next code uses another method: the picture follows the text message.
 		a.Status, a.Method = "started", Methods()[a.CodesEntered%len(Methods())].ID
 		return nil, nil
 	}
@@ -223,7 +222,7 @@ func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	return nil, b.finalise(tx, a)
 }
 
-// wrong counts a wrong password or code, and ends the authorisation when the limit is reached.
+// wrong counts a wrong password or code. It ends the authorisation when the limit is reached.
 func (b *Bank) wrong(tx *ledger.Tx, a *Authorisation, path, text string) (error, error) {
 	a.Wrong++
 	if a.Wrong >= maxWrong {

@@ -8,7 +8,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Summary is an order as a tester sees it.
+// Summary describes an order to a tester.
 type Summary struct {
 	ID        string `json:"id"`
 	Service   string `json:"service"`
@@ -19,13 +19,13 @@ type Summary struct {
 	Amount    string `json:"amount"`
 	Status    string `json:"status"`
 	Reason    string `json:"reason,omitempty"`
-	// Booked counts movements of money, one for each line and occurrence; Moved is their sum, in
-	// euros.
+	// Booked is the number of booked movements, one for each line and execution. Moved is their sum
+	// in euros.
 	Booked int64  `json:"booked"`
 	Moved  string `json:"moved"`
 }
 
-// Orders lists all orders, with their movements in the books.
+// Orders lists all orders with their movements in the books.
 func (b *Bank) Orders(ctx context.Context) ([]Summary, error) {
 	list := []Summary{}
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -80,17 +80,17 @@ func (b *Bank) TicketOf(ctx context.Context, id string) (string, error) {
 	return a.Ticket(), err
 }
 
-// Filling describes bookings that a tester wants on an account.
+// Filling describes bookings that a tester wants to make on an account.
 type Filling struct {
-	// Count is the number of bookings, and Amount the amount of each in euros; with a minus the
+	// Count is the number of bookings. Amount is the amount of each in euros. With a minus, the
 	// money leaves the account.
 	Count  int    `json:"count"`
 	Amount string `json:"amount"`
-	// Text is the text of each booking; with Number it ends in the number of the booking.
+	// Text is the text of each booking. With Number, it ends with the number of the booking.
 	Text    string `json:"text"`
 	Number  bool   `json:"number"`
 	Pending bool   `json:"pending"`
-	// DaysAgo is the number of days before today on which it is booked.
+	// DaysAgo is how many days before today the bookings are dated.
 	DaysAgo int `json:"days_ago"`
 }
 
@@ -99,7 +99,7 @@ const maxFilling = 100_000
 // fillCause begins the causes of a tester's bookings.
 const fillCause = "fill:"
 
-// Fill makes bookings on an account, against the bank's own account.
+// Fill makes bookings between an account and the bank's own account.
 func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
 	amount, err := parseAmount(Amount{currency, strings.TrimPrefix(f.Amount, "-")}, "amount")
 	if err != nil {
@@ -144,8 +144,8 @@ func (b *Bank) fillOne(tx *ledger.Tx, account ledger.Account, f Filling, amount,
 	return tx.Post(m.Cause, m.Day)
 }
 
-// BookPending books the pending entries of an account that a tester made, and returns their
-// number. Pending entries of orders are booked when the orders settle.
+// BookPending books the pending entries that a tester made on an account, and returns their number.
+// Pending entries of orders are booked when the orders settle.
 func (b *Bank) BookPending(ctx context.Context, account string) (int, error) {
 	var causes []string
 	err := b.update(ctx, func(tx *ledger.Tx) error {

@@ -14,10 +14,10 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// maxBody is far more than any request needs.
+// maxBody limits the size of a request. Every request is much smaller.
 const maxBody = 64 << 10
 
-// Control is the tester's interface to banks, by the banks' names.
+// Control is the tester's interface to banks. Banks maps names to banks.
 type Control struct {
 	Banks map[string]*bank.Bank
 	Log   *slog.Logger
@@ -48,7 +48,7 @@ func (c *Control) Handler() http.Handler {
 	return mux
 }
 
-// calls are the calls that a tester can make to a bank.
+// calls maps the calls that a tester can make to a bank to their functions.
 var calls = map[string]func(*call) (any, error){
 	"GET /clock":                    clock,
 	"POST /clock":                   advance,
@@ -108,7 +108,7 @@ func write(w http.ResponseWriter, status int, body any) {
 	encoder.Encode(body) //nolint:errcheck // the tester may be gone
 }
 
-// read reads the body of a call; an empty one leaves everything as it is.
+// read decodes the body of a call. An empty body changes nothing.
 func (c *call) read(into any) error {
 	body, err := io.ReadAll(io.LimitReader(c.Body, maxBody))
 	if err != nil {
@@ -124,8 +124,8 @@ func clock(c *call) (any, error) {
 	return map[string]any{"now": c.bank.Now().Format(time.RFC3339), "machine": c.bank.Machine().Format(time.RFC3339)}, nil
 }
 
-// advance moves the bank's time forward, by a duration in the format of Go or by days, such as
-// 3d, and sets the error of the machine's clock.
+// advance moves the bank's time forward by a Go duration or a number of days such as 3d. It also
+// sets the simulated error of the machine's clock.
 func advance(c *call) (any, error) {
 	var asked struct {
 		Advance string  `json:"advance"`
@@ -212,7 +212,7 @@ func authorisations(c *call) (any, error) {
 	return map[string]any{"authorisations": all}, err
 }
 
-// decide decides in a customer's place.
+// decide makes a decision in a customer's place.
 func decide(c *call) (any, error) {
 	var asked struct {
 		Decision string   `json:"decision"`

@@ -57,8 +57,8 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 // Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() Issued { return Issued{a.certificate, a.key} }
 
-// Server issues a certificate for a server on this machine and for other hosts,
-// which are names or addresses.
+// Server issues a certificate for a server. Clients may reach the server as localhost or as one of
+// hosts, which are names or IP addresses.
 func (a *Authority) Server(hosts ...string) (Issued, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -82,12 +82,11 @@ type Party struct {
 	Organization string
 	Name         string
 	Roles        []Role
-	// Until ends the certificate; zero means after the usual time.
+	// Until is the end of the certificate. Zero means the usual validity.
 	Until time.Time
 }
 
-// Passwords issues a bank's certificate, with which third parties encrypt passwords for the
-// bank.
+// Passwords issues a bank's certificate with which third parties encrypt passwords for the bank.
 func (a *Authority) Passwords() (Issued, error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -126,8 +125,8 @@ func (a *Authority) qualified(p Party, kind asn1.ObjectIdentifier, usage ...x509
 	return a.sign(template, key)
 }
 
-// template returns a certificate with the fields that all certificates have. It is valid from so
-// long ago that even an expired certificate begins before it ends.
+// template returns a certificate with the fields that all certificates have. It begins long enough
+// ago that the beginning of an expired certificate is still before its end.
 func (a *Authority) template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		Subject: subject, KeyUsage: x509.KeyUsageDigitalSignature,

@@ -1,8 +1,8 @@
-// Package eidas makes and checks the certificates by which payment services recognise each
-// other: QWACs for connections, QSealCs for requests.
+// Package eidas makes and checks the certificates with which payment services identify each other:
+// QWACs for connections, QSealCs for requests.
 //
-// It owns a test authority, the certificates it issues for a third party, and the
-// encoding of the PSD2 roles in them (ETSI TS 119 495). Nobody should trust the
-// authority outside of tests. It does not open connections and keeps no state.
-// Judging fails with a Fault that says in which way a certificate is not good.
+// It owns a test authority, the certificates that it issues for a third party, and the encoding of
+// the PSD2 roles in them (ETSI TS 119 495). The authority must not be trusted outside of tests. The
+// package opens no connections and keeps no state. Judge fails with a Fault that says what is wrong
+// with a certificate.
 package eidas

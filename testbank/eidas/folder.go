@@ -20,15 +20,15 @@ const (
 	PasswordsFile = "passwords"
 )
 
-// TestOrganization is the third party that the certificates of a folder name.
+// TestOrganization is the third party in the certificates of a folder.
 const TestOrganization = "PSDDE-TEST-1"
 
-// everyRole has the roles of a third party that does everything.
+// everyRole contains all roles of a third party.
 var everyRole = []Role{PaymentInitiation, AccountInformation, CardIssuing}
 
-// WriteFolder makes an authority and all certificates that a third party needs, valid and
-// invalid ones, in a folder that has no authority yet. Each certificate is NAME.pem, its key
-// NAME.key, readable by the owner alone. It returns the files' paths.
+// WriteFolder makes an authority, and all valid and invalid certificates that tests of a third
+// party need, in a folder that has no authority yet. Each certificate is in NAME.pem. Its key is in
+// NAME.key, which only its owner can read. It returns the paths of the files.
 func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of certificates: %w", err)
@@ -51,7 +51,7 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
-// WritePasswords makes the certificate for passwords if a folder of an earlier version has none.
+// WritePasswords makes the certificate for passwords if a folder from an earlier version has none.
 func WritePasswords(folder string, now time.Time) error {
 	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -89,7 +89,7 @@ func issueAll(now time.Time, hosts []string) ([]named, error) {
 	payments := with(func(p *Party) { p.Roles = []Role{PaymentInitiation} })
 	accounts := with(func(p *Party) { p.Roles = []Role{AccountInformation} })
 
-	// The authority is written last: a folder without it is incomplete, and is made again.
+	// The authority is written last. A folder without it is incomplete and is made again.
 	return issueEach([]request{
 		{ServerFile, func() (Issued, error) { return authority.Server(hosts...) }},
 		{QWACFile, func() (Issued, error) { return authority.QWAC(good) }},

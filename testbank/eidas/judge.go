@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Fault is an error of a certificate.
+// Fault says what is wrong with a certificate.
 type Fault string
 
 // The faults of certificates.
@@ -21,7 +21,7 @@ const (
 func (f Fault) Error() string { return string(f) }
 
 // Judge checks that a certificate comes from one of the authorities, is valid now and names an
-// organization. Its error is a Fault.
+// organization. The error is a Fault.
 func Judge(c *x509.Certificate, authorities *x509.CertPool, now time.Time) error {
 	if c == nil {
 		return Missing

@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// Role is a service that an authority permits a payment service to offer.
+// Role is a service that an authority permits a payment service provider to offer.
 type Role string
 
-// The roles of a payment service, by their names in certificates.
+// The roles of a payment service provider, by their names in certificates.
 const (
 	AccountServicing   Role = "PSP_AS"
 	PaymentInitiation  Role = "PSP_PI"
@@ -18,7 +18,7 @@ const (
 	CardIssuing        Role = "PSP_IC"
 )
 
-// roleNumbers are the identifiers of ETSI TS 119 495, section 4.2.1.
+// roleNumbers maps roles to their identifiers in ETSI TS 119 495, section 4.2.1.
 var roleNumbers = map[Role]asn1.ObjectIdentifier{
 	AccountServicing:   {0, 4, 0, 19495, 1, 1},
 	PaymentInitiation:  {0, 4, 0, 19495, 1, 2},
@@ -59,7 +59,7 @@ type psd2 struct {
 	ID    string `asn1:"utf8"`
 }
 
-// statements encodes that a certificate is qualified, its purpose, and its roles.
+// statements encodes that a certificate is qualified, and its purpose and roles.
 func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error) {
 	permitted := psd2{Name: authorityName, ID: authorityID}
 	for _, role := range roles {
@@ -84,8 +84,8 @@ func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error
 	return pkix.Extension{Id: statementsNumber, Value: value}, nil
 }
 
-// Roles returns the roles in a certificate; none when the certificate has no statement of roles,
-// or an unreadable one.
+// Roles returns the roles in a certificate. It returns none when the statement of roles is missing
+// or cannot be read.
 func Roles(c *x509.Certificate) []Role {
 	var roles []Role
 	for _, named := range permissions(c).Roles {

@@ -2,18 +2,17 @@ package ledger
 
 import "database/sql"
 
-// Kinds of accounts.
+// The kinds of accounts.
 const (
 	// Cash is a customer's payment account.
 	Cash = "cash"
 	// Card is the account of a customer's credit card.
 	Card = "card"
-	// Own is the kind of the bank's own accounts, which pay and receive the money of other
-	// banks.
+	// Own is the kind of the bank's own accounts. They pay and receive the money of other banks.
 	Own = "own"
 )
 
-// Account is a row of the books. Amounts are minor units.
+// Account is an account in the books. Amounts are in minor units.
 type Account struct {
 	ID string `json:"id"`
 	// Number is the IBAN, or the masked number of a card.
@@ -25,7 +24,7 @@ type Account struct {
 	Currency string `json:"currency"`
 	// Overdraft is how far the balance may go below zero.
 	Overdraft int64 `json:"overdraft"`
-	// Booked is the balance of the booked entries, and Expected the balance of all entries.
+	// Booked is the balance of the booked entries. Expected is the balance of all entries.
 	Booked   int64 `json:"booked"`
 	Expected int64 `json:"expected"`
 }
@@ -36,7 +35,7 @@ func (a *Account) fields() []any {
 	return []any{&a.ID, &a.Number, &a.Kind, &a.Customer, &a.Owner, &a.Name, &a.Currency, &a.Overdraft, &a.Booked, &a.Expected}
 }
 
-// AddAccount opens an account without money. An account that exists stays as it is.
+// AddAccount opens an account without money. It does not change an existing account.
 func (t *Tx) AddAccount(a Account) error {
 	return t.exec("open an account", `INSERT INTO account (id, number, kind, customer, owner, name, currency, overdraft)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, a.ID, a.Number, a.Kind, a.Customer, a.Owner, a.Name, a.Currency, a.Overdraft)

@@ -14,7 +14,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// ErrNotFound is the error for an account or document that does not exist.
+// ErrNotFound means that an account or document does not exist.
 var ErrNotFound = errors.New("there is none")
 
 // Book is an open database file.
@@ -24,14 +24,14 @@ type Book struct{ db *sql.DB }
 type Tx struct {
 	ctx context.Context
 	tx  *sql.Tx
-	// after are the functions to call after the commit.
+	// after lists the functions to call after the commit.
 	after []func()
 }
 
-// AfterCommit calls f when the transaction is on disk.
+// AfterCommit calls f after the transaction is on disk.
 func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
 
-// Open opens a file, and makes it if it does not exist.
+// Open opens a file. It creates the file if it does not exist.
 func Open(ctx context.Context, path string) (*Book, error) {
 	pragmas := url.Values{
 		// FULL waits for the disk at each commit, so that no answered change is ever lost.
@@ -42,7 +42,7 @@ func Open(ctx context.Context, path string) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	db.SetMaxOpenConns(1) // one connection at a time: the bank must be right, and need not be fast
+	db.SetMaxOpenConns(1) // one connection at a time, because correctness matters more than speed
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the tables in %s: %w", path, err), db.Close())
 	}
@@ -52,7 +52,7 @@ func Open(ctx context.Context, path string) (*Book, error) {
 // Close closes the file.
 func (b *Book) Close() error { return b.db.Close() }
 
-// Update runs f in a transaction, which is on disk when Update returns nil.
+// Update runs f in a transaction. The transaction is on disk when Update returns nil.
 func (b *Book) Update(ctx context.Context, f func(*Tx) error) error {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *Book) Update(ctx context.Context, f func(*Tx) error) error {
 	return nil
 }
 
-// rollback undoes a transaction; a transaction whose context has ended is undone already.
+// rollback undoes a transaction. A transaction whose context has ended is already undone.
 func rollback(tx *sql.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("undo a transaction: %w", err)
@@ -86,7 +86,7 @@ func (t *Tx) exec(what, query string, args ...any) error {
 	return nil
 }
 
-// row reads one row, and returns ErrNotFound when there is none.
+// row reads one row. It returns ErrNotFound when there is none.
 func (t *Tx) row(what, query string, args, into []any) error {
 	err := t.tx.QueryRowContext(t.ctx, query, args...).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {

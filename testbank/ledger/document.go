@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Document is anything that a bank stores besides money. The package that uses a kind defines
-// it.
+// Document is anything that a bank stores except money. The packages that use documents define
+// their kinds.
 type Document interface {
-	// Key is the kind and the id.
+	// Key returns the kind and the id.
 	Key() (kind, id string)
 	// Belongs returns the owner under which the document is listed.
 	Belongs() string
-	// Due returns when the bank must next look at the document; zero means never.
+	// Due returns the time at which something is next due for the document. Zero means never.
 	Due() time.Time
 }
 
-// Put stores a document, or replaces it.
+// Put stores or replaces a document.
 func (t *Tx) Put(d Document) error {
 	kind, id := d.Key()
 	body, err := json.Marshal(d)
@@ -31,7 +31,7 @@ func (t *Tx) Put(d Document) error {
 		kind, id, d.Belongs(), due, string(body))
 }
 
-// Get reads a document into d, or returns ErrNotFound.
+// Get reads a document into d. It returns ErrNotFound when there is none.
 func (t *Tx) Get(kind, id string, d Document) error {
 	var body string
 	if err := t.row("read "+kind+" "+id, `SELECT body FROM document WHERE kind = ? AND id = ?`, []any{kind, id}, []any{&body}); err != nil {
@@ -45,14 +45,14 @@ func (t *Tx) Delete(kind, id string) error {
 	return t.exec("delete "+kind, `DELETE FROM document WHERE kind = ? AND id = ?`, kind, id)
 }
 
-// kept is a pointer to a type of documents.
+// kept is the type constraint for pointers to documents.
 type kept[D any] interface {
 	*D
 	Document
 }
 
-// List reads the documents of a kind, by id: the documents of one owner, or all when the owner
-// is empty.
+// List reads the documents of a kind, ordered by id. It reads the documents of one owner, or all
+// when the owner is empty.
 func List[D any, P kept[D]](t *Tx, kind, owner string) ([]P, error) {
 	return list[D, P](t, kind, `SELECT body FROM document WHERE kind = ? AND (? = '' OR owner = ?) ORDER BY id`, kind, owner, owner)
 }
@@ -76,8 +76,8 @@ func list[D any, P kept[D]](t *Tx, kind, query string, args ...any) ([]P, error)
 	return all, err
 }
 
-// NextDue returns the document that is due first, at or before an instant; ErrNotFound when none
-// is.
+// NextDue returns the first document that is due at or before an instant. It returns ErrNotFound
+// when none is due.
 func (t *Tx) NextDue(until time.Time) (string, string, time.Time, error) {
 	var (
 		kind string

@@ -14,26 +14,26 @@ type Entry struct {
 	OtherNumber string
 	Text        string
 	Reference   string
-	// Entered and Booked are days, YYYY-MM-DD; Booked is empty while the entry is pending.
+	// Entered and Booked are days in the form YYYY-MM-DD. Booked is empty while the entry is
+	// pending.
 	Entered string
 	Booked  string
 }
 
-// Window selects a part of a statement. Its days are YYYY-MM-DD.
+// Window selects a part of a statement. Its days have the form YYYY-MM-DD.
 type Window struct {
 	Account string
-	// AsOf is the change up to which the reader sees the account: later entries are left out,
-	// and entries booked later are shown as pending.
+	// AsOf is the number of the last change that the reader sees. Later entries are omitted, and
+	// entries that were booked later are pending.
 	AsOf int64
-	// Booked and Pending select entries by their state as of AsOf.
+	// Booked and Pending select entries by their state at AsOf.
 	Booked, Pending bool
-	// From and To are days, inclusive, compared with the booking day, or with the day of entry
-	// if there is none; empty means no limit.
+	// From and To are the first and the last day. They are compared with the booking day or, if
+	// there is none, with the day of entry. Empty means no limit.
 	From, To string
-	// Before leaves out the entry with this id and all newer ones; zero: none.
+	// Before omits the entry with this id and all newer entries. Zero omits none.
 	Before int64
-	// After leaves out the entries that did not change after this change; zero leaves out
-	// nothing.
+	// After omits entries without a change after this change. Zero omits none.
 	After int64
 	Limit int
 }

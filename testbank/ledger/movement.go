@@ -8,14 +8,14 @@ import (
 
 // Movement is a transfer of money from one account to another.
 type Movement struct {
-	// Cause identifies the reason of the movement: a second movement with the same cause is
+	// Cause identifies the reason for the movement. A second movement with the same cause is
 	// refused.
 	Cause string
 	// From and To are ids of accounts.
 	From, To string
-	// Amount is in minor units, above zero.
+	// Amount is in minor units and above zero.
 	Amount int64
-	// The parties, with the names and numbers that each sees of the other on its statement.
+	// The names and numbers of the parties. Each party sees those of the other on its statement.
 	FromName, FromNumber, ToName, ToNumber string
 	Text, Reference                        string
 	Day                                    time.Time
@@ -23,7 +23,7 @@ type Movement struct {
 
 const dayLayout = "2006-01-02"
 
-// Enter makes the two entries of a movement, pending.
+// Enter makes the two entries of a movement as pending.
 func (t *Tx) Enter(m Movement) error {
 	if m.Amount <= 0 || m.From == m.To {
 		return fmt.Errorf("a movement of %d from %s to %s is none", m.Amount, m.From, m.To)
@@ -51,7 +51,7 @@ func (t *Tx) enter(m Movement, change int64, account string, amount int64, other
 	return t.exec("change a balance", `UPDATE account SET expected = expected + ? WHERE id = ?`, amount, account)
 }
 
-// Post books an entered movement. A movement that is booked stays as it is.
+// Post books a pending movement. It does not change a booked movement.
 func (t *Tx) Post(cause string, day time.Time) error {
 	change, err := t.nextChange()
 	if err != nil {
@@ -80,8 +80,8 @@ func (t *Tx) Drop(cause string) error {
 	return t.exec("drop a movement", `DELETE FROM movement WHERE cause = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.movement = movement.id)`, cause)
 }
 
-// Pending lists the causes that begin with a prefix and whose movements are not booked on an
-// account, oldest first.
+// Pending lists the causes with a prefix whose movements on an account are not booked, oldest
+// first.
 func (t *Tx) Pending(account, prefix string) ([]string, error) {
 	var causes []string
 	err := t.each("list what is pending", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id
@@ -95,8 +95,8 @@ func (t *Tx) Pending(account, prefix string) ([]string, error) {
 	return causes, err
 }
 
-// Booked returns the number of movements whose causes begin with a prefix, and the sum that left
-// the accounts.
+// Booked returns the number of movements whose causes begin with a prefix, and the sum that they
+// moved.
 func (t *Tx) Booked(prefix string) (int64, int64, error) {
 	var (
 		count  int64
@@ -107,7 +107,7 @@ func (t *Tx) Booked(prefix string) (int64, int64, error) {
 	return count, amount, err
 }
 
-// Check checks the books, and returns a sentence for each error.
+// Check checks the books and returns a sentence for each error.
 func (t *Tx) Check() ([]string, error) {
 	var wrong []string
 	for _, rule := range rules {
@@ -124,7 +124,7 @@ func (t *Tx) Check() ([]string, error) {
 	return wrong, nil
 }
 
-// rules select the rows that break them.
+// rules lists the rules of the books. Each query selects the rows that break the rule.
 var rules = []struct{ says, query string }{
 	{"the entries of %s do not add up to zero", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING SUM(e.amount) <> 0`},
 	{"%s has not two entries", `SELECT m.cause FROM movement m LEFT JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING COUNT(e.id) <> 2`},

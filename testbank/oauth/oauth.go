@@ -1,9 +1,9 @@
-// Package oauth is the part of one bank's authorisation server that third parties call: its
+// Package oauth implements the part of one bank's authorisation server that third parties call: its
 // metadata (RFC 8414) and its tokens (RFC 6749, 7636 and 8705).
 //
-// It owns the form of these calls. It does not own the page on which a customer
-// approves, which is one of package page, and does not decide who gets a token, which
-// package bank does. What is wrong fails with an error of RFC 6749, section 5.2.
+// It owns the form of these calls. It does not decide who gets a token: package bank does. The page
+// on which a customer approves is in package page. A wrong call fails with an error of RFC 6749,
+// section 5.2.
 package oauth
 
 import (
@@ -18,13 +18,13 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// maxForm is far more than the few values of a form need.
+// maxForm limits the size of a form. Every form is much smaller.
 const maxForm = 16 << 10
 
 // Server is the authorisation server of one bank.
 type Server struct {
 	Bank *bank.Bank
-	// Issuer is the bank's address, and Pages the address of its pages.
+	// Issuer is the bank's address. Pages is the address of its pages.
 	Issuer, Pages string
 	Authorities   *x509.CertPool
 	Clock         func() time.Time
@@ -45,8 +45,8 @@ func (s *Server) Metadata(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// Token answers the token endpoint. The client must be the one named by the certificate of the
-// connection, and the form must name it too (RFC 8705, section 2.1).
+// Token answers requests to the token endpoint. The form must name the same client as the
+// certificate of the connection (RFC 8705, section 2.1).
 func (s *Server) Token(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

@@ -1,7 +1,7 @@
-// Package page shows a bank's pages to its customers: the one that a third party sends
-// them to, and the bank's app.
+// Package page shows a bank's pages to its customers: the page to which third parties redirect
+// them, and the bank's app.
 //
-// It owns the appearance of the pages and how forms are read; they work without JavaScript and
-// fetch nothing from other hosts. It does not decide anything: package bank does. A link that is
-// over, or a form that is wrong, fails with a page that says so.
+// It owns the appearance of the pages and the reading of forms. The pages work without JavaScript
+// and fetch nothing from other hosts. It does not make decisions: package bank does. For a link
+// that no longer works or a wrong form, it shows a page with the error.
 package page

@@ -15,7 +15,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// maxForm is far more than the few values of a form need.
+// maxForm limits the size of a form. Every form is much smaller.
 const maxForm = 16 << 10
 
 var (
@@ -27,7 +27,7 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// Pages are the pages of one bank.
+// Pages serves the pages of one bank.
 type Pages struct {
 	Bank *bank.Bank
 	// Title is the bank's name.
@@ -37,7 +37,7 @@ type Pages struct {
 	Log  *slog.Logger
 }
 
-// Handler shows the pages. Its paths begin after the path of the bank.
+// Handler serves the pages. The paths of its requests do not include the path of the bank.
 func (p *Pages) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.front)
@@ -59,8 +59,7 @@ type view struct {
 	Heading     string
 	Notice      string
 	Customers   []bank.Customer
-	// Customer is the owner of the app, or the customer who must decide; empty means any
-	// customer.
+	// Customer is the owner of the app or the customer who must decide. Empty means any customer.
 	Customer  bank.Customer
 	Questions []questionView
 	Front     bool
@@ -84,8 +83,8 @@ func (p *Pages) show(w http.ResponseWriter, status int, v view) {
 	w.Write(page.Bytes()) //nolint:errcheck // the reader may be gone
 }
 
-// headers are sent with every page. Browsers apply form-action to each redirect that follows a
-// form, and third parties can be on any host.
+// headers are sent with every page. The policy allows forms to lead to any host, because browsers
+// also apply form-action to redirects after a form, and third parties can be on any host.
 var headers = map[string]string{
 	"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
 	"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash() + "'; form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'",
@@ -128,8 +127,7 @@ func (p *Pages) authorize(w http.ResponseWriter, r *http.Request) {
 	var wrong bank.OAuthError
 	switch {
 	case errors.As(err, &wrong):
-		// The customer is never redirected to an address that was not compared with an order or
-		// consent.
+		// A customer is redirected only to the address in the order or consent.
 		p.show(w, http.StatusBadRequest, view{Heading: "This did not work", Notice: "The bank does not accept the application's request: " + string(wrong) + "."})
 	case err != nil:
 		p.fail(w, err)
@@ -168,7 +166,7 @@ func (p *Pages) askCustomer(w http.ResponseWriter, r *http.Request, q bank.Quest
 	p.show(w, http.StatusOK, view{Heading: shown.Heading, Customer: customer, Questions: []questionView{shown}})
 }
 
-// decide takes a decision, and redirects the customer back.
+// decide applies a customer's decision and redirects the customer back.
 func (p *Pages) decide(w http.ResponseWriter, r *http.Request) {
 	a, err := p.take(w, r, r.PathValue("ticket"))
 	if err != nil {
@@ -193,7 +191,7 @@ func outcome(a *bank.Authorisation) string {
 	return "Approved"
 }
 
-// take reads a form and takes the decision in it.
+// take reads a form and applies the decision in it.
 func (p *Pages) take(w http.ResponseWriter, r *http.Request, ticket string) (*bank.Authorisation, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

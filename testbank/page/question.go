@@ -9,11 +9,11 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// questionView is a question to a customer.
+// questionView is a question as the page shows it to a customer.
 type questionView struct {
 	Heading string
 	Ticket  string
-	// Facts are the data that the question is about, one in each row.
+	// Facts holds the data that the customer decides about, one fact in each row.
 	Facts []fact
 	// Lines are the transfers of a bulk.
 	Lines []bank.Line
@@ -33,7 +33,7 @@ type accountView struct {
 	Checked                   bool
 }
 
-// question makes the content of a page for a question to a customer.
+// question returns the content of a page that asks a customer.
 func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Customer) (questionView, error) {
 	v := questionView{Ticket: q.Authorisation.Ticket(), Silent: q.Silent, Heading: "Approve a payment", Approve: "Approve", Refuse: "Refuse"}
 	chooses := false
@@ -57,8 +57,7 @@ func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Custome
 	return v, err
 }
 
-// choices returns the accounts of a customer: the accounts that can pay, or the accounts that
-// can be shown.
+// choices returns the accounts of a customer: those that can pay, or those that can be shared.
 func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]accountView, error) {
 	accounts, err := p.Bank.Accounts(r.Context(), customer.ID)
 	if err != nil {
@@ -73,7 +72,7 @@ func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]a
 	return all, nil
 }
 
-// euros writes an amount for people, in groups of three digits.
+// euros formats an amount for people, in groups of three digits.
 func euros(minor int64) string {
 	whole, cents, _ := strings.Cut(bank.Decimal(minor), ".")
 	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
@@ -82,7 +81,7 @@ func euros(minor int64) string {
 	return whole + "." + cents + " EUR"
 }
 
-// inFours writes an account number for people.
+// inFours formats an account number for people, in groups of four characters.
 func inFours(number string) string {
 	var groups []string
 	for len(number) > 4 {
@@ -115,7 +114,7 @@ func orderFacts(o *bank.Order) []fact {
 	return facts
 }
 
-// purposes describe the purpose of each kind of consent.
+// purposes maps kinds of consent to descriptions of their purpose.
 var purposes = map[string]string{
 	bank.Global: "The accounts that you choose", bank.Detailed: "The accounts that the application named",
 	bank.Available: "The list of your accounts", bank.AllPSD2: "All your accounts, their balances and transactions",

@@ -12,7 +12,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// family has the differences between payment accounts and card accounts.
+// family holds the differences between payment accounts and card accounts.
 type family struct {
 	kind, path, list, one string
 }
@@ -42,8 +42,8 @@ func accountRoutes() []route {
 	return all
 }
 
-// reading converts the request of a third party for account data. A bank with OAuth also
-// requires the token of the consent.
+// reading converts a third party's request for account data. A bank with OAuth also requires the
+// token of the consent.
 func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 	reading := bank.Reading{Caller: r.caller, Consent: r.Header.Get("Consent-ID"), Call: f.list + call, Kind: f.kind, Account: r.PathValue("account")}
 	if a.Bank.Profile.SCA[0] != bank.OAuth {
@@ -96,7 +96,7 @@ func (f family) balances(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: map[string]any{f.one: bank.ReferenceTo(v.Account), "balances": a.balancesOf(v)}}, nil
 }
 
-// details returns an account in the form of the account lists.
+// details returns an account as lists of accounts represent it.
 func (f family) details(a *API, r *request, v bank.Visible) map[string]any {
 	body := map[string]any{
 		"resourceId": v.ID, "currency": v.Currency, "name": v.Name, "product": v.Name, "status": "enabled", "usage": "PRIV",
@@ -131,7 +131,7 @@ func (a *API) balancesOf(v bank.Visible) []map[string]any {
 	return []map[string]any{booked, expected, available}
 }
 
-// transactions answers GET …/{account}/transactions, and the further pages of a report.
+// transactions answers GET …/{account}/transactions and requests for further pages of a report.
 func (f family) transactions(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
 	if err != nil {
@@ -185,7 +185,7 @@ func (f family) downloaded(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// reports are the names of the groups of transactions.
+// reports maps kinds of accounts to the names of their groups of transactions.
 var reports = map[string]string{ledger.Cash: "transactions", ledger.Card: "cardTransactions"}
 
 func (f family) page(a *API, r *request, report bank.Report) map[string]any {
@@ -227,8 +227,8 @@ func (f family) report(a *API, r *request, report bank.Report) map[string]any {
 	return groups
 }
 
-// entry is a line of a statement. A bank without ids sends nothing that tells two equal lines
-// apart.
+// entry returns an entry as the standard represents it. A bank without ids sends nothing that
+// distinguishes two equal entries.
 func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	if f.kind == ledger.Card {
 		return a.cardEntry(e)
@@ -258,7 +258,7 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	return body
 }
 
-// reworded returns an entry as it looks at a bank that changes the text of booked entries.
+// reworded returns an entry as a bank reports it that changes the text when it books an entry.
 func reworded(e ledger.Entry) ledger.Entry {
 	if e.Booked == "" {
 		e.Text, e.Reference = strings.ToUpper(e.Text), ""

@@ -19,13 +19,13 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// maxBody is more than the largest bulk needs.
+// maxBody limits the size of a body. The largest bulk is smaller.
 const maxBody = 1 << 20
 
 // API is the interface of one bank.
 type API struct {
 	Bank *bank.Bank
-	// Base is the address under which paths begin with /v1.
+	// Base is the address of the API, to which paths that begin with /v1 are appended.
 	Base string
 	// Under is the path of Base.
 	Under string
@@ -33,16 +33,16 @@ type API struct {
 	Pages string
 	// Metadata is the address of the metadata of the authorisation server.
 	Metadata string
-	// Authorities are the authorities that may issue the certificates of third parties.
+	// Authorities are the authorities that may issue certificates to third parties.
 	Authorities *x509.CertPool
 	// SlowAnswer is how long a slow answer takes.
 	SlowAnswer time.Duration
-	// Clock is the machine's clock, by which certificates and signatures are checked.
+	// Clock is the machine's clock. Certificates and signatures are checked against it.
 	Clock func() time.Time
 	Log   *slog.Logger
 }
 
-// request is a call that passed the checks that all calls must pass.
+// request is a call that has passed the checks for all calls.
 type request struct {
 	*http.Request
 	caller bank.Caller
@@ -62,7 +62,7 @@ type answer struct {
 	wire   bank.Wire
 }
 
-// endpoint answers a call, or refuses it.
+// endpoint answers or refuses a call.
 type endpoint func(*API, *request) (answer, error)
 
 type route struct {
@@ -116,7 +116,7 @@ func (a *API) handle(route route) http.Handler {
 	})
 }
 
-// answeredID returns the request id of the caller, or a new one when the caller gave none.
+// answeredID returns the request id of the caller, or a new one when the caller sent none.
 func answeredID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-ID"); uuidPattern.MatchString(id) {
 		return id
@@ -156,8 +156,8 @@ func wait(ctx context.Context, d time.Duration) error {
 
 var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// check does the checks before any call: who calls, whether the caller may, and whether the
-// request is well-formed.
+// check does the checks for all calls: who the caller is, whether the caller may make the call, and
+// whether the request is well-formed.
 func (a *API) check(r *http.Request, role eidas.Role) (*request, error) {
 	certificate, err := a.judge(r, role)
 	if err != nil {
@@ -193,7 +193,7 @@ func (a *API) judge(r *http.Request, role eidas.Role) (*x509.Certificate, error)
 	return certificate, refusalOf(err)
 }
 
-// faultCodes are the codes of the standard for the faults of a certificate.
+// faultCodes maps the faults of certificates to codes of the standard.
 var faultCodes = map[eidas.Fault]string{
 	eidas.Missing: "CERTIFICATE_MISSING", eidas.Expired: "CERTIFICATE_EXPIRED", eidas.Unknown: "CERTIFICATE_INVALID", eidas.NoRole: "ROLE_INVALID",
 }
@@ -222,7 +222,7 @@ func checkForm(r *request) error {
 	return nil
 }
 
-// ofReports reports whether a path is a path of reports, which banks offer in several formats.
+// ofReports reports whether a path leads to reports, which banks offer in several formats.
 func ofReports(path string) bool {
 	return strings.HasSuffix(path, "/transactions") || strings.HasSuffix(path, "/download")
 }

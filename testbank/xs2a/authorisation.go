@@ -6,7 +6,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// authorisationBody is the state of an authorisation, which all answers about it contain.
+// authorisationBody is the state of an authorisation. All answers about the authorisation contain
+// it.
 type authorisationBody struct {
 	Status    string     `json:"scaStatus"`
 	ID        string     `json:"authorisationId,omitempty"`
@@ -52,7 +53,7 @@ func (a *API) authorisationBody(auth *bank.Authorisation) authorisationBody {
 	return body
 }
 
-// subject returns the subject that the path of a call names.
+// subject returns the subject in the path of a call.
 func subject(r *request, kind string) bank.Subject {
 	id := r.PathValue("paymentId")
 	if kind == bank.OfConsent {
@@ -61,7 +62,7 @@ func subject(r *request, kind string) bank.Subject {
 	return bank.Subject{Kind: kind, ID: id}
 }
 
-// startAuthorisation answers POST …/authorisations and its like.
+// startAuthorisation answers POST …/authorisations, for each kind of subject.
 func startAuthorisation(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		auth, err := a.Bank.Begin(r.Context(), r.caller, subject(r, kind), r.body)
@@ -74,7 +75,7 @@ func startAuthorisation(kind string) endpoint {
 	}
 }
 
-// listAuthorisations answers GET …/authorisations and its like.
+// listAuthorisations answers GET …/authorisations, for each kind of subject.
 func listAuthorisations(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		ids, err := a.Bank.Authorisations(r.Context(), r.caller, subject(r, kind))
@@ -82,7 +83,7 @@ func listAuthorisations(kind string) endpoint {
 	}
 }
 
-// authorisationStatus answers GET …/authorisations/{authorisationId} and its like.
+// authorisationStatus answers GET …/authorisations/{authorisationId}, for each kind of subject.
 func authorisationStatus(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		auth, err := a.Bank.Authorisation(r.Context(), r.caller, subject(r, kind), r.PathValue("authorisationId"))
@@ -94,7 +95,7 @@ func authorisationStatus(kind string) endpoint {
 	}
 }
 
-// updateAuthorisation answers PUT …/authorisations/{authorisationId} and its like.
+// updateAuthorisation answers PUT …/authorisations/{authorisationId}, for each kind of subject.
 func updateAuthorisation(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		auth, err := a.Bank.Update(r.Context(), r.caller, subject(r, kind), r.PathValue("authorisationId"), r.body)

@@ -10,7 +10,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// challenge is the data that the customer needs to make a code.
+// challenge is the data that the customer needs to generate a code.
 type challenge struct {
 	Image       []byte   `json:"image,omitempty"`
 	Data        []string `json:"data,omitempty"`
@@ -38,7 +38,7 @@ const (
 	squareSize = 12
 )
 
-// picture draws a pattern that differs between authorisations, as PNG.
+// picture draws a pattern as PNG. It differs between authorisations.
 func picture(of string) []byte {
 	bits := sha256.Sum256([]byte(of))
 	img := image.NewPaletted(image.Rect(0, 0, squares*squareSize, squares*squareSize), color.Palette{color.White, color.Black})

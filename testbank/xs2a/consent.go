@@ -4,7 +4,7 @@ import (
 	"net/http"
 )
 
-// consentBody answers a consent that was taken.
+// consentBody is the answer to an accepted request for a consent.
 type consentBody struct {
 	Status    string `json:"consentStatus"`
 	ID        string `json:"consentId"`

@@ -11,11 +11,11 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// links are the links of an answer, by the names of the standard.
+// links maps the names of links in the standard to the links in an answer.
 type links map[string]link
 
-// relativeBefore is the first minor version in which the bank's links are absolute. A third
-// party must accept both forms.
+// relativeBefore is the first minor version in which the bank's links are absolute. Third parties
+// must accept both forms.
 const relativeBefore = 5
 
 // at makes a link to a path of the API.
@@ -26,8 +26,8 @@ func (a *API) at(path string) link {
 	return link{a.Base + path}
 }
 
-// start returns the link that begins an authorisation, with the name that says which data the
-// bank requires with it.
+// start returns the link that starts an authorisation. The name of the link says which data the
+// bank requires.
 func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 	name := "startAuthorisation"
 	switch {
@@ -39,7 +39,8 @@ func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 	return links{name: a.at(path)}
 }
 
-// embeddedLinks name the data that the third party must send next, by the scaStatus.
+// embeddedLinks maps each scaStatus to the link that names the data that the third party must send
+// next.
 var embeddedLinks = map[string]string{
 	"received": "updatePsuAuthentication", "psuIdentified": "updatePsuAuthentication", "psuAuthenticated": "selectAuthenticationMethod",
 	"scaMethodSelected": "authoriseTransaction", "started": "authoriseTransaction",
@@ -54,8 +55,8 @@ func (a *API) embeddedLink(auth *bank.Authorisation) string {
 	return a.encrypted(name)
 }
 
-// encrypted returns the name of a link for a password, encrypted if the bank requires
-// encryption.
+// encrypted returns the name of a link for a password. If the bank requires encryption, it is the
+// name for encrypted passwords.
 func (a *API) encrypted(name string) string {
 	if a.Bank.Profile.EncryptsPasswords {
 		return strings.Replace(name, "PsuAuthentication", "EncryptedPsuAuthentication", 1)
@@ -63,7 +64,7 @@ func (a *API) encrypted(name string) string {
 	return name
 }
 
-// next returns the links of an authorisation: the actions that are possible now.
+// next returns the links of an authorisation. They lead to the actions that are possible now.
 func (a *API) next(auth *bank.Authorisation) links {
 	all := links{"scaStatus": a.at(auth.Path())}
 	switch {

@@ -7,7 +7,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// paymentBody answers an order that was taken.
+// paymentBody is the answer to an accepted order.
 type paymentBody struct {
 	Status    string `json:"transactionStatus"`
 	ID        string `json:"paymentId"`
@@ -64,7 +64,7 @@ func information(service string) endpoint {
 	}
 }
 
-// find reads the order that a path names; every part of the path must be right.
+// find reads the order in a path. Every part of the path must be right.
 func (a *API) find(r *request, service string) (*bank.Order, error) {
 	order, err := a.Bank.Order(r.Context(), r.caller, r.PathValue("paymentId"))
 	if err == nil && (order.Service != service || order.Product != r.PathValue("product")) {
@@ -73,7 +73,7 @@ func (a *API) find(r *request, service string) (*bank.Order, error) {
 	return order, err
 }
 
-// statusBody answers a request for the status of an order.
+// statusBody is the answer to a request for the status of an order.
 type statusBody struct {
 	Status   string    `json:"transactionStatus"`
 	Funds    *bool     `json:"fundsAvailable,omitempty"`
@@ -113,7 +113,7 @@ func reasonText(code string) string {
 	return code + ": " + bank.ReasonText(code)
 }
 
-// cancellationBody answers a cancellation that needs authorisation.
+// cancellationBody is the answer to a cancellation that needs authorisation.
 type cancellationBody struct {
 	Status string `json:"transactionStatus"`
 	Links  links  `json:"_links"`

@@ -23,14 +23,14 @@ import (
 // maxSkew is how far the Date of a signed request may be from the bank's clock.
 const maxSkew = 5 * time.Minute
 
-// signable are the headers that a signature must cover when a request has them; every request
+// signable lists the headers that a signature must cover when a request has them. Every request
 // must have the first two (section 12.2 of the guidelines).
 var signable = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 
 var parameterPattern = regexp.MustCompile(`([a-zA-Z]+)="([^"]*)"`)
 
-// checkSignature verifies the signature of a request, and that it comes from the owner of the
-// connection's certificate.
+// checkSignature verifies the signature of a request. It also checks that the signature comes from
+// the owner of the connection's certificate.
 func (a *API) checkSignature(r *http.Request, body []byte, connection *x509.Certificate) error {
 	header := r.Header.Get("Signature")
 	if header == "" {
@@ -62,7 +62,7 @@ func (a *API) checkSignature(r *http.Request, body []byte, connection *x509.Cert
 	return a.checkDate(r.Header.Get("Date"))
 }
 
-// sealOf reads the certificate that the request is signed with.
+// sealOf reads the certificate of the key that signed the request.
 func (a *API) sealOf(r *http.Request) (*x509.Certificate, error) {
 	const name = "TPP-Signature-Certificate"
 	text := r.Header.Get(name)
@@ -107,7 +107,8 @@ func checkCovered(r *http.Request, parameters map[string]string) error {
 	return nil
 }
 
-// namesKey compares a keyId, SN=serial in hex,CA=issuer with %20 for spaces, with a certificate.
+// namesKey reports whether a keyId names a certificate. The keyId has the form SN=serial,CA=issuer,
+// with the serial number in hexadecimal and %20 for spaces.
 func namesKey(keyID string, c *x509.Certificate) bool {
 	serial, issuer, _ := strings.Cut(strings.TrimPrefix(keyID, "SN="), ",CA=")
 	number, ok := new(big.Int).SetString(serial, 16)

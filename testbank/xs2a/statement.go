@@ -11,14 +11,14 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// document is a body that is no JSON.
+// document is a body that is not JSON.
 type document struct {
 	media   string
 	content []byte
 }
 
-// statementFormats are the formats of reports besides JSON, by the media type that a caller
-// accepts.
+// statementFormats lists the formats of reports besides JSON, with the media types that callers
+// accept for them.
 var statementFormats = []struct {
 	media, name string
 	write       func(statement) []byte
@@ -27,7 +27,7 @@ var statementFormats = []struct {
 	{"text/plain", "mt940", mt940},
 }
 
-// statement is the content of a report in such a format: the booked entries, the oldest first.
+// statement is the content of a report in one of these formats: the booked entries, oldest first.
 type statement struct {
 	account      ledger.Account
 	made         string
@@ -41,8 +41,8 @@ func accepts(r *http.Request, media string) bool {
 	return accept == "" || strings.Contains(accept, media) || strings.Contains(accept, "*/*")
 }
 
-// format returns the writer of the format of a report, or nil for JSON, the only format for
-// cards.
+// format returns the function that writes a report in the requested format, or nil for JSON.
+// Reports about cards are always in JSON.
 func (f family) format(a *API, r *request) (func(statement) []byte, string, error) {
 	if accepts(r.Request, "json") {
 		return nil, "", nil
@@ -70,7 +70,7 @@ func (a *API) written(report bank.Report, write func(statement) []byte, media st
 	return answer{status: http.StatusOK, body: document{media, write(s)}}
 }
 
-// days are the first and the last day of a statement.
+// days returns the first and the last day of a statement.
 func (s statement) days() (string, string) {
 	if len(s.entries) == 0 {
 		return s.made[:10], s.made[:10]
@@ -78,7 +78,7 @@ func (s statement) days() (string, string) {
 	return s.entries[0].Booked, s.made[:10]
 }
 
-// sign returns an amount without its sign, and the word for the sign.
+// sign returns an amount without its sign, and the word that stands for the sign.
 func sign(amount int64, debit, credit string) (string, string) {
 	if amount < 0 {
 		return bank.Decimal(-amount), debit
@@ -129,7 +129,7 @@ func escaped(text string) string {
 	return out.String()
 }
 
-// mt940 writes a statement as MT940, with field 86 in the German form.
+// mt940 writes a statement as MT940. Field 86 has the German form.
 func mt940(s statement) []byte {
 	var out strings.Builder
 	day := func(text string) string { return strings.ReplaceAll(text, "-", "")[2:] }

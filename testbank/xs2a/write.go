@@ -12,7 +12,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// message is an error in the first form of the standard.
+// message is an error in the form tppMessages.
 type message struct {
 	Category string `json:"category"`
 	Code     string `json:"code"`
@@ -64,7 +64,7 @@ func writeJSON(w http.ResponseWriter, media string, status int, body any) {
 	w.Write(encoded) //nolint:errcheck // the caller may be gone
 }
 
-// encode writes JSON. Ampersands in addresses are not escaped.
+// encode encodes a body as JSON. It does not escape ampersands in addresses.
 func encode(body any) []byte {
 	if file, is := body.(document); is {
 		return file.content
@@ -73,12 +73,12 @@ func encode(body any) []byte {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
-		panic(err) // bodies are made of maps, texts and numbers
+		panic(err) // bodies consist of maps, texts and numbers
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// write writes the answer, or a spoilt one if a fault says so.
+// write writes the answer. If a fault says so, it spoils the answer.
 func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	if got.location != "" {
 		w.Header().Set("Location", got.location)
@@ -97,7 +97,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	plain(w, got)
 }
 
-// plain writes the answer as usual.
+// plain writes the answer without a fault.
 func plain(w http.ResponseWriter, got answer) {
 	if got.body == nil {
 		w.WriteHeader(got.status)
@@ -125,8 +125,8 @@ const (
 	deepAnswer = 10 << 20
 )
 
-// spoilers write the answers of faults. The ones that break the connection panic with
-// http.ErrAbortHandler.
+// spoilers maps faults to the functions that write spoilt answers. To break the connection, they
+// panic with http.ErrAbortHandler.
 var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answer){
 	bank.Slow: func(a *API, w http.ResponseWriter, r *http.Request, got answer) {
 		if wait(r.Context(), a.SlowAnswer) == nil {
