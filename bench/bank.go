@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// promptBank is a bank that answers at once and keeps nothing, so that a row about a
-// payment measures the service and not the ledger of a simulated bank. Its link leads
-// the payer straight back.
+// promptBank is a bank that answers at once and stores nothing, so that a row about a payment
+// measures the service rather than the ledger of a simulated bank. Its link leads the payer
+// directly back.
 type promptBank struct{}
 
 const promptBankUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a02"
@@ -27,7 +27,7 @@ func (promptBank) Profile() connector.Profile {
 	}
 }
 
-// Initiate takes every order. The service does not check it while a row is measured.
+// Initiate accepts every order. The service does not ask for its status while a row is measured.
 func (promptBank) Initiate(_ context.Context, o connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail, so the method returns an error
 	return payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: o.ReturnURL, CheckAfter: 24 * time.Hour, Raw: "awaiting"}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The domain and the application for which limit programs write into the schema of the service.
+// The domain and the client that limit programs use in the schema of the service.
 const (
 	bareDomain = 1
 	bareClient = 1
@@ -36,7 +36,7 @@ type bareWriter interface {
 	write(ctx context.Context, statements []statement) error
 }
 
-// bareWriter makes a bareWriter for an empty database.
+// bareWriter prepares an empty database and returns a writer to it.
 func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWriter, error) {
 	db, err := store.Open(ctx, database, store.Options{})
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *place) bareWriter(ctx context.Context, kind, database string) (bareWrit
 	return w, w.write(ctx, bareRows)
 }
 
-// writerTo returns a writer to a database with a schema.
+// writerTo returns a writer to a database that already has the schema.
 func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter, error) {
 	if kind == sqlite {
 		return p.groups(ctx, strings.TrimPrefix(database, "sqlite:"))
@@ -61,7 +61,7 @@ func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter
 	return pipelines{pool}, err
 }
 
-// poolSize is the number of connections of the service.
+// poolSize is the number of connections that the service uses.
 const poolSize = 16
 
 func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error) {
@@ -78,7 +78,7 @@ func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error
 	return pool, nil
 }
 
-// pipelines uses a transaction for each unit, in one round trip.
+// pipelines writes each unit in its own transaction, in one round trip.
 type pipelines struct{ pool *pgxpool.Pool }
 
 func (w pipelines) write(ctx context.Context, statements []statement) error {
@@ -89,7 +89,7 @@ func (w pipelines) write(ctx context.Context, statements []statement) error {
 	return w.pool.SendBatch(ctx, batch).Close() // one implicit transaction
 }
 
-// groups is a goroutine that writes all waiting units in one transaction.
+// groups writes all waiting units in one transaction, in a goroutine.
 type groups struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
@@ -152,7 +152,7 @@ func (w *groups) answer(group []*waiting) {
 	}
 }
 
-// gather adds the units that wait already.
+// gather adds the units that are already waiting.
 func (w *groups) gather(first *waiting) []*waiting {
 	group := []*waiting{first}
 	for len(group) < groupLimit {
@@ -166,7 +166,8 @@ func (w *groups) gather(first *waiting) []*waiting {
 	return group
 }
 
-// together uses no savepoints: when one unit fails, all fail.
+// together writes a group in one transaction. It uses no savepoints, so if one unit fails, all
+// fail.
 func (w *groups) together(group []*waiting) error {
 	ctx := context.Background()
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -184,8 +185,8 @@ func (w *groups) together(group []*waiting) error {
 	return err
 }
 
-// withoutNumbers writes parameters in the form that SQLite processes fastest, which works when
-// each parameter occurs once and in order. The service does the same.
+// withoutNumbers removes the numbers of parameters, because SQLite is fastest without them. This is
+// possible when each parameter occurs once and in order. The service does the same.
 func withoutNumbers(text string) string {
 	inOrder, n := true, 0
 	plain := parameter.ReplaceAllStringFunc(text, func(name string) string {

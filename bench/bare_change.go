@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// changer is the limit program for changes of a payment. It writes the same rows as the service
-// in as many transactions. It assumes that the payment is in the state that the change needs.
+// changer is the limit program for changes of a payment. It writes the same rows as the service in
+// the same number of transactions. It assumes that the payment is in the state that the change
+// requires.
 type changer struct {
 	writer bareWriter
-	last   atomic.Int64 // the last id, far from the ids of sequences
+	last   atomic.Int64 // the last id, which is far from the ids of sequences
 }
 
 func newChanger(writer bareWriter) http.Handler {
 	c := &changer{writer: writer}
-	c.last.Store(time.Now().UnixMicro()) // nor the ids of another changer
+	c.last.Store(time.Now().UnixMicro()) // also avoids the ids of another changer
 	handler := http.NewServeMux()
 	handler.HandleFunc("PUT /payments/{id}", c.put)
 	handler.HandleFunc("GET /webauth/callback", c.comeBack)
@@ -55,8 +56,8 @@ func (c *changer) put(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// validate records the call of the bank before the time of the call, and the answer after the
-// call.
+// validate records the intention to call the bank and then, in a second transaction, the bank's
+// answer.
 func (c *changer) validate(ctx context.Context, id int64, asked bareChange) ([]byte, error) {
 	now, attempt, link := time.Now(), c.last.Add(1), theReturn+"?state=0123456789012345678901234567890123456789"
 	intended := []statement{
@@ -132,7 +133,7 @@ func (c *changer) tell(id, version int64, now time.Time, body []byte) statement 
 	return statement{insertEvent, []any{c.last.Add(1), bareDomain, id, version, body, now.UnixMicro()}}
 }
 
-// theFields has the length of sealed values when there are no fields.
+// theFields has the length of the encrypted values when there are no fields.
 var theFields = make([]byte, 100)
 
 const (
@@ -142,7 +143,7 @@ const (
 		VALUES ($1, $2, 'PAYMENT_STATE_UPDATED', 'payment', $3, $4, FALSE, 'application/json', 0, $5, 0, $6)`
 )
 
-// stateOf returns a payment in a state, of the same size as the service's answer.
+// stateOf returns a payment in a state. It has the same size as the service's answer.
 func stateOf(id int64, now time.Time, state, link string) map[string]any {
 	var d bareDraft
 	d.Instructions = make([]bareInstruction, 1)

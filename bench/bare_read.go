@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// bareReader calls row for each row of a query.
+// bareReader runs queries and calls row for each row.
 type bareReader interface {
 	each(ctx context.Context, text string, args []any, row func(scan func(...any) error) error) error
 }
@@ -30,7 +30,7 @@ func (p *place) bareReader(ctx context.Context, kind, database string) (bareRead
 	return &sqlReader{pool: pool}, nil
 }
 
-// pgxReader is the native driver, which prepares statements itself.
+// pgxReader uses the native driver, which prepares statements itself.
 type pgxReader struct{ pool *pgxpool.Pool }
 
 func (r pgxReader) each(ctx context.Context, text string, args []any, row func(scan func(...any) error) error) error {

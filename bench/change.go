@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// changes are the rows about changes of a payment after its creation, with few and with many
+// changes returns the rows about changes of a payment after its creation, with few and with many
 // stored payments.
 func changes() []row {
 	var all []row
@@ -48,13 +48,13 @@ type change struct {
 	state string
 }
 
-// act is a change of payments, and the steps that prepare payments for the change.
+// act is a step that changes payments, and the steps that prepare payments for it.
 type act struct {
 	before []step
 	do     step
 }
 
-// ready makes a number of payments ready.
+// ready prepares a number of payments for an act.
 func (a act) ready(ctx context.Context, w *instance, payments int) ([]customer, error) {
 	ready, c := make([]customer, payments), newCaller(w.token, manyClients)
 	for _, before := range a.before {
@@ -65,16 +65,18 @@ func (a act) ready(ctx context.Context, w *instance, payments int) ([]customer, 
 	return ready, nil
 }
 
-// step is an action with the payment of a customer at an origin.
+// step is an action on a customer's payment. The origin is the address of the program that is
+// measured.
 type step func(v *customer, ctx context.Context, c *caller, origin string) error
 
-// customer has one payment to make, and after validation the link of its bank.
+// customer has one payment to make. After validation it also has the bank's link.
 type customer struct {
 	payment int64
 	link    string
 }
 
-// besideLimit lets both sides change payments of the same service.
+// besideLimit returns a side that measures the service and a side that measures the limit program.
+// Both change payments of the same service.
 func (c change) besideLimit(ctx context.Context, p *place, kind string, payments int) (side, side, error) {
 	w, err := p.among(ctx, kind, payments)
 	if err != nil {
@@ -91,8 +93,8 @@ func (c change) besideLimit(ctx context.Context, p *place, kind string, payments
 	return p.changing(w, w.base, c), p.changing(w, origin, c), nil
 }
 
-// changing changes new payments of a service at an origin. The service reports afterwards
-// whether it succeeded.
+// changing returns a side that changes new payments of a service, at an origin. It then checks at
+// the service that the changes succeeded.
 func (p *place) changing(w *instance, origin string, c change) side {
 	changing := p.acting(w, origin, c.act, manyClients)
 	return func(ctx context.Context) (measured, error) {
@@ -104,7 +106,7 @@ func (p *place) changing(w *instance, origin string, c change) side {
 	}
 }
 
-// acting lets many clients do an act with new payments of a service, at an origin.
+// acting returns a side in which clients do an act with new payments of a service, at an origin.
 func (p *place) acting(w *instance, origin string, a act, clients int) side {
 	c := newCaller(w.token, clients)
 	return func(ctx context.Context) (measured, error) {
@@ -116,7 +118,7 @@ func (p *place) acting(w *instance, origin string, a act, clients int) side {
 	}
 }
 
-// expect checks that the newest payments, at most one page, are in a state.
+// expect checks that the newest payments are in a state. It checks at most one page of them.
 func (w *instance) expect(ctx context.Context, payments int, state string) error {
 	payments = min(payments, listOf)
 	answer, err := newCaller(w.token, 1).call(ctx, http.MethodGet, w.base+"/payments?reverse=true&limit="+number(int64(payments)), nil)
@@ -150,7 +152,7 @@ func (v *customer) validate(ctx context.Context, c *caller, origin string) error
 	return err
 }
 
-// comeBack follows the link of the bank, at any origin.
+// comeBack follows the bank's link, but at the given origin.
 func (v *customer) comeBack(ctx context.Context, c *caller, origin string) error {
 	_, state, _ := strings.Cut(v.link, "?")
 	leads, err := c.redirect(ctx, origin+"/webauth/callback?"+state)

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// costsOf is how many payments show what one costs, at scale 1.
+// costsOf is the number of payments, at scale 1, from which the cost of one is calculated.
 const costsOf = 10_000
 
-// spending is what everything has cost so far: processor time of this process, clients included,
-// and of the server's processes, bytes of the transaction log, and numbers of transactions that
-// wrote.
+// spending is the total cost so far. process is the processor time of this process, including the
+// clients, and server that of the database server. log is the size of the transaction log in bytes,
+// and written the number of transactions that wrote.
 type spending struct {
 	process, server time.Duration
 	log, written    int64
 }
 
-// costs prints what a payment costs on PostgreSQL: created, validated, brought to a final state, and
-// each change delivered to one receiver.
+// costs prints the cost of a payment on PostgreSQL. The payment is created, validated and brought
+// to a final state, and each change is delivered to one receiver.
 func (o options) costs(ctx context.Context, out io.Writer) (err error) {
 	p := &place{options: o}
 	defer func() { err = errors.Join(err, p.close()) }()
@@ -43,7 +43,7 @@ func (o options) costs(ctx context.Context, out io.Writer) (err error) {
 	if err := w.subscribe(ctx, receiver); err != nil {
 		return err
 	}
-	if err := w.payThrough(ctx, p, manyClients); err != nil { // what only the first payments cost
+	if err := w.payThrough(ctx, p, manyClients); err != nil { // excludes costs that only the first payments have
 		return err
 	}
 	payments := p.amount(costsOf)
@@ -67,7 +67,7 @@ func (o options) costs(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// payThrough brings payments to a final state, and returns when everything is delivered.
+// payThrough brings payments to a final state. It returns when everything is delivered.
 func (w *instance) payThrough(ctx context.Context, p *place, payments int) error {
 	c := newCaller(w.token, manyClients)
 	_, err := load(ctx, manyClients, payments, func(ctx context.Context, _ int) error {
@@ -87,7 +87,7 @@ func (w *instance) payThrough(ctx context.Context, p *place, payments int) error
 	return err
 }
 
-// spent is what was spent so far. The server must be on this machine.
+// spent returns the total cost so far. The server must be on this machine.
 func (p *place) spent(ctx context.Context, database string) (spending, error) {
 	s := spending{process: processorTime()}
 	pool, err := p.pool(ctx, database)
@@ -117,16 +117,16 @@ func (p *place) spent(ctx context.Context, database string) (spending, error) {
 	return s, rows.Err()
 }
 
-// clockTicks is how many units of processor time the kernel counts a second.
+// clockTicks is the number of units of processor time that the kernel counts per second.
 const clockTicks = 100
 
-// timeOf is the processor time that a process has used.
+// timeOf returns the processor time that a process has used.
 func timeOf(process int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {
 		return 0, fmt.Errorf("read the time of a process of the server: %w", err)
 	}
-	_, fields, _ := strings.Cut(string(text), ") ") // behind the name of the program
+	_, fields, _ := strings.Cut(string(text), ") ") // after the name of the program
 	var ticks int64
 	for _, field := range strings.Fields(fields)[11:13] {
 		n, err := strconv.ParseInt(field, 10, 64)

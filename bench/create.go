@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/service"
 )
 
-// creations are the rows about creating payments over HTTP, with authentication and all rules;
-// each is answered when the payment is durable.
+// creations returns the rows about creating payments over HTTP, with authentication and all rules.
+// Each request is answered when the payment is durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -56,8 +56,8 @@ func createBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 	return p.creating(w.base, w.token, manyClients), p.creating(origin, "", manyClients), nil
 }
 
-// creating lets clients create payments, with numbers that make runs equally long for any number
-// of clients.
+// creating returns a side in which clients create payments. The number of payments depends on the
+// number of clients, so that runs take about the same time.
 func (p *place) creating(base, token string, clients int) side {
 	c := newCaller(token, clients)
 	return func(ctx context.Context) (measured, error) {
@@ -71,7 +71,7 @@ func (p *place) creating(base, token string, clients int) side {
 	}
 }
 
-// leastAnswer is shorter, in bytes, than any answer with a payment.
+// leastAnswer is the minimum length, in bytes, of an answer with a payment.
 const leastAnswer = 900
 
 const theBeneficiary = "FR7630006000011234567890189"
@@ -82,7 +82,7 @@ func draftOf(n int) []byte {
 		"beneficiary":{"scheme_name":"iban","identification":"`+theBeneficiary+`","label":"Shop"}}]}`, n, n, n)
 }
 
-// creator is the limit program for creations. It leaves out everything that is not necessary.
+// creator is the limit program for creations. It omits everything that is not necessary.
 type creator struct {
 	writer bareWriter
 	last   atomic.Int64
@@ -122,14 +122,14 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
 }
 
-// theNumbers has the length of the sealed account numbers of one line, and theBlind the length
+// theNumbers has the length of the encrypted account numbers of one line. theBlind has the length
 // of their index value.
 var (
 	theNumbers = make([]byte, 129)
 	theBlind   = strings.Repeat("5ED4", 8) + "獛夽矉榴"
 )
 
-// insertsOf are the rows that the service stores of a payment.
+// insertsOf returns the statements for the rows that the service stores for a payment.
 func insertsOf(id, now int64, d bareDraft) []statement {
 	in := d.Instructions[0]
 	return []statement{
@@ -175,9 +175,8 @@ func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	}
 }
 
-// groupings are the rows that compare units that share a transaction with one transaction for
-// each unit: many concurrent units must become faster by it, and a single unit must not become
-// slower.
+// groupings returns the rows that compare shared transactions with one transaction for each unit.
+// Sharing must make many concurrent units faster, and must not make a single unit slower.
 func groupings() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

@@ -12,23 +12,22 @@ import (
 	"time"
 )
 
-// roundTrip is the time of a message to the database and its answer in the rows about a remote
-// database.
+// roundTrip is the time that a message to a remote database and its answer take in total.
 const roundTrip = 2 * time.Millisecond
 
-// distantConns is the number of connections to a remote database. Each is busy while a message
-// travels, so the default would limit 64 clients.
+// distantConns is the number of connections to a remote database. A connection is busy while a
+// message travels, so the default number would limit 64 clients.
 const distantConns = 64
 
-// distances are the rows about PostgreSQL behind a network: how long a client waits, which
-// depends on the round trips of a call, and how much many clients achieve.
+// distances returns the rows about PostgreSQL behind a network. They measure the throughput of many
+// clients, and how long one client waits. That time depends on the round trips of a call.
 func distances() []row {
 	var all []row
 	for _, a := range []struct {
 		name    string
 		act     act
 		trips   int
-		clients []int // a bank accepts fewer concurrent calls than a crowd makes
+		clients []int // a bank accepts fewer concurrent calls than a crowd would make
 	}{
 		{"create payment", act{do: (*customer).order}, 3, []int{manyClients, crowd}},
 		{"get payment", act{[]step{(*customer).order}, (*customer).fetchPage}, 2, []int{manyClients, crowd}},
@@ -55,16 +54,16 @@ func distances() []row {
 	return all
 }
 
-// crowd is a number of clients that is large enough to be served while others wait for the
-// network. Each client waits for its own answer, so n clients do at most n acts in the time of
-// one call. At 4,000 calls a second, a call of 64 clients takes 16 ms. With 6 ms more they reach
-// 0.73 of that rate, whatever the service does.
+// crowd is a number of clients that is large enough: while some wait for the network, others are
+// served. Each client waits for its own answer, so n clients do at most n acts in the time of one
+// call. For example, at 4,000 calls a second, a call of 64 clients takes 16 ms. With 6 ms more,
+// these clients reach at most 0.73 of that rate, regardless of the service.
 const crowd = 256
 
-// waitsOf is the number of calls that one client waits for in a measurement.
+// waitsOf is the number of calls that one client makes in a measurement.
 const waitsOf = 200
 
-// waiting measures how long one client waits for an act.
+// waiting returns a side that measures how long one client waits for an act.
 func (p *place) waiting(w *instance, a act) side {
 	c := newCaller(w.token, 1)
 	return func(ctx context.Context) (measured, error) {
@@ -76,9 +75,9 @@ func (p *place) waiting(w *instance, a act) side {
 	}
 }
 
-// farBesideNear measures the same with a remote and with a local server. Both speak through a
-// relay and have as many connections, so that the ratio shows what the distance costs, and not
-// what the relay does.
+// farBesideNear measures the same with a remote and with a local server. Both use a relay and the
+// same number of connections, so that the ratio shows only the cost of the distance and not that of
+// the relay.
 func (p *place) farBesideNear(ctx context.Context, of func(*instance) side) (side, side, error) {
 	return p.both(func(far bool) (side, error) {
 		database, err := p.database(ctx, postgres)
@@ -100,8 +99,8 @@ func (p *place) farBesideNear(ctx context.Context, of func(*instance) side) (sid
 	})
 }
 
-// relayed returns an address that leads to a server with a delay for each message in both
-// directions, for any number of messages.
+// relayed returns an address at which a server is reached with a delay for each message in both
+// directions.
 func (p *place) relayed(ctx context.Context, database string, delay time.Duration) (string, error) {
 	address, err := url.Parse(database)
 	if err != nil {
@@ -126,23 +125,23 @@ func (p *place) relayed(ctx context.Context, database string, delay time.Duratio
 	return address.String(), nil
 }
 
-// relay forwards the messages of two sides, each after a delay. The delay is the same for all, so
-// messages of all connections are due in order. One queue and one timer serve them, so the relay
-// takes little processor time from what is measured.
+// relay forwards the messages of two sides, each after a delay. The delay is the same for all
+// messages, so the messages of all connections are due in order. One queue and one timer are
+// enough, so the relay uses little of the processor time that is measured.
 type relay struct {
 	delay time.Duration
 	queue chan message
 }
 
-// message is the result of one read, with its receiver and its arrival time. One without bytes
-// ends the connection.
+// message is the result of one read, with its receiver and the time at which it is due. A message
+// without bytes ends the connection.
 type message struct {
 	to    net.Conn
 	bytes []byte
 	due   time.Time
 }
 
-// write writes messages as they are due.
+// write writes messages when they are due.
 func (r relay) write(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -153,7 +152,8 @@ func (r relay) write(ctx context.Context) {
 	}
 }
 
-// deliver waits until the message is due and writes it. The side that reads notices a failure.
+// deliver waits until the message is due and writes it. It ignores an error, because the reading
+// side notices a failure.
 func (m message) deliver(ctx context.Context) {
 	if early := time.Until(m.due); early > 0 {
 		pause(ctx, early)

@@ -11,10 +11,10 @@ const copiesAfter = 100_000_000
 // copyStep is the number of copies made in one transaction.
 const copyStep = 50_000
 
-// numbers are the ids of copies, from $1 to $2, for the statements below.
+// numbers selects the ids of copies, from $1 to $2, for the statements below.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS BIGINT)) `
 
-// multiply makes copies of a row by statements that take $3, its id.
+// multiply makes copies of a row with statements that take its id as $3.
 func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int, texts ...string) error {
 	writer, err := p.writerTo(ctx, w.kind, w.database)
 	if err != nil {
@@ -30,13 +30,13 @@ func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int,
 		}
 	}
 	if w.kind == sqlite {
-		return nil // SQLite has no statistics unless a program asks for them, and no program does
+		return nil // SQLite has statistics only if a program asks for them, and none does
 	}
 	return p.settle(ctx, w.database)
 }
 
-// settle does the work that PostgreSQL would start by itself some time after large changes, in
-// the middle of a measurement.
+// settle does the work that PostgreSQL would otherwise start some time after large changes, in the
+// middle of a measurement.
 func (p *place) settle(ctx context.Context, database string) error {
 	pool, err := p.pool(ctx, database)
 	if err != nil {
@@ -50,10 +50,10 @@ func (p *place) settle(ctx context.Context, database string) error {
 	return nil
 }
 
-// copyPayment copies payments of one line, in turn, from those that begin with $3. Their labels
-// and references are unique, and the labels begin with the same text. Their account numbers are
-// in plain text, as in payments from before encryption: an encrypted value opens in its own row
-// only.
+// copyPayment copies payments of one line. It copies the payments with the ids from $3 on, one
+// after the other. The labels and references of the copies are unique, and the labels begin with
+// the same text. The account numbers of the copies are in plain text, as in payments from before
+// encryption, because an encrypted value can be decrypted only in its own row.
 var copyPayment = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
 		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,
@@ -69,10 +69,10 @@ var copyPayment = []string{
 		`SELECT i, i, domain_id, number, kind, 'copy ' || CAST(i AS TEXT), connector_uuid, mechanism, waits, fields, state, created, lease_until FROM n CROSS JOIN attempt WHERE payment_id = ` + inTurn,
 }
 
-// inTurn is the id of the payment that a copy is made of.
+// inTurn selects the id of the payment that is copied.
 var inTurn = fmt.Sprintf("CAST($3 AS BIGINT) + i %% %d", len(originals))
 
-// copyTransaction makes transactions over 7000 days before 2022.
+// copyTransaction makes transactions on 7000 different days before 2022.
 var copyTransaction = []string{
 	`INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale, wording, coming, categories, details, digest,
 			scraped, last_update, changed, connection_id, folded) ` + numbers +
@@ -83,7 +83,7 @@ var copyTransaction = []string{
 	`UPDATE bank_account SET transactions = transactions + CAST($2 AS BIGINT) - CAST($1 AS BIGINT) + 1 WHERE id = (SELECT account_id FROM bank_transaction WHERE id = CAST($3 AS BIGINT))`,
 }
 
-// copyDelivery copies an accepted delivery, each copy with an event of its own.
+// copyDelivery copies an accepted delivery. Each copy has its own event.
 var copyDelivery = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, held, media_type, omitted, body, parted, created) ` + numbers +
 		`SELECT i, domain_id, name, subject, i, version, held, media_type, omitted, body, parted, created FROM event CROSS JOIN n WHERE id = (SELECT event_id FROM delivery WHERE id = CAST($3 AS BIGINT))`,

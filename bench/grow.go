@@ -2,10 +2,10 @@ package main
 
 import "context"
 
-// growing measures the service on a database with a multiple of the rows.
+// growing returns a side that measures the service on a database with a multiple of the rows.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
 
-// growths are the rows that measure a database with ten times as much data.
+// growths returns the rows that compare a database with one that has ten times as much data.
 func growths() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -31,7 +31,7 @@ func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, 
 	})
 }
 
-// storedPayments and the constants below are the numbers of rows before the growth.
+// storedPayments and the constants below are the numbers of rows in the smaller database.
 const (
 	storedPayments     = 20_000
 	storedTransactions = 100_000
@@ -51,7 +51,7 @@ func getAmong(ctx context.Context, p *place, kind string, times int) (side, erro
 	}
 	ids := make([]int64, times*p.amount(storedPayments))
 	for i := range ids {
-		ids[i] = copiesAfter + 1 + int64(i*7919%len(ids)) // not in their order
+		ids[i] = copiesAfter + 1 + int64(i*7919%len(ids)) // not in the order of the ids
 	}
 	return p.getting(w.base, w.token, ids), nil
 }

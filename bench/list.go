@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lists are the rows about pages of payments that share a property, with many and with few such
-// payments stored.
+// lists returns the rows about pages of payments with a common property, with many and with few
+// such payments stored.
 func lists() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -37,13 +37,13 @@ const (
 	listsOf = 400
 )
 
-// listing is clients that read the first page.
+// listing returns a side in which clients read the first page.
 func (p *place) listing(w *instance, query string) side {
 	read := w.lister(fewClients, query)
 	return func(ctx context.Context) (measured, error) { return load(ctx, fewClients, p.amount(listsOf), read) }
 }
 
-// awaitingList is how long one client waits for the first page.
+// awaitingList returns a side that measures how long one client waits for the first page.
 func (p *place) awaitingList(w *instance, query string) side {
 	read := w.lister(1, query)
 	return func(ctx context.Context) (measured, error) { return waited(ctx, p.amount(listsOf/4), read) }
@@ -60,7 +60,7 @@ func (w *instance) lister(clients int, query string) func(ctx context.Context, n
 	}
 }
 
-// waited returns the median time, in milliseconds, of an action that is repeated.
+// waited repeats an action and returns its median time in milliseconds.
 func waited(ctx context.Context, times int, do func(ctx context.Context, n int) error) (measured, error) {
 	took, before := make([]float64, times), processorTime()
 	for n := range took {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// load lets clients do an action, total times in all. Each client does one action after the
-// other. load returns the number of actions per second. The first error ends the load.
+// load lets clients do an action total times in all, and returns the number of actions per second.
+// Each client does one action after the other. The first error ends the load.
 func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (measured, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -62,7 +62,7 @@ func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]b
 	return answer, err
 }
 
-// redirect checks that the answer is a redirect, and returns its address.
+// redirect checks that the answer is a redirect and returns its target.
 func (c *caller) redirect(ctx context.Context, url string) (string, error) {
 	_, header, err := c.exchange(ctx, http.MethodGet, url, nil, http.StatusSeeOther)
 	return header.Get("Location"), err

@@ -1,10 +1,10 @@
-// Command bench compares the service with the limits of this machine. For each row it measures
-// the service in turn with a limit program, which does only the necessary work; both run in one
-// process.
+// Command bench compares the service with the limits of this machine. For each row, it measures the
+// service and a limit program alternately. The limit program does only the necessary work. Both run
+// in one process.
 //
-// It owns the loads, the limit programs and the table. It does not own goals that depend on a
-// machine: a row passes by its ratio to its limit program. A row fails when a side answers
-// wrongly, even if the side is fast.
+// It owns the loads, the limit programs and the table. Most goals do not depend on the machine,
+// because they limit the ratio of the service to its limit program. A row fails when a side gives a
+// wrong answer, even if the side is fast.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	flag.BoolVar(&o.onlySizes, "sizes", false, "measure instead how large databases are, and how long copies take")
 	flag.BoolVar(&o.onlyCosts, "costs", false, "measure instead what a payment costs on PostgreSQL, in processor time, log and transactions")
 	flag.Parse()
-	service.Ballast() // as the program does at its start
+	service.Ballast() // like the program at its start
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.work(ctx)
 	stop()
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// options are the options of a run.
+// options holds the options of a run.
 type options struct {
 	repeats                                   int
 	scale                                     float64
@@ -51,7 +51,7 @@ type options struct {
 	onlySizes, onlyCosts                      bool
 }
 
-// errMissed ends a run in which a row missed its goal.
+// errMissed is the error of a run in which a row missed its goal.
 var errMissed = errors.New("not every goal was reached")
 
 func (o options) work(ctx context.Context) error {

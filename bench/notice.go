@@ -14,7 +14,7 @@ import (
 	"passerelle/webhook"
 )
 
-// notices are the rows about the time until a receiver gets an event.
+// notices returns the rows about the time until a receiver gets an event.
 func notices() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -61,7 +61,7 @@ func noticeBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 	return p.noticing(w.telling(), r.received), p.noticing(post, r.received), w.subscribe(ctx, r.origin)
 }
 
-// noticeBeside measures a receiver next to a number of slow ones that get the same events.
+// noticeBeside measures a receiver while a number of slow receivers get the same events.
 func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, error) {
 	r, err := p.listen(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 	return p.noticing(w.telling(), r.received), nil
 }
 
-// listener is a receiver of webhooks that signals which ones it received.
+// listener is a receiver of webhooks that reports which ones it has received.
 type listener struct {
 	origin   string
 	received chan int64
@@ -109,7 +109,7 @@ func (p *place) listen(ctx context.Context) (listener, error) {
 	return r, err
 }
 
-// subscribe registers the first receiver of a service, for the state of payments.
+// subscribe registers the first receiver of a service, for changes of the state of payments.
 func (w *instance) subscribe(ctx context.Context, origin string) error {
 	if _, err := w.Delivery.RegisterProvider(ctx, w.domain, "bench", "bench"); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (w *instance) register(ctx context.Context, origin string) error {
 	return err
 }
 
-// telling returns a function that commits one event and returns the time after the commit.
+// telling returns a function that commits one event and returns the time of the commit.
 func (w *instance) telling() func(context.Context) (time.Time, error) {
 	var last int64
 	return func(ctx context.Context) (time.Time, error) {

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// pages are the rows about long lists.
+// pages returns the rows about long lists.
 func pages() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -87,10 +87,10 @@ type longList struct {
 	total int
 }
 
-// theUser is the first of a database.
+// theUser is the id of the first user of a database.
 const theUser = 1
 
-// longList creates a user's connection and copies one of its transactions.
+// longList creates a user with a connection, and makes copies of one of its transactions.
 func (w *instance) longList(ctx context.Context, p *place, total int) (longList, error) {
 	l := longList{instance: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))
@@ -127,7 +127,7 @@ func (l longList) connect(ctx context.Context) error {
 	return l.awaitFirst(ctx, c)
 }
 
-// awaitFirst waits until the connection that was started by sharing has been read.
+// awaitFirst waits until the read that sharing started has ended.
 func (l longList) awaitFirst(ctx context.Context, c *caller) error {
 	for range 300 {
 		answer, err := c.call(ctx, http.MethodGet, l.base+"/users/me/transactions?limit=1", nil)
@@ -142,7 +142,7 @@ func (l longList) awaitFirst(ctx context.Context, c *caller) error {
 	return errors.New("no transactions came")
 }
 
-// address returns the address of a page. For the last page it is the link of the page before.
+// address returns the address of a page. For the last page, this is the link in the previous page.
 func (l longList) address(ctx context.Context, which string) (string, error) {
 	list := l.base + "/users/me/transactions?limit=" + number(pageOf)
 	if which == firstPage {
@@ -173,7 +173,7 @@ func (l longList) address(ctx context.Context, which string) (string, error) {
 	return turned.Links.Next.Href, nil
 }
 
-// turner is the limit program of a page: it reads the page that begins after a day and an id.
+// turner is the limit program for a page. It reads the page that begins after a day and an id.
 type turner struct {
 	reader bareReader
 	day    string

@@ -34,7 +34,7 @@ type place struct {
 	undo []func() error
 }
 
-// close undoes everything, the newest first.
+// close undoes everything in reverse order.
 func (p *place) close() error {
 	slices.Reverse(p.undo)
 	var errs []error
@@ -46,7 +46,7 @@ func (p *place) close() error {
 
 func (p *place) later(undo func() error) { p.undo = append(p.undo, undo) }
 
-// The databases that rows are measured on.
+// The databases on which rows are measured.
 const (
 	sqlite   = "SQLite"
 	postgres = "PostgreSQL"
@@ -87,7 +87,7 @@ func (p *place) onServer(ctx context.Context, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// instance is a running service with one sandbox domain, and a token for its payments.
+// instance is a running service with one sandbox domain and a token for its payments.
 type instance struct {
 	*service.Service
 	base, token, config, users string
@@ -97,7 +97,7 @@ type instance struct {
 	kind, database string
 }
 
-// both makes the side to measure and the side to compare it with.
+// both returns the side to measure and the side to compare it with.
 func (p *place) both(open func(measured bool) (side, error)) (side, side, error) {
 	var (
 		ours side
@@ -146,7 +146,7 @@ func (p *place) payingService(ctx context.Context, kind, database string) (*inst
 	return w, w.start(ctx)
 }
 
-// open makes a service that does not listen yet.
+// open opens a service that does not listen yet.
 func (p *place) open(ctx context.Context, database string, with ...func(*service.Config)) (*instance, error) {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {
@@ -193,7 +193,7 @@ func (w *instance) populate(ctx context.Context) error {
 	return nil
 }
 
-// enter registers an application and gets its token, like any client.
+// enter registers an application and gets a token for it, as every client does.
 func (w *instance) enter(ctx context.Context) error {
 	client, secret, err := w.Access.Register(ctx, w.domain.ID, "bench", nil)
 	if err != nil {

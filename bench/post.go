@@ -19,7 +19,7 @@ import (
 	"passerelle/webhook"
 )
 
-// posts are the rows about large numbers of waiting webhooks.
+// posts returns the rows about large numbers of waiting webhooks.
 func posts() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -40,9 +40,9 @@ const (
 	backlogOf = 100_000
 	// inFlight is the number of concurrent requests to one receiver.
 	inFlight = 8
-	// batchOf is how many requests are stored together.
+	// batchOf is the number of sent requests that are recorded together.
 	batchOf = 256
-	// agent is the User-Agent of both sides, with the length of the value of a release.
+	// agent is the User-Agent of both sides. It is as long as the value of a release.
 	agent = "Passerelle/0.1.0"
 )
 
@@ -64,8 +64,8 @@ func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) 
 	return o.posting(events), b.posting(events), err
 }
 
-// sendingService is the sender of webhooks without the rest of the service, so a backlog can grow
-// before it starts.
+// sendingService is the sender of webhooks without the rest of the service, so that a backlog can
+// grow before it starts.
 type sendingService struct {
 	*delivery.Delivery
 	kind, database string
@@ -120,7 +120,7 @@ func (o *sendingService) receiver(ctx context.Context, p *place) error {
 	return err
 }
 
-// backlog stores events, each about a payment of its own.
+// backlog stores events, each about a different payment.
 func (o *sendingService) backlog(ctx context.Context, events int) error {
 	const together = 500
 	for first := 0; first < events; first += together {
@@ -145,7 +145,7 @@ func (o *sendingService) event(subject int64) store.EmittedEvent {
 	return eventOf(o.domain.ID, subject)
 }
 
-// eventOf returns an event about a payment, as long as a real one.
+// eventOf returns an event about a payment. It is as long as a real event.
 func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 	return store.EmittedEvent{
 		Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: subject, Version: 1, Created: time.Now(),
@@ -153,7 +153,7 @@ func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 	}
 }
 
-// posting makes the sender send everything that is due.
+// posting returns a side in which the sender sends everything that is due.
 func (o *sendingService) posting(events int) side {
 	return func(ctx context.Context) (measured, error) {
 		if err := o.backlog(ctx, events); err != nil {
@@ -170,8 +170,8 @@ func (o *sendingService) posting(events int) side {
 	}
 }
 
-// poster is the limit program for deliveries. It sends the same requests as the service, and knows
-// beforehand which, in which order, and to which address.
+// poster is the limit program for deliveries. It sends the same requests as the service, but it
+// knows in advance which requests to send, in which order and to which address.
 type poster struct {
 	*sendingService
 	client *http.Client
@@ -179,7 +179,7 @@ type poster struct {
 	writer bareWriter
 }
 
-// sentDelivery is a delivery, with the start and the duration of its request.
+// sentDelivery is a delivery with the start and the duration of its request.
 type sentDelivery struct {
 	id, webhook int64
 	body        []byte
@@ -207,7 +207,7 @@ func (b *poster) posting(events int) side {
 	}
 }
 
-// postAll keeps as many requests to each receiver in flight as the service does.
+// postAll sends all batches, with as many concurrent requests to each receiver as the service.
 func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -262,7 +262,7 @@ func (b *poster) post(ctx context.Context, l *sentDelivery) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// record stores a batch, and reports whether there may be more.
+// record stores a batch. It reports whether there may be more.
 func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop context.CancelCauseFunc) bool {
 	var batch []sentDelivery
 	for l := range sent {
@@ -292,9 +292,9 @@ func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop cont
 	return true
 }
 
-// parameter returns the placeholder of the nth argument. Statements here use each argument once
-// and in order. A number would be a name to SQLite, and the driver goes through all names for
-// each argument.
+// parameter returns the placeholder of the nth argument. Statements here use each argument once and
+// in order. For SQLite, a placeholder with a number is a name, and the driver searches all names
+// for each argument.
 func (b *poster) parameter(n int) string {
 	if b.kind == sqlite {
 		return "?"

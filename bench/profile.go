@@ -31,7 +31,7 @@ func (o options) profiled(name string, one side) side {
 	}
 }
 
-// allocations writes the profile of the allocations of the process so far.
+// allocations writes the profile of all allocations of the process so far.
 func allocations(path string) (err error) {
 	file, err := os.Create(path)
 	if err != nil {

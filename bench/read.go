@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// reads are the rows about reading stored objects.
+// reads returns the rows about reading stored objects.
 func reads() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -27,7 +27,7 @@ const (
 	storedGets = 1000
 )
 
-// getBesideLimit lets both sides read the same database.
+// getBesideLimit returns two sides that read the same database.
 func getBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {

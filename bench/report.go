@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report prints the table, and writes it to a file when the options name one.
+// report prints the table. It also writes it to a file if the options name one.
 func (o options) report(ctx context.Context, out io.Writer, all []outcome) error {
 	table := tableOf(all)
 	if _, err := io.WriteString(out, table); err != nil {
@@ -52,7 +52,7 @@ func commit(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// textIn is a text member of a JSON object.
+// textIn returns a text member of a JSON object.
 func textIn(object []byte, member string) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {

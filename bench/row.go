@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// side is one of the two programs in a row. A call is one measurement.
+// side is one of the two programs in a row. Each call is one measurement.
 type side func(ctx context.Context) (measured, error)
 
-// measured is the result of a measurement: the rate per second, or the figure that a budget
-// limits, and the processor time of this process.
+// measured is the result of a measurement: a rate per second or a figure that a budget limits, and
+// the processor time of this process.
 type measured struct {
 	figure    float64
 	processor time.Duration
 }
 
-// timed does an action that counts as n operations.
+// timed measures an action that counts as n operations.
 func timed(n int, do func() error) (measured, error) {
 	before, started := processorTime(), time.Now()
 	err := do()
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row is an act of the service, compared with a limit program or a budget. With a budget, the
+// row compares an act of the service with a limit program or a budget. If it has a budget, the
 // limit program only explains the figure.
 type row struct {
 	name string
-	// limit describes the limit program. goal is the lowest allowed ratio to the limit program,
-	// and most the highest, with zero for no limit.
+	// limit describes the limit program. goal is the lowest allowed ratio to the limit program, and
+	// most the highest. Zero means no limit.
 	limit      string
 	goal, most float64
-	// budget is the highest figure allowed, in units of the given name. With beyond, it is the
-	// highest difference to the figure of the limit program.
+	// budget is the highest allowed figure, in the given unit. With beyond, it is the highest
+	// allowed difference from the figure of the limit program.
 	budget float64
 	beyond bool
 	unit   string
-	// open makes both sides in a place that belongs to the row. A row with a budget may leave
-	// out the limit program.
+	// open returns both sides. Its place belongs to the row. A row with a budget may omit the limit
+	// program.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 
@@ -49,8 +49,8 @@ type row struct {
 type outcome struct {
 	row
 	ours, limits, ratios []float64
-	// processor has the ratios of the processor time of the whole process, with clients, for the
-	// same work.
+	// processor holds the ratios of processor time for the same work. The processor time is that of
+	// the whole process, including the clients.
 	processor []float64
 }
 
@@ -73,8 +73,8 @@ func (o options) measure(ctx context.Context, r row) (m outcome, err error) {
 	return m, nil
 }
 
-// again measures both sides, the limit program first in its turn, so that neither warming up nor
-// wear favours one side.
+// again measures both sides. The caller alternates which side is first, so that neither side gains
+// from running first or second.
 func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) error {
 	var err error
 	order := []int{0, 1}
@@ -119,7 +119,7 @@ func (m outcome) passed() bool {
 	return median(m.ratios) >= m.goal
 }
 
-// cells are the cells of a row in the table: the figure, the figure of the limit program, both
+// cells returns the cells of a row in the table: the figure, the figure of the limit program, both
 // ratios, and the goal.
 func (m outcome) cells() [5]string {
 	if m.unit == "" {
@@ -152,7 +152,7 @@ func (m outcome) wanted() string {
 	return fmt.Sprintf("%.2f", m.goal)
 }
 
-// spread returns the median, with the least and the greatest value.
+// spread formats the median with the least and the greatest value.
 func spread(all []float64, format string) string {
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", median(all), slices.Min(all), slices.Max(all))
 }

@@ -12,16 +12,16 @@ import (
 	"passerelle/internal/backup"
 )
 
-// sized is what a database with a number of rows takes.
+// sized is the space and time that a database with a number of rows needs.
 type sized struct {
 	rows int
-	// bytes are those of the database, copied those of a copy of it.
+	// bytes is the size of the database, and copied the size of its copy.
 	bytes, copied   int64
 	backup, restore time.Duration
 }
 
-// contents are the kinds of rows that a database is filled with, a million of each at scale 1.
-// Each returns the address of the database, and how many rows there are.
+// contents lists the kinds of rows with which a database is filled. At scale 1 there are a million
+// of each. Each fill returns the address of the database.
 var contents = []struct {
 	what string
 	fill func(ctx context.Context, p *place, kind string, rows int) (string, error)
@@ -57,8 +57,8 @@ var contents = []struct {
 	}},
 }
 
-// addWords makes the copies of payments findable by the two words of their labels, one of which is
-// in all of them.
+// addWords makes the copies of payments findable by the two words in their labels. One of the words
+// is in all labels.
 func (w *instance) addWords(ctx context.Context, p *place) error {
 	writer, err := p.writerTo(ctx, w.kind, w.database)
 	if err != nil {
@@ -72,11 +72,11 @@ func (w *instance) addWords(ctx context.Context, p *place) error {
 	return writer.write(ctx, all)
 }
 
-// million is how many rows a figure is of.
+// million is the number of rows to which figures refer.
 const million = 1_000_000
 
-// sizes fills databases and prints how large they are, and how long copies take, beyond what an
-// empty database takes.
+// sizes fills databases, and prints their size and the time that copies take. It subtracts the
+// values of an empty database.
 func (o options) sizes(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "| A million | on | GB | a row | copy in GB | backup | restore |\n|---|---|---:|---:|---:|---:|---:|")
 	for _, kind := range []string{sqlite, postgres} {
@@ -106,7 +106,7 @@ func (o options) sizes(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// beyond is what the rows take beside an empty database.
+// beyond returns what the rows need in addition to an empty database.
 func (s sized) beyond(empty sized) sized {
 	s.bytes, s.copied = s.bytes-empty.bytes, s.copied-empty.copied
 	s.backup, s.restore = s.backup-empty.backup, s.restore-empty.restore
@@ -127,7 +127,7 @@ func (o options) size(ctx context.Context, kind string, rows int, fill func(ctx 
 	return s, p.copyOf(ctx, kind, database, &s)
 }
 
-// copyOf measures a copy of a database.
+// copyOf copies and restores a database, and measures both.
 func (p *place) copyOf(ctx context.Context, kind, database string, s *sized) error {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {

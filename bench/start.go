@@ -16,8 +16,7 @@ import (
 	"passerelle/internal/service"
 )
 
-// starts are the rows about a program that has just been started on a database of
-// a gigabyte.
+// starts returns the rows about a program that has just been started on a database of one gigabyte.
 func starts() []row {
 	return []row{
 		{
@@ -32,12 +31,12 @@ func starts() []row {
 }
 
 const (
-	// gigabyte is the number of transactions that make a database of one gigabyte.
+	// gigabyte is the number of transactions in a database of one gigabyte.
 	gigabyte = 750_000
 	idleFor  = 5 * time.Second
 )
 
-// startOf starts the program, waits, and returns a figure of the process.
+// startOf measures a figure of the process some time after the program has started.
 func startOf(wait time.Duration, figure func(pid int, took time.Duration) (float64, error)) func(context.Context, *place) (side, side, error) {
 	return func(ctx context.Context, p *place) (side, side, error) {
 		folder, err := p.large(ctx)
@@ -52,7 +51,7 @@ func startOf(wait time.Duration, figure func(pid int, took time.Duration) (float
 	}
 }
 
-// large makes a folder with a large database, which no other process has open.
+// large makes a folder with a large database. No other process has the database open.
 func (p *place) large(ctx context.Context) (folder string, err error) {
 	database, err := p.database(ctx, sqlite)
 	if err != nil {
@@ -108,7 +107,7 @@ func end(command *exec.Cmd) error {
 
 func readyAfter(_ int, took time.Duration) (float64, error) { return took.Seconds() * 1000, nil }
 
-// anonymous returns the memory of a process without the memory of files, in MiB.
+// anonymous returns the memory of a process in MiB, without memory that belongs to files.
 func anonymous(pid int, _ time.Duration) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -11,8 +11,8 @@ const (
 	manyPayments = 1_000_000
 )
 
-// among returns a service with a number of stored payments. For many payments, all rows of a
-// run share one, because filling a database takes minutes.
+// among returns a service with a number of stored payments. For many payments, all rows of a run
+// share one service, because filling a database takes minutes.
 func (p *place) among(ctx context.Context, kind string, payments int) (*instance, error) {
 	if payments < manyPayments {
 		return p.filled(ctx, kind, payments)
@@ -27,7 +27,7 @@ func (p *place) among(ctx context.Context, kind string, payments int) (*instance
 	return w, err
 }
 
-// run has the data that the rows share, until the last row is measured.
+// run holds the data that all rows of a run share.
 type run struct {
 	place *place
 	large map[string]*instance
@@ -52,15 +52,15 @@ func (p *place) filled(ctx context.Context, kind string, payments int) (*instanc
 	return w, w.multiply(ctx, p, first, max(2*listOf, p.amount(payments)), copyPayment...)
 }
 
-// originals are the payments that are copied in turn. Of ten, seven are done, two were
-// cancelled and one was just created.
+// originals lists the payments that are copied in turn. Of ten payments, seven are done, two are
+// cancelled and one was only created.
 var originals = slices.Concat(
 	slices.Repeat([][]step{{(*customer).order, (*customer).validate, (*customer).comeBack}}, 7),
 	slices.Repeat([][]step{{(*customer).order, (*customer).cancel}}, 2),
 	[][]step{{(*customer).order}},
 )
 
-// liveThrough makes the originals and returns the id of the first; the others have the next ids.
+// liveThrough makes the originals and returns the id of the first. The others have the next ids.
 func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	var first int64
 	c := newCaller(w.token, 1)

@@ -20,7 +20,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// syncs are the rows about reading a long history for the first time.
+// syncs returns the rows about reading a long history for the first time.
 func syncs() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -35,11 +35,11 @@ func syncs() []row {
 
 const (
 	historyOf = 100_000
-	// historyPage is the number of transactions that arrive, and are stored, together.
+	// historyPage is the number of transactions that arrive and are stored together.
 	historyPage = 500
 )
 
-// historian is an institution that has one account, with a long history.
+// historian is an institution with one account that has a long history.
 type historian struct{ transactions int }
 
 const historianUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a01"
@@ -52,7 +52,7 @@ func (h historian) Profile() connector.Profile {
 	}
 }
 
-// Read hands over the history in pages.
+// Read passes on the history in pages.
 func (h historian) Read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) { //nolint:unparam // a connector returns an outcome
 	balance := decimal.MustParse("12.50")
 	account := passerelle.AccountDetails{Key: "a", Name: "Account", Type: "checking", Usage: passerelle.Private, Currency: "EUR", Balance: &balance}
@@ -136,7 +136,7 @@ func (p *place) reading(ctx context.Context, kind string, h historian) (*reading
 	return r, err
 }
 
-// syncing has a new user share the account, and reads it.
+// syncing returns a side in which a new user shares the account and the service reads it.
 func (r *reading) syncing(h historian) side {
 	return func(ctx context.Context) (measured, error) {
 		user, err := r.CreateUser(ctx, r.domain, true, func(*store.Tx, passerelle.User) error { return nil })
@@ -163,7 +163,7 @@ func (r *reading) syncing(h historian) side {
 	}
 }
 
-// share enables the account of a user, which is the user's consent.
+// share enables the account of a user. Enabling an account is the user's consent.
 func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
 	found, err := bankstore.From(r.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: r.domain.ID, User: user, All: true}, store.Window{Limit: 1})
 	if err != nil || len(found) == 0 {
@@ -174,8 +174,8 @@ func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
 	return err
 }
 
-// together is the number of rows in one upsert of the limit program. The service does the same;
-// single rows are slower on both databases.
+// together is the number of rows in one upsert of the limit program. The service does the same,
+// because single rows are slower on both databases.
 const together = 50
 
 const transactionColumns = 19
@@ -198,7 +198,7 @@ var upsertTransactions = func() string {
 		details = excluded.details, digest = excluded.digest, last_update = excluded.last_update, deleted = NULL, changed = excluded.changed, folded = excluded.folded`
 }()
 
-// upserting is the limit program of a synchronisation, each time into a new account.
+// upserting returns the limit program for a synchronisation. Each measurement uses a new account.
 func upserting(writer bareWriter, h historian) side {
 	var account int64
 	return func(ctx context.Context) (measured, error) {

@@ -12,10 +12,10 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// traceRatio is the part of the traces that is recorded.
+// traceRatio is the fraction of the traces that are recorded.
 const traceRatio = 0.1
 
-// traced are the rows about the cost of traces.
+// traced returns the rows about the cost of traces.
 func traced() []row {
 	const limit, goal = "itself, without traces", 0.9
 	var all []row
