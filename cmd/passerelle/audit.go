@@ -22,7 +22,7 @@ type auditCommand struct {
 	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where an entry was changed, removed or added."`
 }
 
-// books contains the data of the audit commands: the domains by id, and the chosen domain, if
+// books holds the data of the audit commands: the names of domains by id, and the chosen domain, if
 // any.
 type books struct {
 	db     *store.DB
@@ -57,7 +57,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 	})
 }
 
-// name is the name of a domain, including deleted ones.
+// name returns the name of a domain, even of a deleted one.
 func (b books) name(id passerelle.DomainID) string {
 	if id == 0 {
 		return ""
@@ -69,8 +69,8 @@ func (b books) name(id passerelle.DomainID) string {
 type chainView struct {
 	Domain string `json:"domain,omitempty"`
 	Result string `json:"result"`
-	// Checkpoint is the position and the hash of the last correct act; empty for a chain without
-	// acts.
+	// Checkpoint is the position and the hash of the last correct act. It is empty for a chain
+	// without acts.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Acts       int64  `json:"acts"`
 	Waiting    int64  `json:"waiting"`
@@ -89,7 +89,7 @@ func (b books) viewChain(v audit.ChainCheck) chainView {
 	return view
 }
 
-// errBroken ends the reading of a broken chain.
+// errBroken stops reading when a chain is broken.
 var errBroken = errors.New("the audit log is not what was put on record")
 
 type auditVerify struct {
@@ -135,7 +135,7 @@ func (n *auditVerify) seen(g *auditCommand) (*audit.Checkpoint, error) {
 	return &seen, err
 }
 
-// chains are the requested chains.
+// chains returns the ids of the requested chains.
 func (b books) chains(c *console, none bool) ([]passerelle.DomainID, error) {
 	if none || b.chosen.ID != 0 {
 		return []passerelle.DomainID{b.chosen.ID}, nil
@@ -168,8 +168,8 @@ type auditList struct {
 	Limit    int    `default:"100" placeholder:"N" help:"List at most this many acts, up to 1000."`
 }
 
-// actView is an act in printed form, with its time in the zone of the chosen domain, or else in
-// UTC.
+// actView is the printed form of an act. Its time is in the zone of the chosen domain or, if none
+// is chosen, in UTC.
 type actView struct {
 	ID         int64            `json:"id"`
 	At         string           `json:"timestamp"`
@@ -217,7 +217,7 @@ func (l *auditList) Run(c *console, g *auditCommand) error {
 	})
 }
 
-// maxOperators is how many operators are shown by name.
+// maxOperators is the maximum number of operators that are shown by name.
 const maxOperators = 1000
 
 func (b books) operators(c *console) (map[store.OperatorID]string, error) {

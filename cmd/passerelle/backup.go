@@ -54,13 +54,13 @@ func (b *backupCommand) Run(c *console) error {
 	return showCopy(c, b.To, began, note)
 }
 
-// noteView is what --note-only prints. LastBackup is in UTC, because it concerns all domains.
+// noteView is the output of --note-only. LastBackup is in UTC, because it concerns all domains.
 type noteView struct {
 	LastBackup string `json:"last_backup"`
 }
 
-// note stores when the copy was begun. A standby, or a schema of an earlier version, cannot
-// store it, and is copied nevertheless.
+// note stores the time at which the copy began. A standby or a schema of an earlier version cannot
+// store it, but is copied nevertheless.
 func (b *backupCommand) note(c *console, began time.Time) error {
 	db, err := store.Open(c.ctx, b.Database, store.Options{Log: c.log})
 	if err != nil {

@@ -19,7 +19,7 @@ type bankFolder struct {
 	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files (NAME.toml, described in docs/bank-file.md) and logos (UUID.png or .jpg). A running service reads it again on SIGHUP."`
 }
 
-// read reads the files in the folder, or none without a folder.
+// read reads the files in the folder. Without a folder it returns none.
 func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, nil
@@ -85,7 +85,7 @@ type bankShow struct {
 	Bank string `arg:"" help:"UUID or number of the bank, or the path of its file."`
 }
 
-// bankField is a field of a bank file in printed form.
+// bankField is the printed form of a field of a bank file.
 type bankField struct {
 	Field  string `json:"field"`
 	Value  any    `json:"value"`
@@ -145,7 +145,7 @@ func (b *bankCheck) Run(c *console) error {
 	return c.printFindings(bankFindings(f.Bank.Check(c.ctx), ""))
 }
 
-// bankFindings are the doctor's findings about a bank.
+// bankFindings converts the findings about a bank to findings of the command doctor.
 func bankFindings(all []berlingroup.Finding, prefix string) []finding {
 	findings := make([]finding, len(all))
 	for i, f := range all {
@@ -157,7 +157,7 @@ func bankFindings(all []berlingroup.Finding, prefix string) []finding {
 	return findings
 }
 
-// findings lists the problems of each bank file and its certificates.
+// findings returns the findings about each bank file and its certificates.
 func (b bankFolder) findings(now time.Time) []finding {
 	if b.Banks == "" {
 		return nil

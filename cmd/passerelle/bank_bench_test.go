@@ -42,8 +42,8 @@ func (c *counting) Transactions(_ string, page []passerelle.TransactionDetails) 
 
 func (c *counting) AccountRead(string, passerelle.Date) error { return nil }
 
-// BenchmarkFirstRead reads ten thousand transactions through the connector, and the same pages
-// with a plain client. ratio is the connector's speed divided by the client's.
+// BenchmarkFirstRead reads ten thousand transactions through the connector, and the same pages with
+// a plain client. The metric ratio is the connector's speed divided by the client's.
 func BenchmarkFirstRead(b *testing.B) {
 	const many = 10_000
 	banks := newBanks(b, "redirect")
@@ -82,7 +82,7 @@ func BenchmarkFirstRead(b *testing.B) {
 	b.ReportMetric(float64(many*b.N)/ours.Seconds(), "transactions/s")
 }
 
-// approved is the memory of a reader after the customer has approved.
+// approved returns the memory of a reader after the customer has approved.
 func approved(tb testing.TB, reader connector.DataReader, request connector.DataRequest) []byte {
 	tb.Helper()
 	asked, err := reader.Read(tb.Context(), request, &counting{})
@@ -103,7 +103,7 @@ func approved(tb testing.TB, reader connector.DataReader, request connector.Data
 	return read.Memory
 }
 
-// consentOf is the id of the one consent of a bank.
+// consentOf returns the id of the only consent at a bank.
 func consentOf(tb testing.TB, banks *banksOf) string {
 	tb.Helper()
 	var out struct{ Consents []struct{ ID string } }
@@ -114,7 +114,7 @@ func consentOf(tb testing.TB, banks *banksOf) string {
 	return out.Consents[0].ID
 }
 
-// bareClient is an HTTP client with the certificate of the bank files.
+// bareClient returns an HTTP client with the certificate of the bank files.
 func bareClient(tb testing.TB, folder string) *http.Client {
 	tb.Helper()
 	certificates := filepath.Join(filepath.Dir(folder), "certs")
@@ -133,7 +133,7 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages from the first on, and parses only the link to the next page.
+// fetchPages gets all pages from the first on. It parses only the link to the next page.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) {
 	tb.Helper()
 	for next := first; next != ""; {

@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestConnectorsOfBanksConform: the connectors of banks with different profiles follow the rules
-// that the service relies on.
+// TestConnectorsOfBanksConform: the connectors of banks with different profiles keep the rules that
+// the service relies on.
 func TestConnectorsOfBanksConform(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth,embedded,passwords,decoupled,idempotent,signed,old")
 	for _, name := range []string{"redirect", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old"} {
@@ -56,17 +56,17 @@ type hand struct {
 	initiator connector.Initiator
 }
 
-// orders counts the orders that the bank has accepted.
+// orders returns the number of orders that the bank has accepted.
 func (h *hand) orders() int {
 	var out struct{ Orders []any }
 	h.banks.steer("GET", h.bank+"/orders", nil, &out)
 	return len(out.Orders)
 }
 
-// conformanceKeys makes each key different.
+// conformanceKeys makes each order key unique.
 var conformanceKeys atomic.Int64
 
-// order makes orders. They contain the paying account.
+// order returns a function that makes orders. They contain the paying account.
 func (h *hand) order(dates payment.DateType) func() connector.Order {
 	now := time.Now().UTC()
 	var payer passerelle.Account
@@ -91,8 +91,8 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides does the act that the suite requests, and makes the bank execute approved orders.
-// After a refused cancellation, the bank executes the order.
+// decides returns a function that does what the suite requests and makes the bank execute approved
+// orders. After a refused cancellation, the bank executes the order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {
@@ -125,7 +125,7 @@ func (h *hand) decides(decision string) func(context.Context, connector.Order, p
 	}
 }
 
-// openAuthorisation waits for a customer of a bank, until Next.
+// openAuthorisation is an authorisation that waits for a customer until Next.
 type openAuthorisation struct {
 	ID, Approach string
 	Next         time.Time
@@ -146,8 +146,7 @@ func (h *hand) decide(asked payment.Report, decision string) error {
 	return err
 }
 
-// onPage decides on a page of the bank, and returns the query with which the customer comes
-// back.
+// onPage decides on a page of the bank. It returns the query with which the customer comes back.
 func onPage(page, decision string) (url.Values, error) {
 	answer, err := http.Get(page)
 	if err != nil {
@@ -169,8 +168,8 @@ func onPage(page, decision string) (url.Values, error) {
 	return query, nil
 }
 
-// TestReadersOfBanksConform: the readers of banks with different profiles follow the rules that
-// the service relies on.
+// TestReadersOfBanksConform: the readers of banks with different profiles keep the rules that the
+// service relies on.
 func TestReadersOfBanksConform(t *testing.T) {
 	names := []string{"redirect", "oauth", "embedded-3", "passwords", "decoupled", "signed", "old"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -200,7 +199,7 @@ func readRequest() connector.DataRequest {
 	}
 }
 
-// consents does the act that the suite requests for a consent.
+// consents returns a function that does what the suite requests for a consent.
 func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
 		values := map[string]string{"password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}

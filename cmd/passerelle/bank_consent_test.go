@@ -15,8 +15,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// steps makes a customer do what the bank requests, until the connection is healthy or the
-// customer has refused. It returns the states on the way.
+// steps makes a customer do what the bank requests until the connection is healthy or the customer
+// has refused. It returns the states of the connection on the way.
 func (c *customer) steps(bank, decision string) (states []string) {
 	c.t.Helper()
 	as := "anna"
@@ -63,7 +63,7 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	for _, field := range one.Fields {
 		switch field.Name {
 		case "psu_id":
-			values["psu_id"] = "bert" // Anna has said who she is
+			values["psu_id"] = "bert" // Anna has already identified herself
 		case "password":
 			values["password"] = "1234"
 		case "additional_password":
@@ -83,8 +83,8 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	return values
 }
 
-// TestConsentsByEveryApproach: at each bank, a consent is approved, refused or never decided,
-// and the connection ends in the right state.
+// TestConsentsByEveryApproach: at each bank, the connection ends in the right state after a consent
+// is approved, refused or never decided.
 func TestConsentsByEveryApproach(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -128,15 +128,15 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 	}
 }
 
-// TestTokensAreRenewed: a token that expires before the consent is exchanged for a new one
+// TestTokensAreRenewed: when a token expires before its consent, it is exchanged for a new one
 // without the customer.
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "oauth") // with clocks that run ahead
+		banks := newBanks(t, "oauth") // the clocks of these banks run ahead
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("oauth")}}), "approve")
-		c.share(c.accounts()[:1]) // these are also read without the customer
+		c.share(c.accounts()[:1]) // shared accounts are also read without the customer
 		for range 2 {
 			banks.steer("POST", "oauth/clock", map[string]any{"advance": "36h"}, nil)
 			c.sync("false")
@@ -164,9 +164,9 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestABankNotifiesOfConsents: after a notification, the service checks the consent although the
-// customer does not return, and also when the customer ends it at the bank. A notification
-// itself changes nothing. A customer who returns late is still accepted.
+// TestABankNotifiesOfConsents: after a notification, the service checks the consent even if the
+// customer does not return, and also when the customer ends the consent at the bank. The
+// notification itself changes nothing. A customer who returns late is still accepted.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -176,7 +176,7 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 		if state := c.afterNotification("webauthRequired", 2); state != "webauthRequired" {
 			t.Fatalf("before the person decides the state is %q", state)
 		}
-		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // and does not return
+		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // the customer does not return
 		if state := c.afterNotification("webauthRequired", 15); state != "" {
 			t.Errorf("after the bank has reported a consent the state is %q\n%s", state, s.Logs)
 		}
@@ -201,7 +201,7 @@ func (c *customer) afterNotification(before string, times int) string {
 	c.t.Helper()
 	state := before
 	for ; state == before && times > 0; times-- {
-		<-time.After(100 * time.Millisecond) // time for the bank's notification to arrive
+		<-time.After(100 * time.Millisecond) // the bank's notification needs some time to arrive
 		c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": "61s"}))
 		c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
 		state = ""
@@ -212,7 +212,7 @@ func (c *customer) afterNotification(before string, times int) string {
 	return state
 }
 
-// TestConsentsOfEveryKind: the kind of consent decides which data is read.
+// TestConsentsOfEveryKind: the kind of a consent decides which data is read.
 func TestConsentsOfEveryKind(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	path := filepath.Join(banks.Folder, "redirect.toml")
@@ -251,7 +251,7 @@ func TestConsentsOfEveryKind(t *testing.T) {
 // new consent, reads continue as before.
 func TestConsentsAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "redirect") // with clocks that run ahead
+		banks := newBanks(t, "redirect") // the clocks of these banks run ahead
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")

@@ -12,15 +12,15 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// hostile maps names to faults of a bank, its file or its certificates while the service runs: a
-// changed line of the file, or a fault in every call. An order that the bank may have is not
-// sent again.
+// hostile maps names to faults of a bank, its file or its certificates while the service runs. A
+// fault changes a line of the file or affects every call. An order that may have reached the bank
+// is not sent again.
 var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any
-	// says is a text that the log must contain, paid the state of a payment, read the state of a
-	// connection, and later the state of the payment after the bank has recovered and the payer
-	// has approved.
+	// says is a text that the log must contain. paid is the resulting state of a payment, and read
+	// that of a connection. later is the state of the payment after the bank has recovered and the
+	// payer has approved.
 	says, paid, read, later string
 }{
 	"a wrong file": {
@@ -53,8 +53,8 @@ var hostile = map[string]struct {
 	},
 }
 
-// TestHostileBanks: for each fault, the log names the bank and the remedy, the service and its
-// other banks continue, and nothing is lost. Everything works again after the fault ends.
+// TestHostileBanks: for each fault, the log names the bank and the remedy. The service and its
+// other banks continue to work, and nothing is lost. Everything works again after the fault ends.
 func TestHostileBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,signed")
 	path := filepath.Join(banks.Folder, "redirect.toml")
@@ -119,7 +119,7 @@ func TestHostileBanks(t *testing.T) {
 }
 
 // TestClocksThatAreApart: a bank checks the dates of signatures and certificates. When its clock
-// and the clock of this machine differ much, the log and the command bank check report the
+// differs much from the clock of this machine, the log and the command bank check report the
 // difference and the remedy. Everything works again once the clocks agree.
 func TestClocksThatAreApart(t *testing.T) {
 	banks := newBanks(t, "signed")

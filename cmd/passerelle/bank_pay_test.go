@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// seenPayment is a payment in the API.
+// seenPayment is a payment as the API returns it.
 type seenPayment struct {
 	ID           int64
 	State        string
@@ -36,7 +36,7 @@ type seenPayment struct {
 	}
 }
 
-// shopper pays with a bank through the API and a browser.
+// shopper pays at a bank through the API and a browser.
 type shopper struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -44,7 +44,7 @@ type shopper struct {
 	bank    string
 	token   string
 	browser *http.Client
-	// forms counts the forms that were filled in.
+	// forms is the number of forms that were filled in.
 	forms int
 }
 
@@ -58,8 +58,8 @@ func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank stri
 // creditor is an account at another bank.
 const creditor = "FR7630006000011234567890189"
 
-// line is a transfer to a beneficiary. Some names make the bank fail in the way that the name
-// describes.
+// line returns a transfer to a beneficiary. With some names, the bank fails in the way that the
+// name describes.
 func line(name string, more map[string]any) map[string]any {
 	all := map[string]any{
 		"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "first_open_day",
@@ -71,7 +71,7 @@ func line(name string, more map[string]any) map[string]any {
 	return all
 }
 
-// order is a draft of a payment with such lines.
+// order returns a draft of a payment with the given lines.
 func order(lines ...map[string]any) map[string]any {
 	all := make([]any, len(lines))
 	for i, one := range lines {
@@ -80,7 +80,7 @@ func order(lines ...map[string]any) map[string]any {
 	return map[string]any{"client_redirect_uri": "https://shop.example/back", "instructions": all}
 }
 
-// inDays is a date from now.
+// inDays returns the date a number of days from now.
 func inDays(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
 
 // pay creates a payment and sends it to the bank.
@@ -109,8 +109,8 @@ func (s *shopper) due(after string) {
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
 }
 
-// browse sends a decision to a page of the bank and is redirected to the application, like the
-// payer.
+// browse acts as the payer: it sends a decision to a page of the bank and is redirected to the
+// application.
 func (s *shopper) browse(page, decision string) {
 	s.t.Helper()
 	answer, err := s.browser.Get(page)
@@ -155,7 +155,7 @@ func (s *shopper) decideInApp(decision string) {
 	}
 }
 
-// values fills in a form of the bank: Anna approves, or refuses by entering wrong codes.
+// values returns Anna's values for a form of the bank. To refuse, she enters wrong codes.
 func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	supplied := map[string]any{"psu_id": "anna", "password": "1234", "additional_password": "5678", "method": "photo", "code": "123456"}
 	if decision == "refuse" {
@@ -169,7 +169,7 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does the payer's actions until the payment needs none.
+// act does the payer's actions until the payment needs no more.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -233,8 +233,8 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: a payer who reaches the bank's page after it has expired gets a new page, and
-// pays once. A renewal emits no event: the application gets only the states.
+// TestRenewedPage: a payer who opens the bank's page after it has expired gets a new page and pays
+// once. A renewal emits no event, so the application receives only the states.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -272,9 +272,8 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestABankNotifies: after a notification, the service checks the status at once although the
-// payer does not return. Only the bank can send a notification, and the notification itself
-// changes nothing.
+// TestABankNotifies: after a notification, the service checks the status at once, even if the payer
+// does not return. Only the bank can send a notification. The notification itself changes nothing.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -285,7 +284,7 @@ func TestABankNotifies(t *testing.T) {
 		if got := run(); got.State != "validating" {
 			t.Fatalf("before the payer decides: %s", inWords(got))
 		}
-		s.follow(s.browser.PostForm(*p.ValidateURI, url.Values{"decision": {"approve"}, "customer": {"anna"}})) // and does not return
+		s.follow(s.browser.PostForm(*p.ValidateURI, url.Values{"decision": {"approve"}, "customer": {"anna"}})) // the payer does not return
 		got := run()
 		for deadline := time.Now().Add(10 * time.Second); got.State == "validating" && time.Now().Before(deadline); got = run() {
 			<-time.After(10 * time.Millisecond)
@@ -301,7 +300,7 @@ func TestABankNotifies(t *testing.T) {
 	})
 }
 
-// kinds maps kinds of payments to drafts, with the state in which an approved payment ends.
+// kinds maps kinds of payments to drafts and the states in which approved payments end.
 var kinds = map[string]struct {
 	draft func() map[string]any
 	ends  string
@@ -313,11 +312,10 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches maps the test banks to the way in which their customers approve, and to the result
-// of a refusal.
+// approaches maps test banks to the result of a refusal. Their customers approve in different ways.
 var approaches = map[string]struct {
 	refused string
-	// forms is how many forms a payer fills in before the payment is approved.
+	// forms is the number of forms that a payer fills in before the payment is approved.
 	forms int
 }{
 	"redirect":          {refused: "CancelledByUser"},
@@ -330,8 +328,8 @@ var approaches = map[string]struct {
 	"confirmation":      {refused: "CancelledByUser"},
 }
 
-// TestPaymentsAtBanks: each kind of payment with each approach ends in the state that the payer
-// decided, in agreement with the bank's books.
+// TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided and
+// agrees with the bank's books.
 func TestPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -387,7 +385,7 @@ func (s *shopper) booked(kind string, p seenPayment) {
 	}
 }
 
-// right checks that the books of a bank are right.
+// right checks that the books of a bank are correct.
 func (b *banksOf) right(bank string) {
 	b.t.Helper()
 	var out struct {
@@ -431,7 +429,7 @@ func TestScenariosOfBanks(t *testing.T) {
 	})
 }
 
-// iban is the IBAN of one of Anna's accounts.
+// iban returns the IBAN of one of Anna's accounts.
 func (s *shopper) iban() string {
 	s.t.Helper()
 	for _, account := range s.banks.books(s.bank) {
@@ -443,7 +441,7 @@ func (s *shopper) iban() string {
 	return ""
 }
 
-// sent counts the orders of a payment at the bank.
+// sent returns the number of orders at the bank for a payment.
 func (s *shopper) sent(p seenPayment) (n int) {
 	s.t.Helper()
 	var out struct {
@@ -460,8 +458,8 @@ func (s *shopper) sent(p seenPayment) (n int) {
 	return n
 }
 
-// TestCancellationsAtBanks: an approved order is cancelled, at once or when the payer approves
-// the cancellation, and continues when the payer refuses it.
+// TestCancellationsAtBanks: the bank cancels an approved order at once or after the payer approves
+// the cancellation. If the payer refuses, the order continues.
 func TestCancellationsAtBanks(t *testing.T) {
 	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -519,7 +517,7 @@ func TestConfirmationAtABank(t *testing.T) {
 	})
 }
 
-// TestPartOfABulk: the lines that a bank refuses are rejected with its reasons, and the others
+// TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The others
 // are paid.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
@@ -534,14 +532,14 @@ func TestPartOfABulk(t *testing.T) {
 }
 
 // TestSecondSignatory: a payment that two people must approve is pending while the bank asks the
-// second one in its app, and ends as they decide.
+// second person in its app. It ends as they decide.
 func TestSecondSignatory(t *testing.T) {
 	banks := newBanks(t, "multilevel")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		i.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 		for _, test := range []struct {
 			kind, decision, ends string
-			// states are the states that the application receives, without the last.
+			// states lists the states that the application receives, without the last.
 			states string
 		}{
 			{"single", "approve", "done", "validating pending"},
@@ -581,7 +579,7 @@ func (s *shopper) timeline(p seenPayment) string {
 	return string(out.Timeline)
 }
 
-// states returns the states that the application has received since an event, in words.
+// states returns, as text, the states that the application has received since an event.
 func (s *shopper) states(since int) string {
 	s.t.Helper()
 	var all []string
@@ -595,8 +593,8 @@ func (s *shopper) states(since int) string {
 	return strings.Join(all, " ")
 }
 
-// TestLostAnswersToSteps: when the answer to any step of an approval is lost, the payer
-// continues from there or starts again, and the order is paid once.
+// TestLostAnswersToSteps: when the answer to a step of an approval is lost, the payer continues or
+// starts again. The order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -626,7 +624,7 @@ func TestLostAnswersToSteps(t *testing.T) {
 	})
 }
 
-// lose makes the bank lose its next answer about an authorisation.
+// lose makes the bank lose its next answer about an authorisation, if next is set.
 func (s *shopper) lose(bank string, next bool) {
 	s.t.Helper()
 	if next {
@@ -635,7 +633,7 @@ func (s *shopper) lose(bank string, next bool) {
 	}
 }
 
-// step does one of the payer's actions.
+// step does the payer's present action.
 func (s *shopper) step(p seenPayment) seenPayment {
 	s.t.Helper()
 	switch *p.Action {
@@ -649,8 +647,8 @@ func (s *shopper) step(p seenPayment) seenPayment {
 	return s.tell(p.ID, map[string]any{"fields": s.values(p, "approve")})
 }
 
-// TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how the payer
-// approves, the payer waits in the webview until the bank says so.
+// TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how to approve it, the
+// payer waits in the webview until the bank does.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -688,15 +686,15 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	})
 }
 
-// appearances are the window sizes and colour schemes of browsers.
+// appearances lists the window sizes and colour schemes of browsers.
 var appearances = []struct {
 	name, scheme  string
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the pictures
-// that the bank has for two of three codes, gets no error without a mistake, and pays. The test
-// runs in a wide window in both colour schemes, and on a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the bank's
+// pictures for two of the three codes, sees no error, and pays. The test uses a wide window in both
+// colour schemes, and a phone.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})
@@ -741,8 +739,8 @@ func TestCodesInABrowser(t *testing.T) {
 
 const (
 	fieldsForm = `form:has([name^="field."])`
-	// fillIn fills in a form of the webview, and counts the pictures that the browser could show
-	// within its window.
+	// fillIn fills in a form of the webview. It counts the pictures that fit into the browser's
+	// window.
 	fillIn = `(() => {
 		for (const [name, value] of Object.entries({psu_id: "anna", password: "1234", method: "photo", code: "123456"}))
 			for (const e of document.getElementsByName("field." + name))

@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// banksOf are test banks in a folder of the test. It has the address that controls them and the
-// folder of their files.
+// banksOf represents the test banks of a test. It has the address that controls them and the folder
+// with their files.
 type banksOf struct {
 	servicetest.TestBanks
 
@@ -50,7 +50,7 @@ func (b *banksOf) steer(method, path string, body any, into any) {
 	}
 }
 
-// with changes the file of a bank.
+// with replaces a text in the file of a bank.
 func (b *banksOf) with(bank, old, replacement string) {
 	b.t.Helper()
 	path := filepath.Join(b.Folder, bank+".toml")
@@ -63,7 +63,7 @@ func (b *banksOf) with(bank, old, replacement string) {
 	}
 }
 
-// uuid is the connector's in the file of a bank.
+// uuid returns the UUID in the file of a bank.
 func (b *banksOf) uuid(bank string) string {
 	b.t.Helper()
 	return b.UUID(b.t, bank)
@@ -72,14 +72,14 @@ func (b *banksOf) uuid(bank string) string {
 // landing is the redirect address of the application.
 const landing = "https://app.example/back"
 
-// customer is an end user with a browser, who is a customer of a bank.
+// customer is an end user of the service with a browser. The user is also a customer of a bank.
 type customer struct {
 	*servicetest.Instance
 	t       *testing.T
 	banks   *banksOf
 	token   string
 	browser *http.Client
-	// pictures counts the pictures shown beside a field.
+	// pictures is the number of pictures shown beside a field.
 	pictures int
 }
 
@@ -98,7 +98,7 @@ func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *custome
 	return &customer{Instance: s, t: t, banks: banks, token: out.Token, browser: &http.Client{Jar: jar, CheckRedirect: stay}}
 }
 
-// browse requests a page, or sends a form to it, and returns the address of the redirect.
+// browse requests a page or sends a form to it. It returns the address of the redirect.
 func (c *customer) browse(address string, form url.Values) string {
 	c.t.Helper()
 	answer, err := c.browser.Get(address)
@@ -117,7 +117,7 @@ func (c *customer) browse(address string, form url.Values) string {
 	return ""
 }
 
-// begin begins the redirect to the page of a bank.
+// begin starts the redirect to the page of a bank.
 func (c *customer) begin(q url.Values) string {
 	c.t.Helper()
 	q.Set("client_id", c.ClientID)
@@ -150,7 +150,7 @@ func (c *customer) decideAs(page, decision, as string) url.Values {
 	return to.Query()
 }
 
-// seenConnection is a connection in the API.
+// seenConnection is a connection as the API returns it.
 type seenConnection struct {
 	ID     int64
 	State  *string
@@ -180,7 +180,7 @@ func (c *customer) accounts() (all []seenAccount) {
 	return out.Accounts
 }
 
-// share shares the accounts, and makes the service read them when they are due.
+// share shares accounts and does the due work, so that the service reads them.
 func (c *customer) share(all []seenAccount) {
 	c.t.Helper()
 	for _, a := range all {
@@ -208,7 +208,7 @@ func (c *customer) transactions() (all []seenTransaction) {
 	return all
 }
 
-// connection returns the connection of a customer who has one.
+// connection returns the only connection of the customer.
 func (c *customer) connection() seenConnection {
 	c.t.Helper()
 	var out struct{ Connections []seenConnection }
@@ -219,7 +219,7 @@ func (c *customer) connection() seenConnection {
 	return out.Connections[0]
 }
 
-// sync reads the connection, with the person or without.
+// sync reads the connection, with or without the customer.
 func (c *customer) sync(present string) {
 	c.t.Helper()
 	c.OK(c.Call("PUT", "/users/me/connections/"+itoa(c.connection().ID)+"?psu_requested="+present, c.token, nil))
@@ -230,7 +230,7 @@ type bookedAccount struct {
 	Booked     int64
 }
 
-// books are Anna's accounts in the books of a bank.
+// books returns Anna's accounts in the books of a bank.
 func (b *banksOf) books(bank string) []bookedAccount {
 	b.t.Helper()
 	var out struct{ Accounts []bookedAccount }
@@ -239,7 +239,7 @@ func (b *banksOf) books(bank string) []bookedAccount {
 	return out.Accounts
 }
 
-// cents of an amount with two digits.
+// cents converts an amount with two decimals to cents.
 func cents(t *testing.T, amount json.Number) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(strings.Replace(amount.String(), ".", "", 1), 10, 64)
@@ -249,8 +249,8 @@ func cents(t *testing.T, amount json.Number) int64 {
 	return n
 }
 
-// matchesBooks compares stored data with the bank's books: the balances, and the sums of the
-// transactions.
+// matchesBooks compares the stored balances and the sums of the stored transactions with the bank's
+// books.
 func (c *customer) matchesBooks(bank string, transactions int) {
 	c.t.Helper()
 	want, got := map[string]int64{}, map[string]int64{}
@@ -391,8 +391,9 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: with bookings between pages, pending transactions that are booked
-// later, a bank without ids and one with downloads, no transaction is missing or stored twice.
+// TestTenThousandTransactions: no transaction is missing or stored twice, even if entries are
+// booked between pages, pending transactions are booked later, the bank has no ids, or it offers
+// downloads.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
 	banks, total := newBanks(t, "redirect,old,idempotent,rewording"), map[string]int{}
@@ -436,9 +437,8 @@ func TestTenThousandTransactions(t *testing.T) {
 	})
 }
 
-// TestStatementsOfABank: transactions that come as a statement, on request or as a download, are
-// read to the cent. A transaction keeps its id when a later list has more transactions, or
-// another format.
+// TestStatementsOfABank: transactions in requested and downloaded statements are read to the cent.
+// A transaction keeps its id when a later list has more transactions or another format.
 func TestStatementsOfABank(t *testing.T) {
 	banks, total := newBanks(t, "statements"), 2
 	path := filepath.Join(banks.Folder, "statements.toml")
@@ -479,7 +479,7 @@ func TestStatementsOfABank(t *testing.T) {
 	})
 }
 
-// coming are the ids of the transactions that are not booked.
+// coming returns the ids of the transactions that are not booked.
 func (c *customer) coming() map[int64]bool {
 	c.t.Helper()
 	ids := map[int64]bool{}
@@ -491,7 +491,7 @@ func (c *customer) coming() map[int64]bool {
 	return ids
 }
 
-// TestDisturbedBankIsMarked: users and operators see that a bank fails before they choose it.
+// TestDisturbedBankIsMarked: users and operators see that a bank is failing before they choose it.
 // Operators also see when its certificates expire.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
@@ -517,9 +517,9 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 	})
 }
 
-// TestReplicasAgreeOnABank: when one replica marks a bank as failing, users see that at every
-// replica. Another replica whose own calls succeed still makes them. The report of a replica
-// expires some time after the replica has ended.
+// TestReplicasAgreeOnABank: when one replica marks a bank as failing, users of every replica see
+// it. A replica whose own calls succeed continues to make them. The mark expires some time after
+// the replica that set it has ended.
 func TestReplicasAgreeOnABank(t *testing.T) {
 	banks, now := newBanks(t, "redirect"), time.Now()
 	uuid := banks.uuid("redirect")
@@ -553,7 +553,7 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 	if c.sync("true"); c.connection().State != nil {
 		t.Errorf("calls of the other replica end in %s", *c.connection().State)
 	}
-	now = now.Add(time.Minute) // the first replica no longer runs then
+	now = now.Add(time.Minute) // the first replica has stopped by then
 	if err := second.ShareBankHealth(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -562,7 +562,7 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 	}
 }
 
-// shows follows the redirects from a page, and reports whether the last page has a text.
+// shows follows the redirects from a page. It reports whether the last page contains a text.
 func (c *customer) shows(address, text string) bool {
 	c.t.Helper()
 	browser := *c.browser
@@ -584,8 +584,8 @@ func (c *customer) shows(address, text string) bool {
 	return bytes.Contains(body, []byte(text))
 }
 
-// TestSharingOneByOne: a newly shared account is read for the customer who is present, and does
-// not count as an unattended read.
+// TestSharingOneByOne: the first read of a newly shared account counts as a read with the customer,
+// not as an unattended read.
 func TestSharingOneByOne(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -603,8 +603,9 @@ func TestSharingOneByOne(t *testing.T) {
 	})
 }
 
-// TestFailuresOfReads: when a read fails, the state of the connection shows it and the log names
-// the bank, except after a single lost answer. Stored data stays, and the next read is complete.
+// TestFailuresOfReads: when a read fails, the connection has a corresponding state and the log
+// names the bank. A single lost answer is no failure. Stored data is kept, and the next read is
+// complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTestBanksAreConnected: the connector reads the files that the test banks write, and each
-// bank, in another process, accepts our certificates and signatures.
+// TestTestBanksAreConnected: the connector reads the files that the test banks write. Each bank
+// runs in another process and accepts our certificates and signatures.
 func TestTestBanksAreConnected(t *testing.T) {
 	data := t.TempDir()
 	_, stop := started(t, "testbank", "run", "--json", "--data", data, "--listen", "127.0.0.1:0", "--pages", "127.0.0.1:0", "--control", "127.0.0.1:0")

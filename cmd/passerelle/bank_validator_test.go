@@ -19,26 +19,27 @@ import (
 	"time"
 )
 
-// validatorSetting is the address of a program that validates messages against the API
-// description of the standard and passes them on to validatorNext. scripts/validate-banks starts
-// it. With it, all messages between connectors and test banks in tests go through that program.
+// validatorSetting is the environment variable with the address of a program that validates
+// messages against the API description of the standard and passes them on to validatorNext.
+// scripts/validate-banks starts the program. Tests then send all messages between connectors and
+// test banks through it.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"
 	validatorID      = "X-Validated-Message"
 )
 
-// validator reports the violations in the messages between connectors and banks. It gets each
-// message as the validating program has parsed it. The message that it sends to the bank is the
-// original one, byte for byte.
+// validator reports the violations in the messages between connectors and banks. The validating
+// program passes on each message as it has parsed it. The validator sends the original message to
+// the bank, byte for byte.
 type validator struct {
 	address string
 	mu      sync.Mutex
-	// open are the messages that are on their way, by number.
+	// open maps numbers to the messages that are being validated.
 	open     map[string]*message
 	number   int
 	messages int
-	// broken counts answers that the test made the bank break, and found counts each violation.
+	// broken counts the answers that the bank spoilt on demand. found counts each violation.
 	broken int
 	found  map[string]int
 }
@@ -59,7 +60,7 @@ type message struct {
 	lost bool
 }
 
-// validating is the only validator of this process, nil without the setting.
+// validating returns the only validator of this process, or nil without the setting.
 var validating = sync.OnceValue(func() *validator {
 	address := os.Getenv(validatorSetting)
 	if address == "" {
@@ -74,8 +75,7 @@ var validating = sync.OnceValue(func() *validator {
 	return v
 })
 
-// between inserts the validator between the connectors and the banks, by changing the bank
-// files.
+// between changes the bank files so that connectors reach the banks through the validator.
 func (v *validator) between(b *banksOf) {
 	b.t.Helper()
 	certificates := filepath.Join(filepath.Dir(b.Folder), "certs")
@@ -114,7 +114,7 @@ func (v *validator) between(b *banksOf) {
 	b.t.Cleanup(func() { relay.Close(); v.report(b.t) })
 }
 
-// relay sends a message to the validating program, and records its reports.
+// relay sends a message to the validating program and records what it reports.
 func (v *validator) relay(ctx context.Context, m *message) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(m.path, "/"), "/")
 	v.mu.Lock()
@@ -148,8 +148,8 @@ func (v *validator) relay(ctx context.Context, m *message) {
 	v.note(m, answer.Header.Get("Sl-Violations"))
 }
 
-// asStandard reports whether an answer can be checked. An answer that is JSON by its header, but
-// not valid JSON, cannot.
+// asStandard reports whether an answer can be validated. This is not possible if the header says
+// JSON but the body is not valid JSON.
 func (m *message) asStandard() bool {
 	return len(m.answered) == 0 || !strings.Contains(m.answer.Get("Content-Type"), "json") || json.Valid(m.answered)
 }
@@ -175,12 +175,11 @@ func (v *validator) note(m *message, reported string) {
 	}
 }
 
-// pathForm matches the parts of paths that differ between calls of the same kind: ids, and
+// pathForm matches the parts of paths that differ between calls of the same kind, such as ids and
 // queries.
 var pathForm = regexp.MustCompile(`[A-Z0-9]{20,}|[0-9a-f-]{36}|\?.*$|^/[a-z0-9-]+`)
 
-// pass receives the messages from the validating program, and sends the original messages to the
-// bank.
+// pass receives a message from the validating program and sends the original message to the bank.
 func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	m := v.open[r.Header.Get(validatorID)]
@@ -250,7 +249,7 @@ func (v *validator) report(t testing.TB) {
 	v.found = map[string]int{}
 }
 
-// exception is a report of the validating program that is no fault, with the reason.
+// exception is a kind of report of the validating program that is not an error, with the reason.
 type exception struct {
 	of  *regexp.Regexp
 	why string

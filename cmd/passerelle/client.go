@@ -17,7 +17,7 @@ type clientCommand struct {
 	Delete clientDelete `cmd:"" help:"Delete an application and revoke its tokens."`
 }
 
-// clientView is an application in printed form. Only the command that generates the secret has
+// clientView is the printed form of an application. Only the command that generates a secret prints
 // it.
 type clientView struct {
 	ID           passerelle.ClientID `json:"id"`
@@ -91,7 +91,7 @@ type clientUpdate struct {
 	Name         *string             `placeholder:"TEXT" help:"New name."`
 	RedirectURIs []string            `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return, replacing the earlier ones; repeat for more."`
 	ResetSecret  bool                `help:"Create a new secret and print it once. The old secret stops working."`
-	// Pages are shown to everybody, so colours are checked against WCAG 2.2.
+	// Everybody sees the pages, so the contrast of colours is checked against WCAG 2.2.
 	PrimaryColor   *string `placeholder:"#RRGGBB" help:"Colour of buttons and links on hosted pages, dark enough to read on white. Empty restores the default."`
 	SecondaryColor *string `placeholder:"#RRGGBB" help:"Colour of selection and focus on hosted pages, dark enough to see on white. Empty restores the default."`
 	Logo           []byte  `type:"filecontent" placeholder:"FILE" help:"PNG or JPEG at the top of hosted pages. It replaces an earlier logo."`

@@ -62,7 +62,7 @@ func TestKeyFiles(t *testing.T) { play(t, "testdata/sqlite/keys.txtar") }
 func TestCommandsBesideAServer(t *testing.T) {
 	data := t.TempDir()
 	said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
-	t.Cleanup(func() { stop() }) // runs after the script, which runs when this function has returned
+	t.Cleanup(func() { stop() }) // the script runs after this function has returned, and this runs after the script
 	base := said["base_url"].(string)
 	play(t, "testdata/beside/server.txtar",
 		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(data, "passerelle.db"), "KEYS="+filepath.Join(data, "keys"),
@@ -99,7 +99,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// keep stores a member of the JSON object on standard output in a variable.
+// keep stores a member of the JSON object in standard output in a variable.
 func keep(ts *testscript.TestScript, _ bool, args []string) {
 	var object map[string]any
 	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
@@ -137,7 +137,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// forgetful is a program whose transactions have different keys in each read.
+// forgetful starts a program whose transactions have different keys in each read.
 func forgetful(t *testing.T) string {
 	t.Helper()
 	h, err := remote.Handler(keyless{}, servicetest.ConnectorSecret)

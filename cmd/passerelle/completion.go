@@ -17,7 +17,7 @@ func (s *completionCommand) Run(c *console, parser *kong.Kong) error {
 	return completion.Write(c.out, s.Shell, completions(parser.Model.Node, ""))
 }
 
-// completions lists the steps of a node and those below it.
+// completions lists the completions for a node and the nodes below it.
 func completions(node *kong.Node, path string) []completion.Junction {
 	step := completion.Junction{Path: path}
 	var below []completion.Junction

@@ -20,8 +20,8 @@ type configCommand struct {
 	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 
-// settingView is a key in printed form. Value is the value in effect. Set reports whether the
-// value was set. Otherwise it is the default.
+// settingView is the printed form of a key. Value is the effective value. Set reports whether it
+// was set. Otherwise it is the default.
 type settingView struct {
 	Key     string `json:"key"`
 	Aliases string `json:"aliases,omitempty"`
@@ -76,12 +76,12 @@ type configDelete struct {
 	Key string `arg:"" help:"Name of the setting."`
 }
 
-// Run makes the default the value of the key.
+// Run resets a key to its default.
 func (r *configDelete) Run(c *console, g *configCommand) error {
 	return g.changed(c, r.Key, map[string]*string{r.Key: nil})
 }
 
-// changed makes changes to an existing key, if there are any, and prints the key afterwards.
+// changed makes changes to an existing key, if any, and then prints the key.
 func (g *configCommand) changed(c *console, name string, changes map[string]*string) error {
 	key, known := settings.Find(name)
 	if !known {
@@ -104,7 +104,7 @@ type configLog struct {
 	Limit  int    `default:"100" placeholder:"N" help:"List at most this many changes, up to 1000."`
 }
 
-// settingChangeView is a change in printed form.
+// settingChangeView is the printed form of a change.
 type settingChangeView struct {
 	ID       int64   `json:"id"`
 	Key      string  `json:"key"`

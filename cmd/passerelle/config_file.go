@@ -16,7 +16,7 @@ const (
 	configVariable = variablePrefix + "CONFIG="
 )
 
-// withConfigFile adds the variables of a file, named by --config or its variable. Variables of
+// withConfigFile adds the variables in the file that --config or its variable names. Variables in
 // the environment take precedence.
 func withConfigFile(args, environment []string) ([]string, error) {
 	name := configFileOf(args, environment)
@@ -62,7 +62,7 @@ type checkView struct {
 }
 
 // Run reads the variables and files that serve would read at its start. It does not open the
-// database. The command doctor does.
+// database, unlike the command doctor.
 func (configCheck) Run(c *console) error {
 	var p program
 	serve, environment, err := parse(&p, []string{"serve"}, c.environment, io.Discard, io.Discard, func(int) {})
@@ -75,7 +75,7 @@ func (configCheck) Run(c *console) error {
 	return c.show(checkView{true, variablesIn(environment)})
 }
 
-// variablesIn are the names of the program's variables, each once.
+// variablesIn returns the names of the program's variables, each once.
 func variablesIn(environment []string) []string {
 	names := []string{}
 	for _, pair := range environment {

@@ -14,7 +14,7 @@ type connectionCommand struct {
 	List connectionList `cmd:"" help:"List the connections whose last synchronisation failed, newest first."`
 }
 
-// connectionView is a connection in printed form.
+// connectionView is the printed form of a connection.
 type connectionView struct {
 	ID         passerelle.ConnectionID    `json:"id"`
 	User       passerelle.UserID          `json:"id_user"`

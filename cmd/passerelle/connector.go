@@ -31,7 +31,7 @@ type connectorCommand struct {
 	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, but are no longer updated."`
 }
 
-// connectorView is a connector in printed form.
+// connectorView is the printed form of a connector.
 type connectorView struct {
 	UUID          string                   `json:"uuid"`
 	ID            int64                    `json:"id"`
@@ -52,7 +52,7 @@ type sourceView struct {
 	Disabled       string                     `json:"disabled,omitempty"`
 }
 
-// String is the source on one line.
+// String returns the source as one line.
 func (s sourceView) String() string {
 	line := fmt.Sprintf("%d %s", s.ID, s.Name)
 	for _, mechanism := range s.AuthMechanisms {
@@ -79,8 +79,8 @@ func viewConnector(b wire.Bank) connectorView {
 	return view
 }
 
-// connectors returns the use cases of connectors on the command's database. No command calls a
-// connector.
+// connectors returns the use cases for connectors on the database of the command. No command calls
+// a connector.
 func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregation, error) {
 	programs, err := service.ProgramConnectors(c.ctx, &d.db.Reader)
 	if err != nil {
@@ -157,7 +157,7 @@ type connectorUpdate struct {
 	SyncFrequency *string `placeholder:"DAYS" help:"Days between two synchronisations, such as 0.5."`
 }
 
-// Run changes the settings of a domain for a connector.
+// Run changes a domain's settings for a connector.
 func (u *connectorUpdate) Run(c *console, g *connectorCommand) error {
 	change := settings.ConnectorChange{Connector: u.Connector, Mechanism: u.AuthMechanism, SyncDays: u.SyncFrequency}
 	if u.Hidden != nil {
@@ -180,7 +180,7 @@ type connectorSource struct {
 	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism, among those the source offers; empty for the default."`
 }
 
-// Run changes the settings of a domain for a source.
+// Run changes a domain's settings for a source.
 func (s *connectorSource) Run(c *console, g *connectorCommand) error {
 	change := settings.SourceChange{Connector: s.Connector, Source: s.Source, Mechanism: s.AuthMechanism, Disabled: s.Disabled}
 	return g.change(c, s.Connector, func(d target, a *aggregation.Aggregation) error {

@@ -15,19 +15,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// programKeys is the flag for the key file with which the secrets of programs are encrypted.
+// programKeys is the flag for the key file that encrypts the secrets of programs.
 type programKeys struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file of the deployment, which encrypts the program's secret."`
 }
 
-// programView is a connector program in printed form.
+// programView is the printed form of a connector program.
 type programView struct {
 	UUID    string `json:"uuid"`
 	Address string `json:"address"`
 	Result  string `json:"result"`
 }
 
-// do runs a command on the database with its keys.
+// do runs a command on the database with the keys in the key file.
 func (k programKeys) do(c *console, g *connectorCommand, command func(*store.DB) (any, error)) error {
 	ring, err := openKeys(k.KeyFile)
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *connectorTest) Run(c *console) error {
 	return nil
 }
 
-// ruleView is the result of a rule in printed form.
+// ruleView is the printed form of the result of a rule.
 type ruleView struct {
 	Rule   string   `json:"rule"`
 	Result string   `json:"result"`
@@ -107,7 +107,7 @@ type connectorNew struct {
 	Folder   string `arg:"" type:"path" help:"Folder to write to."`
 }
 
-// fileView is a written file in printed form.
+// fileView is the printed form of a written file.
 type fileView struct {
 	File string `json:"file"`
 }

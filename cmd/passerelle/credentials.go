@@ -25,8 +25,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// credentials are the credentials that dev prints. They are stored in the data folder, readable
-// only by their owner, so that a newcomer's programs still work after a restart.
+// credentials holds the credentials that dev prints. They are stored in the data folder, readable
+// only by their owner, so that programs that use them still work after a restart.
 type credentials struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`
@@ -37,22 +37,24 @@ type credentials struct {
 	UsersToken   string `json:"users_token"`
 	consoleCredentials
 	PID int `json:"pid"`
-	// Testbanks are the test banks that dev started, nil without them. They are not stored.
+	// Testbanks describes the test banks that dev started. It is nil without test banks, and is not
+	// stored.
 	Testbanks *banksView `json:"testbanks,omitempty"`
 }
 
-// consoleCredentials are the address, name and password with which the first operator signs in.
+// consoleCredentials holds the address, name and password with which the first operator signs in.
 type consoleCredentials struct {
 	ConsoleURL      string `json:"console_url"`
 	ConsoleUser     string `json:"console_user"`
 	ConsolePassword string `json:"console_password"`
-	// ConsoleSeen is a digest of the stored password hash against which ConsolePassword was
-	// checked. Checking the password again would take a large part of the start time.
+	// ConsoleSeen is a digest of the stored password hash with which ConsolePassword was last
+	// compared. While the hash is the same, the password is not checked again, because a check
+	// takes a large part of the start time.
 	ConsoleSeen string `json:"console_seen,omitempty"`
 }
 
-// credentialsFile is the path of the credentials for a database. Each database has its own, so
-// that switching between databases loses none.
+// credentialsFile returns the path of the credentials for a database. Each database has its own
+// file, so that switching between databases loses no credentials.
 func credentialsFile(folder, database string) string {
 	name := nameOf(database)
 	if name == nameOf(ownDatabase(folder)) {
@@ -62,7 +64,7 @@ func credentialsFile(folder, database string) string {
 	return filepath.Join(folder, fmt.Sprintf("credentials-%x.json", sum[:8]))
 }
 
-// nameOf names a database. The name is the same from any folder and with any password.
+// nameOf returns a name for a database. It does not depend on the current folder or the password.
 func nameOf(database string) string {
 	if path, file := strings.CutPrefix(database, "sqlite:"); file {
 		absolute, err := filepath.Abs(path)
@@ -73,7 +75,7 @@ func nameOf(database string) string {
 	}
 	u, err := url.Parse(database)
 	if err != nil {
-		return database // the store has refused this address
+		return database // the store has already refused this address
 	}
 	query := u.Query()
 	query.Del("password")
@@ -81,7 +83,7 @@ func nameOf(database string) string {
 	return u.String()
 }
 
-// readCredentials returns none when there is no readable file.
+// readCredentials reads stored credentials. It returns none when there is no readable file.
 func readCredentials(file string) credentials {
 	var kept credentials
 	raw, err := os.ReadFile(file)
@@ -111,8 +113,8 @@ func (k credentials) write(file string) error {
 	return nil
 }
 
-// renew creates missing credentials, replaces those that no longer work, and reports replaced
-// ones.
+// renew creates missing credentials and replaces those that no longer work. It logs which ones it
+// replaced.
 func (k *credentials) renew(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	first := k.ClientID == ""
 	if err := k.application(ctx, s, d, log); err != nil {
@@ -138,8 +140,8 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 }
 
 // application makes sure that there is a first application. It keeps the application of the last
-// start while that exists, and otherwise registers a new one. When its secret was reset by an
-// operator, the secret stays, and dev does not have it.
+// start if it still exists, and otherwise registers a new one. If an operator has reset the secret,
+// dev does not know the new secret and does not change it.
 func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise the id is 0, which no application has
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))
@@ -171,8 +173,8 @@ func (k *credentials) register(ctx context.Context, s *service.Service, d passer
 // firstOperator is the name of the operator that dev makes.
 const firstOperator = "admin"
 
-// operator makes sure that there is a first operator. A password that the operator has changed
-// stays, and dev does not have it.
+// operator makes sure that there is a first operator. If the operator has changed the password, dev
+// does not know the new password and does not change it.
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
 	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator

@@ -17,8 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// databaseFlag is the flag of commands that open a database directly, also while processes serve
-// from it.
+// databaseFlag is the flag of commands that open a database directly, even while a service uses it.
 type databaseFlag struct {
 	Database     string `placeholder:"URL" help:"Database to work on: sqlite:PATH or postgres://… (default: sqlite:passerelle-data/passerelle.db)."`
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
@@ -34,8 +33,8 @@ func (d *databaseFlag) AfterApply() error {
 	return nil
 }
 
-// do opens a database that must exist, runs the command, and prints the result. Secrets are
-// sealed and opened with the ring, if any.
+// do opens an existing database, runs the command, and prints the result. The ring, if any,
+// encrypts and decrypts secrets.
 func (d databaseFlag) do(c *console, ring *keys.Ring, command func(*store.DB) (any, error)) error {
 	if err := d.exists(); err != nil {
 		return err
@@ -51,7 +50,8 @@ func (d databaseFlag) do(c *console, ring *keys.Ring, command func(*store.DB) (a
 	return c.show(result)
 }
 
-// exists prevents the store from creating an empty database at a mistyped path.
+// exists fails if the database file does not exist, so that a mistyped path does not create an
+// empty database.
 func (d databaseFlag) exists() error {
 	path, file := strings.CutPrefix(d.Database, "sqlite:")
 	if !file {
@@ -63,8 +63,8 @@ func (d databaseFlag) exists() error {
 	return nil
 }
 
-// current runs the command if the database is up to date and, when a ring is given, was sealed
-// with that ring.
+// current runs the command if the database is up to date. If a ring is given, it must also be the
+// ring that encrypts the secrets in the database.
 func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
 	if err := db.Database.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)
@@ -77,7 +77,7 @@ func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) 
 	return command(db)
 }
 
-// domainFlags is the flags of the commands that work on one domain.
+// domainFlags contains the flags of the commands that work on one domain.
 type domainFlags struct {
 	databaseFlag
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
@@ -134,7 +134,7 @@ func (t domainFlags) choose(all []passerelle.Domain) (passerelle.Domain, error) 
 	return passerelle.Domain{}, absent("--domain", "there is no domain %q; there are %s", t.Domain, strings.Join(names, ", "))
 }
 
-// zoneOf is the zone in which the command reads and prints the times of a domain.
+// zoneOf returns the zone in which the command reads and prints the times of a domain.
 func zoneOf(c *console, db *store.DB, d passerelle.Domain) (*time.Location, error) {
 	values, err := settings.Load(c.ctx, &db.Reader, d.ID)
 	if err != nil {
@@ -151,15 +151,15 @@ func (d target) moment(t *time.Time) string {
 	return passerelle.FormatDateTime(*t, d.zone)
 }
 
-// absent reports that the object named by a flag or an argument does not exist.
+// absent returns an error which says that the object named by a flag or an argument does not exist.
 func absent(field, format string, args ...any) error {
 	return &passerelle.Error{
 		Kind: passerelle.NotFound, Code: "notFound", Field: field, Message: field + ": " + fmt.Sprintf(format, args...),
 	}
 }
 
-// known names the missing object when the store and the use cases only report that something is
-// missing.
+// known returns an error that names the missing object when the store or a use case only says that
+// something is missing. It returns other errors unchanged.
 func known(err error, field string, id any) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
 		return absent(field, "there is none with id %v", id)
@@ -167,10 +167,10 @@ func known(err error, field string, id any) error {
 	return err
 }
 
-// access is the use cases of tokens and applications on the command's database.
+// access returns the use cases for tokens and applications on the database of the command.
 func (d target) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
 
-// views converts rows for printing. Without rows the result is an empty list and not null.
+// views converts rows for printing. Without rows, the result is an empty list, not null.
 func views[Row, View any](rows []Row, view func(Row) View) []View {
 	all := make([]View, len(rows))
 	for i, row := range rows {

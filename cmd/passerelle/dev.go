@@ -109,14 +109,14 @@ func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {
 	return ring, nil
 }
 
-// refuseNewKeys fails when the database has domains, because their secrets were sealed with keys
+// refuseNewKeys fails when the database has domains, because their secrets were encrypted with keys
 // that dev does not have.
 func (d *devCommand) refuseNewKeys(c *console, file string) error {
 	db, err := store.Open(c.ctx, d.database(), store.Options{Log: c.log})
 	if err != nil {
 		return err
 	}
-	err = db.Database.Migrate(c.ctx) // dev would do the same next
+	err = db.Database.Migrate(c.ctx) // dev would do this next in any case
 	if err == nil {
 		var all []passerelle.Domain
 		if all, err = db.Domains(c.ctx); len(all) > 0 {
@@ -133,11 +133,10 @@ func (d *devCommand) database() string {
 	return ownDatabase(d.Data)
 }
 
-// ownDatabase is the address of the database in dev's data folder.
+// ownDatabase returns the address of the database in dev's data folder.
 func ownDatabase(folder string) string { return "sqlite:" + filepath.Join(folder, "passerelle.db") }
 
-// prepare creates the domain and the credentials, or finds those of an earlier run that still
-// work.
+// prepare creates the domain and the credentials. It keeps those of an earlier run that still work.
 func (d *devCommand) prepare(ctx context.Context, s *service.Service, log *slog.Logger) (credentials, error) {
 	origin := "http://" + s.Addr()
 	domain, err := s.FirstDomain(ctx, devDomain, passerelle.Sandbox, origin+"/2.0")

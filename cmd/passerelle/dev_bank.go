@@ -15,19 +15,19 @@ import (
 	"passerelle"
 )
 
-// bankStop is how long the program of test banks has to end before it is killed.
+// bankStop is how long the program of test banks may take to end before it is killed.
 const bankStop = 5 * time.Second
 
-// testbanks are the test banks of dev, which run as a separate process.
+// testbanks represents the test banks of dev. They run as a separate process.
 type testbanks struct {
 	banksView
-	// ended is closed when they have ended, after err was set.
+	// ended is closed after the test banks have ended and err is set.
 	ended chan struct{}
 	err   error
 }
 
-// connectBanks starts the test banks when the flag requests them, and makes the service read
-// their files. They end when end is called, or when this process ends.
+// connectBanks starts the test banks if the flag requests them, and makes the service read their
+// files. They end when the returned function is called or this process ends.
 func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	if !d.Bank {
 		return nil, func() {}, nil
@@ -45,8 +45,8 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	return &banks.banksView, func() { cancel(); <-banks.ended }, nil
 }
 
-// startBanks starts this program again as test banks with files in the data folder, and waits
-// until they are ready. They end with the context, or when this process ends.
+// startBanks starts this program again as test banks with files in the data folder, and waits until
+// they are ready. They end when the context or this process ends.
 func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics io.Writer) (*testbanks, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -59,7 +59,7 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()
 	if err == nil {
-		_, err = command.StdinPipe() // the pipe closes when this process ends, in any way
+		_, err = command.StdinPipe() // the pipe closes when this process ends, for any reason
 	}
 	if err == nil {
 		err = command.Start()
@@ -77,8 +77,8 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	return banks, nil
 }
 
-// wait waits until the test banks have ended. When they end early, their end is logged and the
-// service continues without them.
+// wait waits until the test banks have ended. If they end too early, it logs this, and the service
+// continues without them.
 func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) {
 	defer close(b.ended)
 	_, _ = io.Copy(io.Discard, out)

@@ -27,7 +27,7 @@ type devOutput struct {
 	Testbanks    banksView `json:"testbanks"`
 }
 
-// call calls the API, and decodes the answer.
+// call calls the API and decodes the answer.
 func (d devOutput) call(t *testing.T, method, path, token string, body, into any) {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -56,8 +56,8 @@ func (d devOutput) call(t *testing.T, method, path, token string, body, into any
 	}
 }
 
-// TestDevWithTestBanks: a newcomer pays with a bank in another process, which ends together with
-// the service.
+// TestDevWithTestBanks: a payment succeeds at a bank in another process. That process ends together
+// with the service.
 func TestDevWithTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -70,7 +70,7 @@ func TestDevWithTestBanks(t *testing.T) {
 	}
 }
 
-// startDev starts dev with test banks, which end when the context does.
+// startDev starts dev with test banks. They end when the context ends.
 func startDev(ctx context.Context, t *testing.T) (devOutput, *exec.Cmd) {
 	t.Helper()
 	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
@@ -90,7 +90,7 @@ func startDev(ctx context.Context, t *testing.T) (devOutput, *exec.Cmd) {
 	return dev, command
 }
 
-// TestKilledDevLeavesNoTestBanks: the test banks end also when the service is killed.
+// TestKilledDevLeavesNoTestBanks: the test banks also end when the service is killed.
 func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -110,7 +110,7 @@ func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	}
 }
 
-// pay pays with a test bank until the bank has accepted the order.
+// pay pays at a test bank, up to the bank's acceptance of the order.
 func (d devOutput) pay(t *testing.T, bank string) {
 	t.Helper()
 	var auth struct{ Token string }

@@ -26,24 +26,24 @@ type doctorCommand struct {
 	outbound
 }
 
-// finding is one result of the doctor: the check, whether it succeeded, and an explanation or
-// remedy.
+// finding is one result of the command doctor: the check, whether it succeeded, and an explanation
+// or remedy.
 type finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"`
 	Detail string `json:"detail"`
 }
 
-// The results.
+// The results of checks.
 const (
 	fine  = "fine"
 	wrong = "wrong"
 )
 
-// errUnwell is the error of a doctor that found something.
+// errUnwell means that a check failed.
 var errUnwell = errors.New("some checks failed")
 
-// Run checks everything, prints all findings, and fails when any check fails.
+// Run checks everything and prints all findings. It fails when any check fails.
 func (d *doctorCommand) Run(c *console) error {
 	open, err := d.networks()
 	if err != nil {
@@ -59,7 +59,7 @@ func (d *doctorCommand) Run(c *console) error {
 	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// printFindings prints all findings, and fails when any check failed.
+// printFindings prints all findings. It fails when any check failed.
 func (c *console) printFindings(findings []finding) error {
 	if err := c.show(findings); err != nil {
 		return err
@@ -93,7 +93,8 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns a finding with the error, or with the text reassurance when there is none.
+// seen returns a finding. It is wrong with the text of the error, or fine with the text reassurance
+// when there is no error.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
@@ -149,9 +150,9 @@ func (d *doctorCommand) keys(c *console, db *store.DB) finding {
 	return seen("keys", err, "they match the database")
 }
 
-// maxSkew is the largest allowed difference between the clock of the machine and the clock of
-// the database. Leases use the database's clock, and the times that people see use the
-// machine's.
+// maxSkew is the largest allowed difference between the clock of the machine and the clock of the
+// database. Leases use the database's clock, but the times that people see come from the machine's
+// clock.
 const maxSkew = 2 * time.Second
 
 func (d *doctorCommand) clock(c *console, db *store.DB) finding {
@@ -160,7 +161,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	if err != nil {
 		return seen("clock", err, "")
 	}
-	// The database read its clock at some moment between the query and its answer.
+	// The database read its clock at some time between the query and its answer.
 	skew := max(before.Sub(there), time.Until(there), 0)
 	if skew > maxSkew {
 		err = fmt.Errorf("the database's clock differs from this machine's by %v; synchronise both with a time server", skew.Round(time.Millisecond))
@@ -170,8 +171,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 
 const maxHooks = 1000
 
-// receivers checks the webhook addresses of live domains against the addresses to which requests
-// are allowed.
+// receivers checks that requests are allowed to the webhook addresses of live domains.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {
@@ -195,7 +195,7 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 
 const lookupTimeout = 5 * time.Second
 
-// dialable looks up the host of a webhook like the sender, and returns the reason why no request
+// dialable looks up the host of a webhook as the sender would. It returns the reason if no request
 // would be made.
 func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) error {
 	address, err := url.Parse(hook.URL)
@@ -220,7 +220,7 @@ func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) 
 	return nil
 }
 
-// invariants returns a finding for each rule, for all domains together.
+// invariants returns a finding for each rule. Each finding covers all domains.
 func (d *doctorCommand) invariants(c *console, db *store.DB) []finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {

@@ -80,7 +80,7 @@ func describeCommand(page io.Writer, command *kong.Node) {
 	}
 }
 
-// rows are the arguments and flags of a command and of its groups, without those that every
+// rows returns the arguments and flags of a command and of its groups, without those that every
 // command has.
 func rows(command *kong.Node) []string {
 	var all []string
@@ -112,5 +112,5 @@ func byDefault(flag *kong.Flag) string {
 	return ""
 }
 
-// inRow writes a text into a row of a table.
+// inRow escapes a text for a row of a table.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -21,7 +21,7 @@ type domainCommand struct {
 	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the answers of a domain with a new key. Earlier signatures stay valid."`
 }
 
-// domainView is a domain in printed form, with times in its own zone.
+// domainView is the printed form of a domain, with times in its own zone.
 type domainView struct {
 	ID      passerelle.DomainID   `json:"id"`
 	Name    string                `json:"name"`
@@ -125,13 +125,13 @@ type domainRotateSignKey struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts the new key."`
 }
 
-// signKeyView is a key that signs answers, in printed form.
+// signKeyView is the printed form of a key that signs answers.
 type signKeyView struct {
 	ID        int64  `json:"id"`
 	PublicKey string `json:"public_key"`
 }
 
-// Run makes the key that signs from now on.
+// Run makes a new key. It signs all answers from now on.
 func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {

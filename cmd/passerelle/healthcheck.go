@@ -21,8 +21,8 @@ type healthView struct {
 	Server  string `json:"server"`
 }
 
-// Run sends a health check to the service of this machine. A container without a shell has no
-// other program for that.
+// Run sends a health check to the service of this machine. A container without a shell has no other
+// program for this.
 func (h *healthcheckCommand) Run(c *console) error {
 	path := "/healthz"
 	if h.Ready {

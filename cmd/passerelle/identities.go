@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/secretfile"
 )
 
-// identities is the flags of the provider that vouches for operators.
+// identities contains the flags for the provider that identifies operators.
 type identities struct {
 	OIDCIssuer           string   `name:"oidc-issuer" placeholder:"URL" help:"Issuer URL (https) of an OpenID Connect provider with which operators sign in to the console."`
 	OIDCClientID         string   `name:"oidc-client-id" help:"Client id of this service at the provider. Register the redirect address /console/provider/back on the host of each domain."`

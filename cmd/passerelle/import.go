@@ -24,10 +24,10 @@ type importCommand struct {
 	Files []string `arg:"" optional:"" name:"file" help:"Statement files, or folders of statement files."`
 }
 
-// errRefused is the error after refused files were printed.
+// errRefused is returned after the refused files were printed.
 var errRefused = errors.New("some files were refused")
 
-// Run previews all files, and imports them when the service refuses none of them.
+// Run previews all files. It imports them only if the service refuses none.
 func (i *importCommand) Run(c *console) error {
 	to, err := i.open(c.ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 	return to, err
 }
 
-// sendAll sends files one after the other, and reports whether any was refused.
+// sendAll sends files one after the other. It reports whether any was refused.
 func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, preview bool) ([]uploads.Uploaded, bool, error) {
 	meter := c.meter(map[bool]string{true: "preview", false: "import"}[preview])
 	defer meter.End()
@@ -106,7 +106,7 @@ func (i *importCommand) files(ctx context.Context) ([]inbox.WaitingFile, error) 
 	return in.Files(ctx)
 }
 
-// inbox is the folder or the bucket.
+// inbox returns the folder or the bucket.
 func (i *importCommand) inbox() (inbox.Inbox, error) {
 	switch {
 	case i.BucketFile != "" && len(i.Files) > 0:

@@ -54,7 +54,7 @@ func TestImportCommand(t *testing.T) {
 	play(t, "testdata/beside/import.txtar", "BASE="+base, "TOKEN="+token)
 }
 
-// bucketOfTest is a bucket on an S3 server in this process, and a file with its address.
+// bucketOfTest returns a bucket on an S3 server in this process, and a file with its address.
 func bucketOfTest(t *testing.T) (*s3mem.Backend, string) {
 	t.Helper()
 	memory := s3mem.New()
@@ -68,8 +68,8 @@ func bucketOfTest(t *testing.T) (*s3mem.Backend, string) {
 	return memory, address
 }
 
-// Objects in a bucket are imported and moved, and each refused object gets a second object with
-// the reason. Objects outside of the prefix, and in folders below it, do not change.
+// Objects in a bucket are imported and moved. Each refused object gets a second object with the
+// reason. Objects outside of the prefix and in folders below it are ignored.
 func TestWatchedBucket(t *testing.T) {
 	base, token := userOfDev(t)
 	memory, address := bucketOfTest(t)

@@ -22,7 +22,7 @@ type ownKeys struct {
 	KeyFile string `required:"" placeholder:"FILE" type:"path" help:"The key file."`
 }
 
-// keyFileView is a key file in printed form. Current is the id of the master key that encrypts
+// keyFileView is the printed form of a key file. Current is the id of the master key that encrypts
 // new values.
 type keyFileView struct {
 	File    string `json:"file"`
@@ -108,11 +108,11 @@ type rewrapView struct {
 	Retired   int   `json:"retired_keys"`
 }
 
-// rewrapBatch is how many values one transaction changes.
+// rewrapBatch is the number of values that one transaction changes.
 const rewrapBatch = 500
 
-// Run rewraps until it finds no value with an older key, because a process without the new key
-// still seals with an older one.
+// Run repeats rewrapping until it finds no value with an older key, because a process that has not
+// read the new key still encrypts with an older key.
 func (r *keysRewrap) Run(c *console) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {
@@ -154,8 +154,7 @@ type sealView struct {
 	Payments int64 `json:"payments"`
 }
 
-// Run seals account numbers. Account numbers that an interrupted run left are sealed by the next
-// run.
+// Run encrypts account numbers. After an interruption, the next run encrypts the remaining ones.
 func (s *keysSeal) Run(c *console) error {
 	ring, err := openKeys(s.KeyFile)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Command passerelle is the service in one binary: the API, the pages, the sandbox and the
 // commands for operators.
 //
-// It owns what tests cannot have: the real environment, signals, the exit status and the texts
-// of the command line. It owns no business rule. Commands call the use cases or, for operators,
-// the database. It exits with 0, with 1 when a command failed, or with 2 when the call was
-// wrong.
+// It owns what tests cannot control: the real environment, signals, the exit status and the texts
+// of the command line. It contains no business rules. Commands call the use cases or, for
+// operators, the database. The exit status is 0 on success, 1 when a command failed, and 2 when the
+// call was wrong.
 package main
 
 import (
@@ -20,16 +20,16 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // zones of domains, wherever the binary runs
+	_ "time/tzdata" // time zones of domains, even if the machine has no zone files
 
 	"github.com/alecthomas/kong"
-	_ "golang.org/x/crypto/x509roots/fallback" // authorities, where the machine has none, as in a container
+	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for machines and containers that have none
 
 	"passerelle"
 	"passerelle/internal/progress"
 )
 
-// Facts about the build, set by the linker.
+// Information about the build, set by the linker.
 var (
 	version   = "development"
 	committed = ""
@@ -50,7 +50,7 @@ const (
 	misused   = 2
 )
 
-// program is the command line in the form that kong parses.
+// program defines the command line for kong.
 type program struct {
 	JSON       bool   `name:"json" help:"Print only one JSON value on standard output."`
 	ConfigFile string `name:"config" placeholder:"FILE" help:"File with variables of the environment, one NAME=VALUE a line. The environment and the command line take precedence."`
@@ -89,12 +89,12 @@ type console struct {
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
-	// environment contains the variables of the file of --config, followed by those of the
-	// process, which take precedence.
+	// environment contains the variables from the file of --config, followed by those of the
+	// process. The latter take precedence.
 	environment []string
 }
 
-// run is the program without access to its process: it gets arguments, an environment and two
+// run is the program without access to its process. It takes the arguments, the environment and two
 // writers, and returns the exit status.
 func run(ctx context.Context, args, environment []string, out, diagnostics io.Writer) int {
 	var p program
@@ -113,8 +113,8 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment})
 }
 
-// parse reads the command line. Variables of a file and of the environment provide flags that it
-// omits. It returns all variables.
+// parse reads the command line. Variables in a file and in the environment set the flags that the
+// command line omits. It returns all variables.
 func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
 	environment, err := withConfigFile(args, environment)
 	if err != nil {
@@ -142,12 +142,12 @@ func execute(command *kong.Context, c *console) int {
 	}
 	complain(c.err, explain(command, err))
 	if errors.Is(err, passerelle.Invalid) {
-		return misused // the same call would fail again
+		return misused // repeating the same call would fail again
 	}
 	return failed
 }
 
-// complain writes an error as one line, even when its text has several, because readers treat
+// complain writes an error as one line even if its text has several lines, because readers treat
 // each line as an error.
 func complain(diagnostics io.Writer, text string) {
 	var lines []string
@@ -159,7 +159,7 @@ func complain(diagnostics io.Writer, text string) {
 	fmt.Fprintln(diagnostics, "passerelle:", strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
 }
 
-// sentence returns the text for people, if the error has one.
+// sentence returns the error's text for people, if it has one.
 func sentence(err error) string {
 	var wrong *passerelle.Error
 	if errors.As(err, &wrong) {
@@ -168,8 +168,8 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// explain returns the sentence of an error. It begins with the flag when the flag has another
-// name than the field of the API.
+// explain returns the sentence of an error. It begins with the flag if the flag has another name
+// than the field of the API.
 func explain(command *kong.Context, err error) string {
 	var wrong *passerelle.Error
 	if !errors.As(err, &wrong) {
@@ -228,7 +228,7 @@ const (
 	testPrefix     = variablePrefix + "TEST_"
 )
 
-// variable is the environment variable of a flag. The flag for help has none.
+// variable returns the environment variable of a flag. The flag for help has none.
 func variable(flag *kong.Flag) string {
 	if flag.Name == "help" {
 		return ""
@@ -236,8 +236,8 @@ func variable(flag *kong.Flag) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 }
 
-// unknownVariables refuses a misspelt variable, which would otherwise have no effect without any
-// message. Variables for tests are ignored.
+// unknownVariables refuses unknown variables, because a misspelt variable would otherwise silently
+// have no effect. Variables for tests are ignored.
 func unknownVariables(app *kong.Application, environment []string) error {
 	known := map[string]bool{}
 	collectVariables(app.Node, known)
@@ -263,7 +263,7 @@ func logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-// meter shows the progress of long work on the diagnostic output.
+// meter shows the progress of long work on standard error.
 func (c *console) meter(work string) *progress.Meter { return progress.Start(c.err, c.json, work) }
 
 // show prints a result: as JSON when requested, otherwise as lines of a name and a value for
@@ -289,9 +289,9 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without empty ones. It prints a
-// zero number, unless omitempty is set, because zero may be the answer, for example to the
-// question how many are due.
+// showOne prints the fields of a struct by their JSON names, without empty ones. It prints the
+// number zero unless omitempty is set, because zero may be a result, such as the number of due
+// events.
 func (c *console) showOne(value reflect.Value) error {
 	for value.Kind() == reflect.Pointer {
 		value = value.Elem()

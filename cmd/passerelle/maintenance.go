@@ -21,8 +21,8 @@ type (
 	maintenanceStatus struct{}
 )
 
-// maintenanceView is the output of the commands. Since is in UTC, because maintenance concerns
-// all domains.
+// maintenanceView is the output of the maintenance commands. Since is in UTC, because maintenance
+// concerns all domains.
 type maintenanceView struct {
 	State string `json:"state"`
 	Since string `json:"since,omitempty"`
@@ -33,12 +33,12 @@ func (maintenanceOn) Run(c *console, m *maintenanceCommand) error {
 	return m.change(c, func(tx *store.Tx) { tx.CloseForMaintenance(time.Now()) })
 }
 
-// Run opens the interface.
+// Run opens the API again.
 func (maintenanceOff) Run(c *console, m *maintenanceCommand) error {
 	return m.change(c, (*store.Tx).EndMaintenance)
 }
 
-// Run only reads the state.
+// Run prints the state.
 func (maintenanceStatus) Run(c *console, m *maintenanceCommand) error {
 	return m.do(c, nil, func(db *store.DB) (any, error) { return maintenanceState(c, db) })
 }

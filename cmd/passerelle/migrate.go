@@ -20,7 +20,7 @@ type schemaView struct {
 
 var upToDate = schemaView{"up to date"}
 
-// pendingView is a migration in printed form before it is applied.
+// pendingView is the printed form of a migration that is not applied yet.
 type pendingView struct {
 	Migration  string `json:"migration"`
 	Statements string `json:"statements"`

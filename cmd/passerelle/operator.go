@@ -21,8 +21,8 @@ type operatorCommand struct {
 	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove an operator's second factor, and end their sessions."`
 }
 
-// operatorView is an operator in printed form, with times in UTC. Only the command that
-// generates the password has it.
+// operatorView is the printed form of an operator, with times in UTC. Only the command that
+// generates a password prints it.
 type operatorView struct {
 	ID           store.OperatorID `json:"id"`
 	Name         string           `json:"name"`
@@ -41,7 +41,7 @@ func viewOperator(o operatorstore.Operator) operatorView {
 	return view
 }
 
-// change changes an operator and prints the result, with a new password if there is one.
+// change changes an operator and prints the result, including a new password, if any.
 func (g *operatorCommand) change(c *console, do func(*operators.Operators) (operatorstore.Operator, string, error)) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		o, password, err := do(&operators.Operators{DB: db, Now: time.Now})
@@ -115,7 +115,7 @@ func (n *operatorEnable) Run(c *console, g *operatorCommand) error {
 	})
 }
 
-// Run removes a second factor.
+// Run removes an operator's second factor.
 func (n *operatorTOTPReset) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.ResetTOTP(c.ctx, n.Name)
@@ -129,7 +129,7 @@ type operatorLink struct {
 	Subject string `required:"" help:"The operator's subject at the provider (claim sub). The console shows it to people it does not know."`
 }
 
-// Run links an operator to an identity.
+// Run links an operator to an identity at the provider.
 func (n *operatorLink) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Link(c.ctx, n.Name, n.Issuer, n.Subject)
@@ -139,7 +139,7 @@ func (n *operatorLink) Run(c *console, g *operatorCommand) error {
 
 type operatorUnlink struct{ operatorNamed }
 
-// Run removes the identities of an operator.
+// Run removes the identities that are linked to an operator.
 func (n *operatorUnlink) Run(c *console, g *operatorCommand) error {
 	return g.change(c, func(a *operators.Operators) (operatorstore.Operator, string, error) {
 		o, err := a.Unlink(c.ctx, n.Name)

@@ -21,8 +21,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestReleasedSchemas migrates the data of each release: data folders of dev on both databases,
-// which scripts/released-schema made. No row is lost, all invariants hold, and the applications of
+// TestReleasedSchemas migrates the data of each release. scripts/released-schema made the data
+// folders of dev for both databases. No row is lost, all invariants hold, and the applications of
 // the release still work.
 func TestReleasedSchemas(t *testing.T) {
 	releases, err := filepath.Glob("testdata/released/*")
@@ -54,7 +54,7 @@ func unpacked(t *testing.T, archive string) string {
 	return folder
 }
 
-// emptyDatabase is a PostgreSQL database without tables.
+// emptyDatabase returns a PostgreSQL database without tables.
 func emptyDatabase(t *testing.T) string {
 	t.Helper()
 	address, err := url.Parse(storetest.Postgres(t))
@@ -122,8 +122,8 @@ func upgrade(t *testing.T, folder, database string) {
 	checks()
 }
 
-// goesOn: the application of the release reads its payments and creates another one. The service
-// runs until the background work of an upgrade is done.
+// goesOn checks that the application of the release can read its payments and create another one.
+// The service runs until the background work of an upgrade is done.
 func goesOn(t *testing.T, folder, database string, done func() bool) {
 	t.Helper()
 	said, stop := started(t, "dev", "--json", "--data", folder, "--database", database, "--listen", "127.0.0.1:0")
@@ -164,7 +164,7 @@ func goesOn(t *testing.T, folder, database string, done func() bool) {
 	}
 }
 
-// ask calls the API: with a form, with JSON, or with a read.
+// ask calls the API with a form or JSON, or reads from it if there is no body.
 func ask(t *testing.T, address, token string, body any, into any) {
 	t.Helper()
 	method, kind, text := http.MethodPost, "application/json", ""

@@ -25,7 +25,8 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// shutdownTimeout is the drain time of dev. serve has a flag for it.
+// shutdownTimeout is how long dev waits for running requests when it stops. serve has a flag for
+// this.
 const shutdownTimeout = 30 * time.Second
 
 type serveCommand struct {
@@ -119,7 +120,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	return config, err
 }
 
-// ownFiles is the default folder of files.
+// ownFiles returns the default folder for files.
 func ownFiles(database string) string {
 	const folder = "passerelle-files"
 	if path, ok := strings.CutPrefix(database, "sqlite:"); ok {
@@ -128,7 +129,7 @@ func ownFiles(database string) string {
 	return folder
 }
 
-// mailer is the mail server that the flags define, or nil when they define none.
+// mailer returns the mail server that the flags define, or nil when they define none.
 func mailer(address, from string) (service.Mailer, error) {
 	if address == "" && from == "" {
 		return nil, nil //nolint:nilnil // without a mail server, mails wait
@@ -140,9 +141,9 @@ func mailer(address, from string) (service.Mailer, error) {
 	return server, nil
 }
 
-// firstDomain creates the first domain in a new database. The domain is live, because operators
-// create a sandbox explicitly, with the domain command. Later starts move it to their base URL.
-// The old URL then leads to no domain.
+// firstDomain creates the first domain in a new database. The domain is live. To get a sandbox,
+// operators use the domain command. Later starts move the domain to their base URL. The old URL
+// then leads to no domain.
 func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	all, err := running.DB.Domains(c.ctx)
 	if err != nil {
@@ -172,7 +173,7 @@ func (s *serveCommand) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// bounds has the flags that limit the load of a process.
+// bounds contains the flags that limit the load of a process.
 type bounds struct {
 	MaxRequests     int64         `default:"512" help:"Limit of concurrent requests. Further requests get an immediate 503."`
 	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`
@@ -201,7 +202,7 @@ func networks(flag string, texts []string) ([]netip.Prefix, error) {
 }
 
 // refuseOpenDatabase refuses a database connection that would send payment data over a network
-// without encryption.
+// unencrypted.
 func refuseOpenDatabase(address string) error {
 	err := database.CheckTransport(address)
 	if errors.Is(err, database.ErrOpenTransport) {
@@ -242,7 +243,7 @@ func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time
 	}
 }
 
-// stop drains within the given time.
+// stop stops the service. Running requests have the given time to end.
 func stop(s *service.Service, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

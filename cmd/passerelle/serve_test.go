@@ -24,7 +24,7 @@ import (
 // function that stops it and returns the exit status.
 func started(t testing.TB, args ...string) (said map[string]any, stop func() int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background()) // it outlives the function of a test with parallel subtests
+	ctx, cancel := context.WithCancel(context.Background()) // it must outlive the test function, which returns before its parallel subtests run
 	out, in := io.Pipe()
 	exited := make(chan int, 1)
 	go func() {
@@ -71,7 +71,7 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// A start with another base URL prints that the domain has moved.
+// A start with another base URL reports that the domain has moved.
 func TestServeSaysThatItMovedTheFirstDomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		file := keyFile(t)
@@ -145,8 +145,8 @@ func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	}
 }
 
-// dev keeps an application whose secret was reset. It replaces a deleted application and a
-// revoked token, and prints that it did.
+// dev keeps an application whose secret was reset. It replaces a deleted application and a revoked
+// token, and reports this.
 func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	at := []string{"--database", "sqlite:" + filepath.Join(data, "passerelle.db")}
@@ -188,7 +188,7 @@ func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	}
 }
 
-// dev switches from one database to another and back, and loses the credentials of neither.
+// When dev switches from one database to another and back, it keeps the credentials of both.
 func TestDevKeepsTheCredentialsOfEachDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, other string) {
 		data := filepath.Join(t.TempDir(), "data")
@@ -237,7 +237,7 @@ func TestDevMakesNoKeysBesideADatabaseInUse(t *testing.T) {
 // refuses runs a command that must fail with a reason.
 func refuses(t *testing.T, args []string, why string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves although it should fail
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves instead of failing
 	defer cancel()
 	var out, diagnostics bytes.Buffer
 	status := run(ctx, args, nil, &out, &diagnostics)
@@ -278,7 +278,7 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 			for flag, value := range safe {
 				args = append(args, flag+"="+value)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves although it should fail
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves instead of failing
 			defer cancel()
 			var out, diagnostics bytes.Buffer
 			status := run(ctx, append(args, test.flag+"="+test.value), nil, &out, &diagnostics)

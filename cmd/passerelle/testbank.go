@@ -57,7 +57,7 @@ func (t *testbankRun) Run(c *console) error {
 	defer cancel()
 	if t.UntilInput {
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // reads until the pipe closes, for whatever reason
+			_, _ = io.Copy(io.Discard, os.Stdin) // blocks until the pipe closes, for any reason
 			cancel()
 		}()
 	}

@@ -40,7 +40,7 @@ func TestTestbankCommand(t *testing.T) {
 	}
 }
 
-// TestTestbankCertsCommand makes certificates and does not change existing ones.
+// TestTestbankCertsCommand: the command makes certificates but does not change existing ones.
 func TestTestbankCertsCommand(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
 	var out bytes.Buffer

@@ -16,8 +16,8 @@ type tokenCommand struct {
 	Delete tokenDelete `cmd:"" help:"Revoke a token of any kind."`
 }
 
-// tokenView is a token in printed form. Token is the text of the token. Only the command that
-// creates the token has it.
+// tokenView is the printed form of a token. Token is the text of the token. Only the command that
+// creates the token prints it.
 type tokenView struct {
 	ID      int64  `json:"id"`
 	Kind    string `json:"kind"`
@@ -73,7 +73,7 @@ type tokenDelete struct {
 	ID int64 `arg:"" help:"Id of the token."`
 }
 
-// Run revokes a token. An already revoked token is not found.
+// Run revokes a token. It fails with NotFound for a token that is already revoked.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)

@@ -16,7 +16,7 @@ type userCommand struct {
 	Delete userDelete `cmd:"" help:"Delete a user and all its data. The service erases the data soon after."`
 }
 
-// userView is a user in printed form. Expires is set for a temporary user.
+// userView is the printed form of a user. Expires is set for a temporary user.
 type userView struct {
 	ID        passerelle.UserID   `json:"id"`
 	Platform  passerelle.Platform `json:"platform"`
@@ -29,8 +29,8 @@ func (d target) viewUser(u passerelle.User) userView {
 	return userView{ID: u.ID, Platform: u.Platform, Created: d.moment(&u.Created), Permanent: d.moment(u.Permanent), Expires: d.moment(u.Expires)}
 }
 
-// users returns the use cases of users on the command's database. The processes that serve from
-// the database send events and erase data at the next pass of their loops.
+// users returns the use cases for users on the database of the command. The processes of the
+// service on this database later send the events and erase the data, when their loops run next.
 func (d target) users() *aggregation.Aggregation {
 	nobody := func() {}
 	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Wake: nobody, Erase: nobody}

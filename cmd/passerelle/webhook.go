@@ -43,13 +43,13 @@ func (g *webhookCommand) withKeys(c *console, command func(target) (any, error))
 	return g.sealed(c, ring, command)
 }
 
-// registry returns the use cases of registration, and sends nothing. It logs changes to standard
-// error.
+// registry returns the use cases for registering webhooks. It sends nothing, and logs changes to
+// standard error.
 func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
-// webhookView is a webhook in printed form.
+// webhookView is the printed form of a webhook.
 type webhookView struct {
 	ID       passerelle.WebhookID `json:"id"`
 	Event    webhook.Event        `json:"event"`
@@ -66,7 +66,7 @@ type webhookView struct {
 	Success  string               `json:"last_success,omitempty"`
 	Failure  string               `json:"last_failure,omitempty"`
 	NextTry  string               `json:"next_try,omitempty"`
-	// For the last 24 hours, and only when one webhook is printed.
+	// Only when a single webhook is printed.
 	Requests int64  `json:"requests_24h,omitempty"`
 	Failed   int64  `json:"failed_24h,omitempty"`
 	Average  int64  `json:"average_duration_ms,omitempty"`
@@ -115,7 +115,7 @@ type webhookList struct {
 	All bool `help:"Include disabled and deleted webhooks."`
 }
 
-// Run lists the webhooks, at most a thousand.
+// Run lists at most a thousand webhooks.
 func (l *webhookList) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Webhooks(c.ctx, store.WebhookFilter{Domain: d.domain.ID, All: l.All}, store.Window{Limit: store.MaxWebhooks})
@@ -126,12 +126,12 @@ func (l *webhookList) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// oneWebhook is the argument of commands about one webhook.
+// oneWebhook is the argument of commands that act on one webhook.
 type oneWebhook struct {
 	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
 }
 
-// at runs a command for the webhook, including a deleted one.
+// at runs a command for the webhook, which may be deleted.
 func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store.Webhook) (any, error)) error {
 	return g.at(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)
@@ -144,7 +144,7 @@ func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store
 
 type webhookShow struct{ oneWebhook }
 
-// Run prints a webhook, including deleted ones, with the results of its requests.
+// Run prints a webhook with the results of its requests. The webhook may be deleted.
 func (s *webhookShow) Run(c *console, g *webhookCommand) error {
 	return s.at(c, g, func(d target, w store.Webhook) (any, error) {
 		found, err := d.db.Health(c.ctx, d.domain.ID, d.domain.Clock.Now(time.Now()), w.ID)

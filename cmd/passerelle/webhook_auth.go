@@ -23,7 +23,7 @@ type webhookAuth struct {
 	Verify authVerify `cmd:"" help:"Check the signature of a received request, and name what is wrong with it."`
 }
 
-// authView is a provider in printed form. Only the commands that generate the secret key have
+// authView is the printed form of a provider. Only the commands that generate a secret key print
 // it.
 type authView struct {
 	ID         int64  `json:"id"`
@@ -50,8 +50,8 @@ func (d target) viewAuth(a store.AuthProvider) authView {
 	return view
 }
 
-// endpointFlags describe a token endpoint. Secrets come from files, because other users of the
-// machine can see arguments and variables.
+// endpointFlags contains the flags that describe a token endpoint. Secrets come from files, because
+// other users of the machine can see arguments and variables.
 type endpointFlags struct {
 	URL              *string `name:"url" placeholder:"URL" help:"Token endpoint of an oauth provider; https in a live domain."`
 	ClientID         *string `name:"client-id" placeholder:"ID" help:"The service's client id at the token endpoint."`
@@ -80,11 +80,12 @@ func (f endpointFlags) change() (delivery.EndpointChange, error) {
 	return c, nil
 }
 
-// maxSecretFile is larger than any secret, certificate or key that is accepted.
+// maxSecretFile limits the size of a file with a secret. Every accepted secret, certificate or key
+// is smaller.
 const maxSecretFile = 1 << 20
 
-// contentOf returns the text of a file or of standard input without a final line break; nil
-// without a name.
+// contentOf returns the text of a file or of standard input, without a final line break. It returns
+// nil when there is no name.
 func contentOf(name string) (*string, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // no name was given
@@ -201,7 +202,8 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// endedView is the output when all objects of a kind were deleted. Deleted is the instant.
+// endedView is the output of a command that deletes all objects of a kind. Deleted is the time of
+// the deletion.
 type endedView struct {
 	Deleted string `json:"deleted"`
 }

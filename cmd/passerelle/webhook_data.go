@@ -13,7 +13,7 @@ import (
 	"passerelle/webhook"
 )
 
-// webhookDataView is a delivery in printed form.
+// webhookDataView is the printed form of a delivery.
 type webhookDataView struct {
 	ID        passerelle.DeliveryID `json:"id"`
 	Event     webhook.Event         `json:"event"`
@@ -33,7 +33,7 @@ func (d target) viewData(data store.WebhookData) webhookDataView {
 		ID: data.ID, Event: data.Event, Resource: data.Resource, User: data.User, State: data.State(), Created: d.moment(&data.Created),
 		Delivered: d.moment(data.Delivered), Attempts: data.Attempts,
 	}
-	if view.State == store.WebhookDropped { // an accepted test is also given up
+	if view.State == store.WebhookDropped { // an accepted test also has this state
 		view.Dropped, view.Reason = d.moment(data.Dropped), data.DropReason
 	}
 	if data.Body != nil {
@@ -48,8 +48,7 @@ type period struct {
 	MaxDate string `placeholder:"YYYY-MM-DD" help:"Stop at the end of this day, month or year."`
 }
 
-// bounds returns the first instant of a period and the first instant after it, zero for no
-// limit.
+// bounds returns the first instant of a period and the first instant after it. Zero means no limit.
 func (p period) bounds(zone *time.Location) (time.Time, time.Time, error) {
 	var (
 		from  time.Time
@@ -98,7 +97,7 @@ func (l *webhookData) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// attemptView is a request in printed form.
+// attemptView is the printed form of a request.
 type attemptView struct {
 	ID       int64                 `json:"id"`
 	Data     passerelle.DeliveryID `json:"id_webhook_data"`
@@ -146,14 +145,14 @@ func (l *webhookAttempts) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// sending is the flags of commands that make requests themselves.
+// sending contains the flags of commands that make requests themselves.
 type sending struct {
 	outbound
 	Loopback bool `help:"Allow addresses of this machine, as passerelle dev does."`
 }
 
-// send is like withKeys, for commands that send a request to a webhook. When the delivery is not
-// accepted, it is printed and the command fails.
+// send is like withKeys, for commands that send a request to a webhook. It prints the request. If
+// the receiver does not accept it, the command fails.
 func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(target, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
 	open, err := s.networks()
 	if err != nil {
@@ -181,7 +180,7 @@ func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, co
 	return err
 }
 
-// advice explains failures that depend on flags of the command line.
+// advice explains failures that a flag would prevent.
 func (s sending) advice(made attemptView, w store.Webhook) string {
 	u, err := url.Parse(w.URL)
 	if err != nil || s.Loopback || made.Error != delivery.AddressRefused || !domains.Loopback(u.Host) {
@@ -204,7 +203,7 @@ type webhookResend struct {
 	Data passerelle.DeliveryID `arg:"" help:"The payload's id_webhook_data."`
 }
 
-// Run sends something again.
+// Run sends a delivery again.
 func (r *webhookResend) Run(c *console, g *webhookCommand) error {
 	return r.send(c, g, r.ID, func(d target, sender *delivery.Delivery, w store.Webhook) (passerelle.DeliveryID, error) {
 		return r.Data, known(sender.Resend(c.ctx, d.domain, w, r.Data), "data", r.Data)
@@ -236,7 +235,7 @@ type webhookRecover struct {
 	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Make everything undelivered since this time due, in the domain's time zone. A day YYYY-MM-DD also works."`
 }
 
-// recoverView is the number of due events.
+// recoverView is the output of recover. Due is the number of events that are now due.
 type recoverView struct {
 	Due int64 `json:"due"`
 }
@@ -253,7 +252,7 @@ func (r *webhookRecover) Run(c *console, g *webhookCommand) error {
 	})
 }
 
-// eventView is an event of the catalogue in printed form.
+// eventView is the printed form of an event in the catalogue.
 type eventView struct {
 	Event       webhook.Event   `json:"event"`
 	ID          int             `json:"id"`

@@ -18,13 +18,13 @@ type authVerify struct {
 	BodyFile  string `required:"" placeholder:"FILE|-" help:"File with the decompressed body, byte for byte, or - for standard input."`
 }
 
-// signatureCheckView is the printed result of checking a signature.
+// signatureCheckView is the printed form of the result of checking a signature.
 type signatureCheckView struct {
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason"`
 }
 
-// errNotValid is the error after the result "not valid" was printed.
+// errNotValid is returned after the result "not valid" was printed.
 var errNotValid = errors.New("the signature is not valid")
 
 // Run checks a signature.
@@ -46,7 +46,7 @@ func (v *authVerify) Run(c *console, g *webhookCommand) error {
 	return err
 }
 
-// body returns the body unchanged. Unlike a secret, it may end in a line break.
+// body returns the body unchanged, because a body, unlike a secret, may end with a line break.
 func (v *authVerify) body() (string, error) {
 	file := os.Stdin
 	if v.BodyFile != "-" {
@@ -61,5 +61,5 @@ func (v *authVerify) body() (string, error) {
 	return string(raw), err
 }
 
-// maxVerifiedBody is the default limit of receivers.
+// maxVerifiedBody limits the size of a body. It is the default limit of receivers.
 const maxVerifiedBody = 64 << 20
