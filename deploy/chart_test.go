@@ -15,7 +15,7 @@ import (
 
 var write = flag.Bool("write", false, "write the manifests in deploy/helm/golden anew")
 
-// kubernetes is the version for which the chart is rendered: the version of the types in
+// kubernetes is the version for which the chart is rendered. It is the version of the types in
 // helm.mod.
 const kubernetes = "1.37.0"
 
@@ -24,14 +24,14 @@ func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=helm.mod", "helm"}, args...)...)
 	command.Dir = ".."
-	// The developer's own settings and clusters are not used.
+	// These variables keep helm from using the developer's own settings and clusters.
 	command.Env = append(os.Environ(), "HELM_CONFIG_HOME="+work, "HELM_DATA_HOME="+work, "HELM_CACHE_HOME="+work, "KUBECONFIG=/dev/null")
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
-// TestChart lints and renders the chart with each file of values, compares the manifests with
-// reviewed ones, and checks them with the types of Kubernetes.
+// TestChart lints and renders the chart with each file of values. It compares the manifests with
+// reviewed ones and checks them with the types of Kubernetes.
 func TestChart(t *testing.T) {
 	files, err := filepath.Glob("helm/golden/*.values.yaml")
 	if err != nil || len(files) < 2 {
@@ -60,8 +60,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// checkManifests reads manifests with the types of Kubernetes, and requires an error that
-// contains a text, or no error when the text is empty.
+// checkManifests reads manifests with the types of Kubernetes. It requires an error that contains a
+// text, or no error if the text is empty.
 func checkManifests(t *testing.T, manifests, wrong string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "run", "-modfile=helm.mod", "deploy/helm/manifests.go")
@@ -72,7 +72,7 @@ func checkManifests(t *testing.T, manifests, wrong string) {
 	}
 }
 
-// TestChecksOfManifestsFind: the check of manifests finds one mistake of each kind.
+// TestChecksOfManifestsFind: the check of manifests finds a mistake of each kind.
 func TestChecksOfManifestsFind(t *testing.T) {
 	good := string(content(t, "helm/golden/least.yaml"))
 	for mistake, wrong := range map[[2]string]string{

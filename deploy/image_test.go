@@ -33,10 +33,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxImage is the largest size of an image, compressed.
+// maxImage is the maximum compressed size of an image.
 const maxImage = 40 << 20
 
-// blobs are the contents of an OCI layout, by their digest.
+// blobs maps digests to the contents of an OCI layout.
 type blobs map[string][]byte
 
 type descriptor struct {
@@ -136,7 +136,7 @@ func TestImageIsSmallAndHasNoRoot(t *testing.T) {
 	}
 }
 
-// container is an unpacked image and the folders of its runtime.
+// container is an unpacked image with the folders that its runtime provides.
 type container struct {
 	t                   *testing.T
 	image               image
@@ -186,8 +186,8 @@ func (c *container) place(header *tar.Header, in io.Reader) {
 	}
 }
 
-// command runs the program of the image with only the image, which is read-only, its data and
-// its secrets, without privileges and as the user of the image.
+// command returns a command that runs the program in the image, without privileges and as the user
+// of the image. The program sees only the image, which is read-only, its data and its secrets.
 func (c *container) command(ctx context.Context, environment []string, args ...string) *exec.Cmd {
 	user, group, _ := strings.Cut(c.image.config.Config.User, ":")
 	sandbox := []string{
@@ -202,7 +202,7 @@ func (c *container) command(ctx context.Context, environment []string, args ...s
 	return exec.CommandContext(ctx, "bwrap", append(append(sandbox, c.image.config.Config.Entrypoint...), args...)...)
 }
 
-// must runs a command of the image to its end.
+// must runs a command in the image and requires success.
 func (c *container) must(args ...string) {
 	c.t.Helper()
 	if out, err := c.command(c.t.Context(), nil, args...).CombinedOutput(); err != nil {
@@ -210,7 +210,8 @@ func (c *container) must(args ...string) {
 	}
 }
 
-// TestImageServes runs the image with TLS, PostgreSQL and a key file, on a read-only root.
+// TestImageServes runs the image with TLS, PostgreSQL and a key file, on a read-only root file
+// system.
 func TestImageServes(t *testing.T) {
 	c := unpack(t)
 	trusted := selfSigned(t, c.secrets)
@@ -267,7 +268,8 @@ func TestImageServes(t *testing.T) {
 	}
 }
 
-// servicePID is the process of the service below that of its sandbox.
+// servicePID returns the id of the service's process, which is a descendant of the sandbox's
+// process.
 func servicePID(t *testing.T, parent int) int {
 	t.Helper()
 	for pid := parent; ; {

@@ -1,6 +1,6 @@
-// Package deploy_test checks what is deployed: alerts fire, a release is reproducible, image
-// and packages run. It owns no code and does not test the service. It fails with the file that
-// breaks a promise.
+// Package deploy_test checks what operators deploy: alerts fire, a release is reproducible, and
+// images and packages run. It owns no code and does not test the service itself. It fails with the
+// name of the wrong file.
 package deploy_test
 
 import (
@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// rules are the alerts in alerts.yml.
+// rules represents the alerts in alerts.yml.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -40,8 +40,8 @@ func readYAML(t *testing.T, name string, into any) {
 	}
 }
 
-// TestAlertsFire plays the alerts with promtool: each fires in its scenario, and none in an hour
-// without problems.
+// TestAlertsFire checks with promtool that each alert fires in its scenario, and that none fires in
+// an hour without problems.
 func TestAlertsFire(t *testing.T) {
 	leftout.Needs(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"check", "config", "--syntax-only", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {
@@ -53,8 +53,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveRunbooks: each alert has a scenario that makes it fire, and a paragraph to which
-// its annotation leads.
+// TestAlertsHaveRunbooks: each alert has a scenario that makes it fire, and its annotation links to
+// a paragraph about it.
 func TestAlertsHaveRunbooks(t *testing.T) {
 	var all rules
 	readYAML(t, "observability/alerts.yml", &all)
@@ -111,7 +111,7 @@ func TestDashboardIsWhole(t *testing.T) {
 	}
 }
 
-// checkExpression lets promtool read an expression as the expression of a rule.
+// checkExpression checks with promtool that an expression is valid.
 func checkExpression(t *testing.T, title, expression string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "rules.yml")
@@ -127,8 +127,8 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
-// TestComposeFileLeadsSomewhere: the mounted files exist, the program has no privileges and a
-// read-only root, and no port is open outside this machine.
+// TestComposeFileLeadsSomewhere: the mounted files exist, the program runs without privileges on a
+// read-only root file system, and no port is reachable from other machines.
 func TestComposeFileLeadsSomewhere(t *testing.T) {
 	var compose struct {
 		Services map[string]struct {

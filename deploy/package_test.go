@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// machine is the folder of a bare Debian with systemd, which tests do not change.
-// PASSERELLE_TEST_MACHINE names one that was made before.
+// machine returns the folder of a minimal Debian with systemd. Tests do not change it.
+// PASSERELLE_TEST_MACHINE can name a folder that was made before.
 var machine = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_MACHINE"); folder != "" {
 		return folder, nil
@@ -24,7 +24,7 @@ var machine = sync.OnceValues(func() (string, error) {
 	return root, run(".", nil, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "bookworm", root)
 })
 
-// boot starts the bare machine with systemd, runs a bash script there as root, and returns its
+// boot starts the minimal machine with systemd, runs a bash script there as root, and returns its
 // output. Its changes are undone afterwards. The script finds the packages and files in /test.
 func boot(t *testing.T, script string, files map[string]string) string {
 	t.Helper()
@@ -36,7 +36,8 @@ func boot(t *testing.T, script string, files map[string]string) string {
 	if err := run(".", nil, "cp", one(t, "*_"+debianArch+".deb"), shared); err != nil {
 		t.Fatal(err)
 	}
-	// The documented commands use sudo, but the script already runs as root.
+	// The documented commands use sudo, but the machine has none and the script already runs as
+	// root.
 	files["run"] = "#!/bin/bash\nset -euxo pipefail\ncd /test\nsudo() { \"$@\"; }\n" + script + "\necho finished\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(shared, name), []byte(text), 0o755); err != nil {
@@ -74,14 +75,14 @@ StandardError=append:/test/out
 TimeoutStartSec=300
 `
 
-// older is a package with a smaller number, to upgrade from.
+// older is a script that makes a package with a lower version. Tests upgrade from it.
 const older = `
 dpkg-deb -R passerelle_*.deb older
 sed -i 's/^Version: .*/Version: 0.0.0~a/' older/DEBIAN/control
 dpkg-deb -b older older.deb
 `
 
-// checks are functions for the scripts.
+// checks contains functions for the scripts.
 const checks = `
 fail() { echo "FAILED: $*"; exit 1; }
 healthy() { curl --silent --fail --retry 30 --retry-connrefused --retry-delay 1 --output /dev/null http://127.0.0.1:8080/readyz; }
@@ -146,7 +147,7 @@ echo y | script -qec 'dpkg -P passerelle' /dev/null
 `, map[string]string{})
 }
 
-// shBlocks are the commands in a section of a page.
+// shBlocks returns the commands in a section of a page.
 func shBlocks(t *testing.T, page, section string) string {
 	t.Helper()
 	text := string(content(t, filepath.Join("..", page)))
@@ -162,8 +163,8 @@ func shBlocks(t *testing.T, page, section string) string {
 	return strings.Join(all, "\n")
 }
 
-// TestInstallationLeadsToAPayment runs exactly the commands of docs/install.md on a bare
-// machine: at most six commands and two minutes to the first payment.
+// TestInstallationLeadsToAPayment runs exactly the commands of docs/install.md on a minimal
+// machine. The first payment needs at most six commands and two minutes.
 func TestInstallationLeadsToAPayment(t *testing.T) {
 	commands := shBlocks(t, "docs/install.md", "From the package")
 	// An indented line continues a command.
@@ -177,8 +178,8 @@ func TestInstallationLeadsToAPayment(t *testing.T) {
 	}
 }
 
-// TestRPM installs, upgrades and removes the RPM in a separate root folder. This root has no
-// systemd, so the test starts the service with the unit's command.
+// TestRPM installs, upgrades and removes the RPM in a separate root folder. There is no systemd in
+// this folder, so the test starts the service with the command in the unit.
 func TestRPM(t *testing.T) {
 	root, err := machine()
 	if err != nil {
@@ -225,8 +226,8 @@ func runIn(folder, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestManualAndCompletionsAreUnderstood: man reads the manual page of the package, and the
-// shells read its completions.
+// TestManualAndCompletionsAreUnderstood: man can read the manual page in the package, and the
+// shells can read its completions.
 func TestManualAndCompletionsAreUnderstood(t *testing.T) {
 	folder := t.TempDir()
 	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {

@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// signer is the name of the key that signs a release here.
+// signer is the name of the key that signs releases in these tests.
 const signer = "releases@passerelle.invalid"
 
-// key is a new key, with the file of the keys to verify against.
+// key makes a signing key and a file with the keys that are allowed to sign.
 var key = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(work, "key")
 	if err := run(work, nil, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", signer, "-f", file); err != nil {
@@ -50,8 +50,8 @@ var key = sync.OnceValues(func() (string, error) {
 	return file, os.WriteFile(file+".allowed", []byte(signer+" "+string(public)), 0o600)
 })
 
-// released is the result of scripts/release for the present commit in a clone of the repository.
-// PASSERELLE_TEST_RELEASE names the folder of a release that was made before.
+// released returns the result of scripts/release for the present commit, in a clone of the
+// repository. PASSERELLE_TEST_RELEASE can name the folder of a release that was made before.
 var released = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_RELEASE"); folder != "" {
 		return folder, nil
@@ -59,14 +59,15 @@ var released = sync.OnceValues(func() (string, error) {
 	return releaseIn(filepath.Join(work, "first"), "")
 })
 
-// commit is the commit at the start, even when another follows while the tests run.
+// commit returns the commit at the start of the tests, even if another commit is made while they
+// run.
 var commit = sync.OnceValues(func() (string, error) {
 	name, err := exec.CommandContext(context.Background(), "git", "rev-parse", "HEAD").Output()
 	return strings.TrimSpace(string(name)), err
 })
 
-// releaseIn makes a release in a clone below a folder. cache is the folder of compiled
-// packages, empty for the default.
+// releaseIn makes a release in a clone below a folder. cache is the folder for compiled packages.
+// Empty means the default.
 func releaseIn(folder, cache string) (string, error) {
 	signing, err := key()
 	if err != nil {
@@ -141,8 +142,8 @@ func sums(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-// TestReleaseIsReproducible builds the commit twice, in two folders and without a package of
-// the first compilation. All files are equal byte by byte, the signature too.
+// TestReleaseIsReproducible builds the commit twice, in two folders. The second build uses no
+// package that the first one compiled. All files are equal byte by byte, including the signature.
 func TestReleaseIsReproducible(t *testing.T) {
 	first := sums(t, release(t))
 	again, err := releaseIn(filepath.Join(work, "elsewhere", "second"), filepath.Join(work, "cache"))
@@ -166,7 +167,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 }
 
-// statement is the part of a provenance that is read.
+// statement is the part of a provenance that the test reads.
 type statement struct {
 	Type    string `json:"_type"`
 	Subject []struct {
@@ -231,7 +232,7 @@ func TestReleaseIsSignedAndSaysWhereItComesFrom(t *testing.T) {
 			t.Errorf("the provenance has another sum of %s", subject.Name)
 		}
 	}
-	if len(s.Subject) != len(all)-3 { // all files except itself, the sums and their signature
+	if len(s.Subject) != len(all)-3 { // all files except itself, the sums and the signature
 		t.Errorf("the provenance names %d files of %d", len(s.Subject), len(all))
 	}
 }

@@ -1,10 +1,10 @@
 //go:build ignore
 
-// A check of the rendered chart with the types of Kubernetes: no field is unknown or has a
-// wrong type, and each pod fits the profile "restricted".
+// This program checks the rendered chart with the types of Kubernetes: no field is unknown or has a
+// wrong type, and each pod satisfies the profile "restricted".
 //
-// It owns the list of kinds that the chart may have. It does not talk to a cluster, and runs
-// with the modules of helm.mod. It fails with the object that is wrong.
+// It owns the list of kinds that the chart may contain. It does not connect to a cluster. It runs
+// with the modules in helm.mod. On failure it names the wrong object.
 //
 //	go run -modfile=helm.mod deploy/helm/manifests.go <MANIFESTS
 package main
@@ -32,7 +32,7 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// kinds are the objects that the chart may have.
+// kinds maps the kinds of objects that the chart may contain to their types.
 var kinds = map[string]func() any{
 	"apps/v1 Deployment":                      func() any { return &apps.Deployment{} },
 	"batch/v1 Job":                            func() any { return &batch.Job{} },

@@ -1,11 +1,11 @@
 //go:build ignore
 
-// The image of the container, made without a daemon and without a base image.
+// This program makes the container image, without a daemon and without a base image.
 //
-// It owns the layout of the image and its configuration. It does not build the program:
-// scripts/release builds it, and runs this file with the modules of release.mod. The same
-// programs and the same time give the same bytes. It fails when it cannot read a program or
-// write.
+// It owns the layout of the image and its configuration. It does not build the service:
+// scripts/release does, and then runs this file with the modules in release.mod. The same programs
+// and the same time result in the same bytes. It fails when it cannot read a program or write the
+// image.
 //
 //	go run -modfile=release.mod deploy/image/image.go -version V -created TIME -to FILE amd64=PROGRAM arm64=PROGRAM
 package main
@@ -29,7 +29,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// user is a number, so that Kubernetes can see that the user is not root.
+// user is a number, so that Kubernetes can check that the user is not root.
 const user = 65532
 
 func main() {
@@ -124,7 +124,7 @@ func configOf(image v1.Image, version, arch string, at time.Time) *v1.ConfigFile
 	return file
 }
 
-// files is the only layer: the program, the folder of its data and a name for its user.
+// files returns the only layer: the program, its data folder, and a name for its user.
 func files(program string, at time.Time) ([]byte, error) {
 	code, err := os.ReadFile(program)
 	if err != nil {

@@ -18,7 +18,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{- /* What a pod may do: the profile restricted of Kubernetes. */ -}}
+{{- /* The rights of a pod. They satisfy the profile restricted of Kubernetes. */ -}}
 {{- define "passerelle.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
