@@ -1,5 +1,5 @@
-# One target per thing a person does here; what takes more than a line is in
-# scripts/. `make` alone lists them.
+# There is one target for each task. A task that needs more than one line is in scripts/. `make`
+# without a target lists them.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,13 +8,13 @@ SHELL := /bin/bash
 FUZZTIME ?= 2s
 LINT := go tool -modfile=tools.mod golangci-lint
 
-# Where two goroutines meet: what others compute with, the store and the loops. Tables
-# of many rows are for `make test`: filling them takes minutes with the detector, and
-# it sees nothing in them.
+# The packages in which goroutines share data: those that all others use, the store and the loops.
+# Tests that fill tables with many rows run only in `make test`, because this takes minutes with the
+# detector and reveals no races.
 RACE := . ./payment/... ./webhook/... ./connector/... \
 	./internal/background/... ./internal/database/... ./internal/store/... ./internal/bankstore/... ./internal/operatorstore/... ./internal/initiation/... ./internal/delivery/...
 
-# The commit, not the moment of the build: the same source gives the same binary.
+# The time of the commit, not of the build, so that the same source results in the same binary.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMITTED := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.committed=$(COMMITTED)
@@ -24,15 +24,15 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 .PHONY: run
-run: ## the whole service on this machine, as `passerelle dev`
+run: ## run the whole service on this machine, as `passerelle dev`
 	go run ./cmd/passerelle dev
 
 .PHONY: build
-build: ## bin/passerelle, static
+build: ## build bin/passerelle, statically linked
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/passerelle ./cmd/passerelle
 
 .PHONY: release
-release: ## archives, packages, bill of materials and checksums of this commit, into dist
+release: ## make archives, packages, bill of materials and checksums of this commit, in dist
 	scripts/release dist
 
 .PHONY: release-test
@@ -41,16 +41,16 @@ release-test: ## build a release twice, and install and run its packages and ima
 	scripts/with-postgres go test -tags release -v -count=1 -timeout 1h ./deploy
 
 .PHONY: test
-test: tools ## everything that must pass: unit, both databases, API, browser, a moment of fuzzing
+test: tools ## run everything that must pass: unit tests, both databases, API, browser, short fuzzing
 	scripts/test
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: race
-race: tools ## the race detector, where goroutines meet
+race: tools ## run the tests of code that shares data between goroutines, with the race detector
 	scripts/with-postgres go test -race -timeout 40m -skip Million $(RACE)
 
 .PHONY: torture
-torture: tools ## the random and the racing tests at full length (an hour and more)
+torture: tools ## run the random tests and the race tests at full length (an hour and more)
 	scripts/with-postgres go test -v -count=1 -timeout 1h -run '^TestListIsThatOfTheReference$$' ./internal/store -rapid.checks=100000
 	go test -count=1 -timeout 1h ./cfonb ./payment ./internal/web -rapid.checks=20000
 	go test -count=1 -timeout 1h -run '^TestBooksAddUp$$' ./testbank -rapid.checks=2000
@@ -78,12 +78,12 @@ torture: tools ## the random and the racing tests at full length (an hour and mo
 	PASSERELLE_TEST_PAIRS=5 PASSERELLE_TEST_PROGRAM_RESTARTS=100 go test -v -count=1 -timeout 2h -run 'HostileProgramsCost|RestartedProgram' ./internal/servicetest
 
 .PHONY: pooled
-pooled: ## the tests of the store through PgBouncer in transaction mode
+pooled: ## run the tests of the store through PgBouncer in transaction mode
 	scripts/install-tools postgres pgbouncer
 	scripts/with-postgres scripts/with-pgbouncer bash -c "go test -tags pooled -count=1 -run Pooler ./internal/database && go test -count=1 -timeout 30m ./internal/store ./internal/bankstore"
 
 .PHONY: newest
-newest: ## the tests of the store on the newest PostgreSQL of Debian, directly and through PgBouncer
+newest: ## run the tests of the store on Debian's newest PostgreSQL, directly and through PgBouncer
 	scripts/install-tools newest-postgres
 	folder=$$(mktemp -d /var/tmp/passerelle-newest.XXXXXX); trap 'rm -rf "$$folder"' EXIT; chmod 755 "$$folder"; \
 	export PASSERELLE_POSTGRES_BIN; PASSERELLE_POSTGRES_BIN=$$(scripts/newest-postgres "$$folder"); \
@@ -91,19 +91,19 @@ newest: ## the tests of the store on the newest PostgreSQL of Debian, directly a
 	scripts/with-postgres scripts/with-pgbouncer bash -c "go test -tags pooled -count=1 -run Pooler ./internal/database && go test -count=1 -timeout 30m ./internal/store ./internal/bankstore"
 
 .PHONY: samples
-samples: ## read the public sample files of other programs, as docs/statement-samples.md has them
+samples: ## read the public sample files of other programs that docs/statement-samples.md lists
 	scripts/samples
 
 .PHONY: bench
-bench: tools ## hold the speed of the service against what this machine can do, into bench/results
+bench: tools ## compare the speed of the service with the limits of this machine, into bench/results
 	PASSERELLE_POSTGRES_DURABLE=1 scripts/with-postgres go run ./bench -results bench/results
 
 .PHONY: pictures
-pictures: tools ## take the pictures of the console and the payment pages in docs/pictures anew
+pictures: tools ## take the pictures of the console and the payment pages in docs/pictures again
 	PASSERELLE_DOC_PICTURES=1 go test -count=1 -run '^TestPictures$$' ./internal/console
 
 .PHONY: check
-check: ## format, vet, lint and module files
+check: ## check format, vet, lint and module files
 	$(LINT) config verify
 	$(LINT) run ./...
 	go mod tidy -diff
@@ -113,17 +113,17 @@ format: ## format the code
 	$(LINT) fmt ./...
 
 .PHONY: generate
-generate: tools ## write golden and generated files anew
+generate: tools ## generate golden and generated files again
 	scripts/with-postgres scripts/generate
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME each (make fuzz FUZZTIME=10m)
+fuzz: ## run every fuzz target for FUZZTIME (make fuzz FUZZTIME=10m)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: tools
-tools: ## install PostgreSQL, Chromium and the accessibility engine where they are missing
+tools: ## install PostgreSQL, Chromium and the accessibility engine if they are missing
 	scripts/install-tools
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove build results
 	rm -rf bin
