@@ -10,27 +10,29 @@ import (
 
 // After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then a single call
 // checks whether it has recovered. The failures of each kind of call are also counted separately,
-// because calls of other kinds may succeed in between.
+// because calls of other kinds may succeed in between. After failuresOfAKind consecutive failures,
+// the bank gets no calls of that kind for openTime.
 const (
-	failuresToOpen = 5
-	openTime       = 30 * time.Second
+	failuresToOpen  = 5
+	failuresOfAKind = 20
+	openTime        = 30 * time.Second
 )
 
 // remembered is the number of calls of each kind from which figures are computed.
 const remembered = 256
 
-// breaker counts the failures since the last success and opens after failuresToOpen of them. until
-// is the time of the next allowed call. probing means that a probe is under way.
+// breaker counts the failures since the last success, and opens after a number of them. until is
+// the time of the next allowed call. probing means that a probe is under way.
 type breaker struct {
 	inARow  int
 	until   time.Time
 	probing bool
 }
 
-func (b *breaker) open() bool { return b.inARow >= failuresToOpen }
+func (b *breaker) open(after int) bool { return b.inARow >= after }
 
-func (b *breaker) allows(now time.Time) bool {
-	return !b.open() || !b.probing && !now.Before(b.until)
+func (b *breaker) allows(now time.Time, after int) bool {
+	return !b.open(after) || !b.probing && !now.Before(b.until)
 }
 
 func (b *breaker) record(ended time.Time, good bool) {
@@ -70,10 +72,10 @@ func (c *Circuit) Enter(call string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := &c.kind(call).breaker
-	if !c.all.allows(now) || !kind.allows(now) {
+	if !c.all.allows(now, failuresToOpen) || !kind.allows(now, failuresOfAKind) {
 		return false
 	}
-	c.all.probing, kind.probing = c.all.open(), kind.open()
+	c.all.probing, kind.probing = c.all.open(failuresToOpen), kind.open(failuresOfAKind)
 	return true
 }
 
@@ -93,16 +95,20 @@ func (c *Circuit) kind(call string) *callHealth {
 func (c *Circuit) Disturbed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.elsewhere || c.failures() >= failuresToOpen
+	_, open := c.failures()
+	return c.elsewhere || open
 }
 
-// failures returns the highest number of consecutive failures, over all calls or of one kind.
-func (c *Circuit) failures() int {
-	most := c.all.inARow
+// failures returns how many calls have failed in a row, and whether the circuit is open for all
+// calls or for some kind of call.
+func (c *Circuit) failures() (inARow int, open bool) {
+	inARow, open = c.all.inARow, c.all.open(failuresToOpen)
 	for _, kind := range c.calls {
-		most = max(most, kind.breaker.inARow)
+		if kind.breaker.open(failuresOfAKind) {
+			inARow, open = max(inARow, kind.breaker.inARow), true
+		}
 	}
-	return most
+	return inARow, open
 }
 
 func (c *Circuit) noteElsewhere(disturbed bool) {
@@ -138,8 +144,8 @@ func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 func (c *Circuit) Health() BankHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	failures := c.failures()
-	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: failures, Open: failures >= failuresToOpen, Elsewhere: c.elsewhere, circuit: c}
+	failures, open := c.failures()
+	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: failures, Open: open, Elsewhere: c.elsewhere, circuit: c}
 	for _, call := range slices.Sorted(maps.Keys(c.calls)) {
 		if kind := c.calls[call]; kind.many > 0 {
 			reported.Calls = append(reported.Calls, kind.figures(call))

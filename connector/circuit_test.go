@@ -8,23 +8,24 @@ import (
 	"passerelle/connector"
 )
 
-// TestCircuit: a circuit opens after five consecutive failures, counted over all calls and for each
-// kind of call. It lets one call through after half a minute and closes when that call succeeds.
+// TestCircuit checks that a circuit opens after five consecutive failures of any calls, and for
+// one kind of call after 20 of that kind. It lets one call through after half a minute and closes
+// when that call succeeds.
 func TestCircuit(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls     string // each letter is the kind of one call, in lower case if the call fails
 		open      string // the kinds that are refused afterwards
 		disturbed bool
 	}{
-		"no call":                             {},
-		"four failures":                       {calls: "rrrr"},
-		"five failures of one kind":           {calls: "rrrrr", open: "rs", disturbed: true},
-		"five failures of several kinds":      {calls: "rsrsr", open: "rs", disturbed: true},
-		"five failures of one kind among":     {calls: "rSrSrSrSrS", open: "r", disturbed: true},
-		"four failures of one kind among":     {calls: "rSrSrSrS"},
-		"a success among failures of a kind":  {calls: "rrrrRrrrr"},
-		"a success after failures of a kind":  {calls: "rSrSrSrSrSR"},
-		"a success of another kind afterward": {calls: "rrrrrS", open: "r", disturbed: true},
+		"no call":                            {},
+		"four failures":                      {calls: "rrrr"},
+		"five failures of one kind":          {calls: "rrrrr", open: "rs", disturbed: true},
+		"five failures of several kinds":     {calls: "rsrsr", open: "rs", disturbed: true},
+		"20 failures of one kind among":      {calls: strings.Repeat("rS", 20), open: "r", disturbed: true},
+		"19 failures of one kind among":      {calls: strings.Repeat("rS", 19)},
+		"a success among failures of a kind": {calls: strings.Repeat("rS", 19) + "R" + strings.Repeat("rS", 19)},
+		"a success after failures of a kind": {calls: strings.Repeat("rS", 20) + "R"},
+		"a success after five failures":      {calls: "rrrrrS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c connector.Circuit
