@@ -149,9 +149,9 @@ The timeline also has notes. They change no state and send no event.
 During a cancellation, the payment is validating or pending with the state detail ` + "`cancelling`" + `. The detail
 disappears in one of three ways:
 
-- The bank grants the cancellation. The payment is rejected with the code of who asked.
+- The bank grants the cancellation. The payment is rejected with the code for whoever asked.
 - The bank or the payer refuses it. The payment continues.
-- The payment ends otherwise first. The bank's outcome counts.
+- The payment ends in another way first. The bank's outcome counts.
 
 ## Who is told, and when
 
@@ -165,7 +165,7 @@ a domain that moved here. In these domains, webhooks do not report changes that 
 - The payer's return drops the waiting webhooks. Their record stays, with the reason.
 - When the payer does not return in time, the webhooks are sent. Changes after the return are sent at once.
 
-The client's own page (` + "`webview_url`" + `) is not the callback. Receivers are told of its changes after the wait. The
+The client's own page (` + "`webview_url`" + `) is not the callback. Receivers learn of its changes after the wait. The
 setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age of the domain: ` + "`1`" + ` selects the present behaviour,
 ` + "`0`" + ` the older one.
 `
