@@ -6,14 +6,14 @@ import "regexp"
 
 // The reasons why a file is refused.
 const (
-	fragment   = "a piece of a statement, for a test of one field"
+	fragment   = "part of a statement, to test one field"
 	investment = "an investment account"
 	noAccount  = "no statement: sign-on, list of accounts, profile or error"
-	broken     = "broken on purpose"
+	broken     = "deliberately invalid"
 	// Reasons why balances do not match.
-	changed = "amounts, balances or transactions were changed or left out to hide whose they are"
-	madeUp  = "balances that somebody made up for a test"
-	noEnd   = "the bank wrote `nullnull` in place of a day, and no closing balance; read with `unbalanced`"
+	changed = "amounts, balances or transactions were changed or removed to make them anonymous"
+	madeUp  = "balances that somebody invented for a test"
+	noEnd   = "the bank wrote `nullnull` instead of a day, and no closing balance; read with `unbalanced`"
 )
 
 // public lists the repositories with samples.
@@ -22,12 +22,12 @@ var public = []*samples{
 		repository: "genkgo/camt", commit: "c99e4fe37347cd6d0daf9dc211186aa28794e60f", root: "test/data", files: regexp.MustCompile(`\.xml$`),
 		refused: map[string]string{
 			"camt053.v2.wrong.xml":            broken,
-			"camt053.v2.minimal.ultimate.xml": "balances in three currencies for an account in euros, made up for a test",
-			"camt053.v2.minimal.xml":          "balances in three currencies for an account in euros, made up for a test",
-			"camt053.v2.with-party-ids.xml":   "balances in three currencies for an account in euros, made up for a test",
-			"camt053.v3.xml":                  "balances in three currencies for an account in euros, made up for a test",
-			"camt053.v4.xml":                  "balances in three currencies for an account in euros, made up for a test",
-			"camt053.v8.xml":                  "balances in three currencies for an account in euros, made up for a test",
+			"camt053.v2.minimal.ultimate.xml": "balances in three currencies for an account in euros, invented for a test",
+			"camt053.v2.minimal.xml":          "balances in three currencies for an account in euros, invented for a test",
+			"camt053.v2.with-party-ids.xml":   "balances in three currencies for an account in euros, invented for a test",
+			"camt053.v3.xml":                  "balances in three currencies for an account in euros, invented for a test",
+			"camt053.v4.xml":                  "balances in three currencies for an account in euros, invented for a test",
+			"camt053.v8.xml":                  "balances in three currencies for an account in euros, invented for a test",
 		},
 		altered: map[string]string{
 			"camt053.v2.all-balance-types.xml": madeUp,
@@ -78,7 +78,7 @@ var public = []*samples{
 			"self-provided/empty_non_swift.sta":        fragment,
 			"self-provided/invalid_statement.sta":      fragment,
 			"self-provided/sparkassen.sta":             fragment,
-			"self-provided/multiline.sta":              "a piece of another statement follows the end of one",
+			"self-provided/multiline.sta":              "part of another statement follows the end of the first",
 		},
 		altered: map[string]string{
 			"betterplace/sepa_snippet.sta":          changed,
@@ -102,7 +102,7 @@ var public = []*samples{
 	{
 		repository: "silarhi/cfonb-parser", commit: "e5945262f41ee6fc26aa7472c3122ff1a52654ac", root: "tests/fixtures", files: regexp.MustCompile(`\.txt$`),
 		refused: map[string]string{
-			"cfonb.240-complex-test.txt": "CFONB 240, a list of direct debits that came back and no statement",
+			"cfonb.240-complex-test.txt": "CFONB 240: a list of returned direct debits, not a statement",
 		},
 	},
 	{
@@ -137,9 +137,9 @@ var public = []*samples{
 			"valid_responses/401k_v203.ofx":             investment,
 			"valid_responses/inv_v202.ofx":              investment,
 			"valid_responses/ira_v202.ofx":              investment,
-			"valid_responses/moneymrkt1_v103.ofx":       "amounts of 13 decimals, which no currency has: a tool replaced them with random ones",
-			"valid_responses/moneymrkt1_v103_TYPE1.ofx": "amounts of 13 decimals, which no currency has: a tool replaced them with random ones",
-			"valid_responses/moneymrkt1_v203.ofx":       "amounts of 13 decimals, which no currency has: a tool replaced them with random ones",
+			"valid_responses/moneymrkt1_v103.ofx":       "amounts with 13 decimals, which no currency has: a tool inserted random amounts",
+			"valid_responses/moneymrkt1_v103_TYPE1.ofx": "amounts with 13 decimals, which no currency has: a tool inserted random amounts",
+			"valid_responses/moneymrkt1_v203.ofx":       "amounts with 13 decimals, which no currency has: a tool inserted random amounts",
 		},
 	},
 	{

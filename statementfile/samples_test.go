@@ -67,8 +67,8 @@ const samplesHead = `# Public sample files
 This page shows which sample files of other programs the service reads. ` + "`make samples`" + ` fetches the repositories
 at these commits, reads each file, and compares the result with this page. No sample file is part of this project.
 
-"Read" is each file with a statement of a bank account or a card. It has as many transactions as the file, and where a
-statement has both balances, its transactions lead from one to the other.
+A file counts as read when it has a statement of a bank account or a card, and the service reads all of its transactions.
+Except in the files that a table names, the transactions add up from the opening balance to the closing balance.
 
 `
 
@@ -157,11 +157,11 @@ func (s *samples) count(name string, format statementfile.Format, content []byte
 }
 
 func (s *samples) write(page *strings.Builder, files, read int, total readSample) {
-	fmt.Fprintf(page, "## %s\n\n<https://github.com/%s> at commit `%s`: %d files, %d read, %d statements (%d with both balances that fit), %d transactions.\n\n", s.repository, s.repository, s.commit, files, read, total.statements, total.balanced, total.transactions)
+	fmt.Fprintf(page, "## %s\n\n<https://github.com/%s> at commit `%s`: %d files, %d read, %d statements (%d with balances that match), %d transactions.\n\n", s.repository, s.repository, s.commit, files, read, total.statements, total.balanced, total.transactions)
 	for _, table := range []struct {
 		title string
 		files map[string]string
-	}{{"Refused", s.refused}, {"Read, with balances that do not fit", s.altered}} {
+	}{{"Refused", s.refused}, {"Read, with balances that do not match", s.altered}} {
 		if len(table.files) == 0 {
 			continue
 		}

@@ -27,7 +27,7 @@ type connectorCommand struct {
 	Add    connectorAdd    `cmd:"" help:"Add a connector that runs as a separate program, for all domains. docs/connectors-in-any-language.md describes the protocol."`
 	New    connectorNew    `cmd:"" help:"Write sample programs to start a connector from: a bank that accepts payments, and a source that reads a folder."`
 	Test   connectorTest   `cmd:"" help:"Check a program against every rule for connectors, and print each rule it breaks and the correct behaviour."`
-	Check  connectorCheck  `cmd:"" help:"Read the profile of a connector that was added again, and store it."`
+	Check  connectorCheck  `cmd:"" help:"Read and store the current profile of a connector that was added."`
 	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, but are no longer updated."`
 }
 

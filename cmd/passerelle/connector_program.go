@@ -17,7 +17,7 @@ import (
 
 // programKeys is the flag for the key file that encrypts the secrets of programs.
 type programKeys struct {
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file of the deployment, which encrypts the program's secret."`
+	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file of the deployment, with the keys that encrypt the program's secret."`
 }
 
 // programView is the printed form of a connector program.

@@ -49,7 +49,7 @@ This page lists every command of %[1]spasserelle%[1]s, with its flags and enviro
 - **Output for programs.** With %[1]s--json%[1]s, a command prints only one JSON value on standard output.
 - **Environment.** Each flag has a variable. The command line takes precedence. Unknown flags and unknown variables that begin with
   %[1]sPASSERELLE_%[1]s are errors, except %[1]sPASSERELLE_TEST_…%[1]s.
-- **File.** With %[1]s--config FILE%[1]s or %[1]sPASSERELLE_CONFIG%[1]s, every command reads variables from a file, a line
+- **File.** With %[1]s--config FILE%[1]s or %[1]sPASSERELLE_CONFIG%[1]s, every command reads variables from a file with one line
   %[1]sNAME=VALUE%[1]s each. The environment takes precedence.
 - **Database.** Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work directly on the database, also while the service runs.
 - **Secrets.** The command that creates a secret prints it once. Only %[1]sdev%[1]s prints the secrets of its sandbox at every start, and

@@ -122,7 +122,7 @@ func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 
 type domainRotateSignKey struct {
 	Name    string `arg:"" help:"Name of the domain."`
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts the new key."`
+	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file with the keys that encrypt the new key."`
 }
 
 // signKeyView is the printed form of a key that signs answers.

@@ -68,7 +68,7 @@ type program struct {
 	Token      tokenCommand      `cmd:"" help:"Manage tokens for the operator's own programs."`
 	Config     configCommand     `cmd:"" help:"Read and change the settings of a domain."`
 	Webhook    webhookCommand    `cmd:"" help:"Manage webhooks, their deliveries, and how requests are authenticated."`
-	Keys       keysCommand       `cmd:"" help:"Manage the key file, which encrypts the secrets in the database."`
+	Keys       keysCommand       `cmd:"" help:"Manage the key file, whose keys encrypt the secrets in the database."`
 
 	Operator    operatorCommand    `cmd:"" help:"Manage the operators of the console."`
 	Audit       auditCommand       `cmd:"" help:"Read and verify the audit log."`

@@ -126,7 +126,7 @@ func (n *operatorTOTPReset) Run(c *console, g *operatorCommand) error {
 type operatorLink struct {
 	operatorNamed
 	Issuer  string `required:"" placeholder:"URL" help:"Issuer URL of the provider, as in --oidc-issuer."`
-	Subject string `required:"" help:"The operator's subject at the provider (claim sub). The console shows it to people it does not know."`
+	Subject string `required:"" help:"The operator's subject at the provider (claim sub). The console shows it to people without an operator account."`
 }
 
 // Run links an operator to an identity at the provider.

@@ -15,15 +15,15 @@ import (
 
 type webhookCommand struct {
 	domainFlags
-	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file, which encrypts signing secrets."`
+	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file with the keys that encrypt signing secrets."`
 
 	Create  webhookCreate  `cmd:"" help:"Register a URL for an event."`
 	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
 	Show    webhookShow    `cmd:"" help:"Print one webhook."`
 	Update  webhookUpdate  `cmd:"" help:"Change a webhook. Undelivered payloads go to the new URL."`
-	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives payloads that were undelivered before, but not the events of the meantime."`
-	Disable webhookDisable `cmd:"" help:"Disable a webhook. It receives no events meanwhile, and undelivered payloads wait."`
-	Delete  webhookDelete  `cmd:"" help:"Delete a webhook. Its undelivered payloads are given up after a while."`
+	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives the payloads that were undelivered before, but no events from the time in between."`
+	Disable webhookDisable `cmd:"" help:"Disable a webhook. It receives no new events, and undelivered payloads wait."`
+	Delete  webhookDelete  `cmd:"" help:"Delete a webhook. Its undelivered payloads are dropped after a while."`
 
 	Data     webhookData     `cmd:"" help:"List the payloads of a webhook, delivered and undelivered, newest first."`
 	Attempts webhookAttempts `cmd:"" help:"List the requests to a webhook, newest first."`

@@ -18,7 +18,7 @@ type webhookAuth struct {
 	List   authList   `cmd:"" help:"List the providers, oldest first."`
 	Show   authShow   `cmd:"" help:"Print one provider, without its secrets."`
 	Update authUpdate `cmd:"" help:"Change a provider. Options that are not given keep their values."`
-	Delete authDelete `cmd:"" help:"Delete a provider. Its webhooks send nothing until they have another."`
+	Delete authDelete `cmd:"" help:"Delete a provider. Its webhooks send nothing until they have another provider."`
 	Rotate authRotate `cmd:"" help:"Replace the signing secret of a provider and print the new one once."`
 	Verify authVerify `cmd:"" help:"Check the signature of a received request, and name what is wrong with it."`
 }
@@ -185,7 +185,7 @@ func (u *authUpdate) Run(c *console, g *webhookCommand) error {
 
 type authDelete struct {
 	ID  *int64 `arg:"" optional:"" help:"Id of the provider. Omit it with --all."`
-	All bool   `help:"Delete all providers of the domain. Their webhooks send nothing until they have another."`
+	All bool   `help:"Delete all providers of the domain. Their webhooks send nothing until they have another provider."`
 }
 
 // Run deletes a provider, or all providers.

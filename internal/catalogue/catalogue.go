@@ -217,7 +217,7 @@ func ending(o sandbox.Outcome) string {
 const loginsHead = `
 ## Logins
 
-The field ` + "`login`" + ` steers connections to the test connector, and to the other sandbox connectors that read data. The word at
+The field ` + "`login`" + ` controls connections to the test connector and to the other sandbox connectors that read data. The word at
 its beginning selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data, which is the same each time.
 Every password except ` + "`" + customers.Password + "`" + ` is wrong.
 
