@@ -42,7 +42,7 @@ func (d target) viewClient(c store.Client) clientView {
 
 type clientCreate struct {
 	Name         string   `required:"" placeholder:"TEXT" help:"Name that payers and operators see."`
-	RedirectURIs []string `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return; repeat for more. Without any: every address in a sandbox domain, no address in a live one."`
+	RedirectURIs []string `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return; repeat for more. Without this flag: every address in a sandbox domain, no address in a live domain."`
 }
 
 // Run registers an application.

@@ -21,7 +21,7 @@ type connectorCommand struct {
 	bankFolder
 	List   connectorList   `cmd:"" help:"List the connectors of the domain, including hidden ones."`
 	Show   connectorShow   `cmd:"" help:"Print one connector."`
-	Update connectorUpdate `cmd:"" help:"Configure a connector for the domain. An empty value restores the connector's own."`
+	Update connectorUpdate `cmd:"" help:"Configure a connector for the domain. An empty value restores the connector's own value."`
 	Source connectorSource `cmd:"" help:"Disable or enable a source of a connector, or choose its authentication mechanism."`
 
 	Add    connectorAdd    `cmd:"" help:"Add a connector that runs as a separate program, for all domains. docs/connectors-in-any-language.md describes the protocol."`
@@ -153,7 +153,7 @@ func (s *connectorShow) Run(c *console, g *connectorCommand) error {
 type connectorUpdate struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
 	Hidden        *string `enum:"yes,no," placeholder:"yes|no" help:"Hide the connector from end users."`
-	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism for new connections, among those the connector offers."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism for new connections, one of those that the connector offers."`
 	SyncFrequency *string `placeholder:"DAYS" help:"Days between two synchronisations, such as 0.5."`
 }
 
@@ -177,7 +177,7 @@ type connectorSource struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
 	Source        int64   `arg:"" help:"Number of the source."`
 	Disabled      *bool   `negatable:"" help:"Accept no new connections and payments through the source."`
-	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism, among those the source offers; empty for the default."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism, one of those that the source offers; empty for the default."`
 }
 
 // Run changes a domain's settings for a source.

@@ -14,7 +14,7 @@ type identities struct {
 	OIDCClientID         string   `name:"oidc-client-id" help:"Client id of this service at the provider. Register the redirect address /console/provider/back on the host of each domain."`
 	OIDCClientSecretFile string   `name:"oidc-client-secret-file" type:"path" placeholder:"FILE" help:"File with the client secret, readable only by its owner."`
 	OIDCNameClaim        string   `name:"oidc-name-claim" placeholder:"CLAIM" help:"Claim with the operator's name. The first sign-in links the operator with that name. The claim email counts only when it is verified. Never name a claim that people can change themselves. Without this flag, use passerelle operator link."`
-	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that count as a second factor. Otherwise the console asks for its own."`
+	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that count as a second factor. Otherwise the console asks for its own second factor."`
 }
 
 // config returns the provider that the flags define, or nil when they define none.

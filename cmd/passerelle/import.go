@@ -14,7 +14,7 @@ import (
 type importCommand struct {
 	BaseURL    string `required:"" placeholder:"URL" help:"Base URL of the API with its version, such as http://127.0.0.1:8080/2.0."`
 	TokenFile  string `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
-	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default the first one of the user, or a new one."`
+	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default, the user's first connection for files, or a new connection."`
 	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection remembers it."`
 	Unbalanced bool   `help:"Import statements whose transactions do not add up from the opening to the closing balance."`
 	DryRun     bool   `help:"Only report what an import would change."`

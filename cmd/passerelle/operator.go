@@ -61,7 +61,7 @@ type operatorNamed struct {
 
 type operatorCreate struct {
 	Name string         `arg:"" help:"Name to sign in with: letters, digits and . _ @ -"`
-	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"viewer can look, developer can also configure sandboxes and change their payments, operator can also act on payments, users and connections and see personal data, administrator can also configure live domains and create and move domains."`
+	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"viewer can look. developer can also configure sandboxes and change their payments. operator can also act on payments, users and connections, and see personal data. administrator can also configure live domains, and create and move domains."`
 }
 
 // Run makes an operator.
