@@ -158,7 +158,7 @@ disappears in one of three ways:
 Every change of state emits the event ` + "`PAYMENT_STATE_UPDATED`" + `, and its webhooks are sent at once.
 
 Domains created before 2024-09-13 00:00 UTC have an older behaviour. Use ` + "`passerelle domain create --created`" + ` for
-a domain that moved here. In these domains, webhooks do not report changes that the payer reports:
+a domain that moved here. In these domains, webhooks do not report changes that the payer's return reports:
 
 - The webhooks of each change wait ` + "`payment.callback_grace_minutes`" + ` (5) of the domain's time, until the payer
   returns to the client's callback with ` + "`payment_state`" + `.

@@ -51,7 +51,7 @@ This page lists every command of %[1]spasserelle%[1]s, with its flags and enviro
   %[1]sPASSERELLE_%[1]s are errors, except %[1]sPASSERELLE_TEST_…%[1]s.
 - **File.** With %[1]s--config FILE%[1]s or %[1]sPASSERELLE_CONFIG%[1]s, every command reads variables from a file with one line
   %[1]sNAME=VALUE%[1]s each. The environment takes precedence.
-- **Database.** Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work directly on the database, also while the service runs.
+- **Database.** Commands other than %[1]sdev%[1]s and %[1]sserve%[1]s work directly on the database, even while the service runs.
 - **Secrets.** The command that creates a secret prints it once. Only %[1]sdev%[1]s prints the secrets of its sandbox at every start, and
   keeps them in its data folder.
 `

@@ -48,7 +48,7 @@ type Address struct {
 type TLS struct {
 	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the transport certificate (QWAC) with its chain."`
 	Key         string `toml:"key" need:"required" doc:"PEM file of its private key. Only its owner and group may be able to read the file."`
-	Authorities string `toml:"authorities" doc:"PEM file of the certificate authorities that the bank's server certificate is checked against. By default, those of the system."`
+	Authorities string `toml:"authorities" doc:"PEM file of the certificate authorities that the bank's server certificate is checked against. By default, the system's authorities."`
 }
 
 // Signature contains the settings for signing requests.

@@ -295,7 +295,7 @@ const introduction = `# Bank files
 
 Each bank with the XS2A API of the Berlin Group (NextGenPSD2 1.3) has a file in the folder that ` + "`--banks`" + ` names, in
 [TOML](https://toml.io), with a name that ends in ` + "`.toml`" + `. Paths are relative to the file. Fields that are not listed here are refused.
-` + "`passerelle bank list`" + ` shows the errors with their lines. ` + "`passerelle bank show`" + ` prints the values in force.
+` + "`passerelle bank list`" + ` shows the errors with their lines. ` + "`passerelle bank show`" + ` prints the values that apply.
 [banks.md](banks.md) is the guide, from the certificate to the first payment.
 `
 

@@ -32,7 +32,7 @@ var moves = slices.Concat(addressMoves, credentialMoves, settingMoves, webhookMo
 
 var addressMoves = []move{
 	{line: "API address `https://{host}/2.0`", rows: []row{{call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"}}},
-	{line: "An address that ends in `/2.0`, and adds `/2.0` itself", rows: []row{{call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"}}},
+	{line: "An address that ends in `/2.0`, to which the program adds `/2.0` again", rows: []row{{call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"}}},
 	{line: "`/webhooks/auth` without `/2.0`", rows: []row{
 		{call: "POST /webhooks/auth?type=hmac_signature&name=moving", as: "config", status: 200, shapes: "Provider Secret"},
 		{call: "GET /webhooks/auth", as: "config", status: 200, shapes: "Providers"},
@@ -71,7 +71,7 @@ var credentialMoves = []move{
 		{call: "POST /2.0/auth/init", kind: asForm, body: `client_id={client}&client_secret={secret}`, status: 200, shapes: "Init"},
 		{call: "POST /2.0/auth/init?client_id={client}&client_secret={secret}", status: 200, shapes: "Init"},
 	}},
-	{line: "HTTP Basic, also with a colon behind the secret", rows: []row{
+	{line: "HTTP Basic, even with a colon after the secret", rows: []row{
 		{call: "POST /2.0/auth/init", as: "basic", status: 200, shapes: "Init"},
 		{call: "POST /2.0/auth/init", as: "Basic {basic colon}", status: 200, shapes: "Init"},
 	}},

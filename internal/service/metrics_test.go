@@ -27,7 +27,7 @@ const metricsIntroduction = `# Metrics
 
 <!-- Generated from the program; make generate updates it. -->
 
-This page lists what ` + "`/metrics`" + ` shows, beside the metrics of the Go runtime and the process. [observability.md](observability.md)
+This page lists what ` + "`/metrics`" + ` shows in addition to the metrics of the Go runtime and the process. [observability.md](observability.md)
 says what to watch.
 
 | Metric | Labels | Meaning |
