@@ -82,7 +82,7 @@ type DataRequest struct {
 	Device Device
 	// File is the user's file for a connector that takes files. It is nil for other connectors.
 	File *HandedFile
-	// Now is the present instant of the domain.
+	// Now is the current time of the domain.
 	Now time.Time
 }
 

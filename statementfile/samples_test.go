@@ -68,7 +68,7 @@ This page shows which sample files of other programs the service reads. ` + "`ma
 at these commits, reads each file, and compares the result with this page. No sample file is part of this project.
 
 A file counts as read when it has a statement of a bank account or a card, and the service reads all of its transactions.
-Except in the files that a table names, the transactions add up from the opening balance to the closing balance.
+If a statement has both balances, its transactions add up from one to the other, except in the files that a table names.
 
 `
 

@@ -31,16 +31,16 @@ var calls = []struct {
 	name, summary  string
 	body, answered any
 }{
-	{callProfile, "Say what the connector is.", struct{ Deadline time.Time }{}, Profile{}},
+	{callProfile, "Describe the connector.", struct{ Deadline time.Time }{}, Profile{}},
 	{callInitiate, "Send an order to the bank, once.", orderCall{}, orderAnswer{}},
-	{callStatus, "Ask for the state of an order. Never sends one.", orderCall{}, orderAnswer{}},
+	{callStatus, "Ask for the state of an order. Never sends an order.", orderCall{}, orderAnswer{}},
 	{callAnswer, "Pass on what the payer or the client answered.", orderCall{}, orderAnswer{}},
 	{callCancel, "Ask the bank to cancel an order.", orderCall{}, orderAnswer{}},
 	{callAccounts, "List the accounts and subscriptions of a person.", dataCall{}, accountsAnswer{}},
 	{callRead, "Read what the person shares.", dataCall{}, record{}},
 	{callFile, "Fetch a file.", dataCall{}, record{}},
 	{callTerminate, "End the person's consent at the institution.", dataCall{}, accountsAnswer{}},
-	{callTest, "Act in place of a payer or a person, for the conformance suite. A program in production does not have it.", testCall{}, Acted{}},
+	{callTest, "Act in place of a payer or a person, for the conformance suite. A program in production must not offer this call.", testCall{}, Acted{}},
 }
 
 // documents generates the OpenAPI document from the types that are sent.
@@ -63,13 +63,13 @@ func TestProtocolDocument(t *testing.T) {
 			"requestBody": map[string]any{"required": true, "content": d.content("application/json", c.body)},
 			"responses": map[string]any{
 				"200": map[string]any{"description": "The answer, signed. A failure is in its member error.", "content": d.content(media, c.answered)},
-				"401": map[string]any{"description": "The signature is wrong, or the request a repetition."},
+				"401": map[string]any{"description": "The signature is wrong, or the request is a repetition."},
 			},
 		}}
 	}
 	raw, err := json.MarshalIndent(map[string]any{
 		"openapi": "3.1.0", "paths": paths, "components": map[string]any{"schemas": d.schemas},
-		"info": map[string]any{"title": "Connector protocol", "version": version, "description": "What a program has to serve to be a connector. docs/connectors-in-any-language.md explains signatures and streams."},
+		"info": map[string]any{"title": "Connector protocol", "version": version, "description": "The calls that a program must serve to be a connector. docs/connectors-in-any-language.md explains signatures and streams."},
 	}, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -243,7 +243,7 @@ func byPayerAccount(p payer) Scenario {
 	if strings.HasPrefix(p.script, "skip") {
 		change = moves(validate)
 	}
-	return scenario("payer-"+p.number[len(p.number)-3:], "Paid from the account: "+strings.ToLower(p.name)+".", path, code, change, func(s *Scenario) {
+	return scenario("payer-"+p.number[len(p.number)-3:], "The payer uses the "+strings.ToLower(p.name)+".", path, code, change, func(s *Scenario) {
 		s.Payer = &ScenarioAccount{passerelle.IBAN, p.number, p.name}
 		s.Lines[0].Beneficiary.Number = "DE93999999990000000001"
 	})
@@ -309,7 +309,7 @@ func pairs() []Scenario {
 	names := slices.Sorted(maps.Keys(yes))
 	for _, first := range names {
 		for _, second := range names {
-			list = append(list, scenario("actions-"+first+"-"+second, "Two actions in a row: "+first+", then "+second+".", "done", "",
+			list = append(list, scenario("actions-"+first+"-"+second, "Two actions: "+first+", then "+second+".", "done", "",
 				label(fmt.Sprintf("actn(%s)/actn(%s)/done - x", first, second)),
 				moves(validate, yes[first], yes[second]), actions(slices.Compact([]payment.Action{questions[first].action, questions[second].action})...)))
 		}
@@ -421,7 +421,7 @@ func incompatible() []Scenario {
 		return func(s *Scenario) { s.Lines = slices.Repeat([]ScenarioLine{s.Lines[0]}, n) }
 	}
 	two := one(56, "nspBulk", payment.Incompatible, "Two reasons at the same time.", amount("600.00"), count(2))
-	hidden := one(57, "maxBulk", payment.Incompatible, "Too many lines for a hidden bank. The list of incompatibilities includes it with all.", count(3))
+	hidden := one(57, "maxBulk", payment.Incompatible, "Too many lines for a hidden bank. The list of incompatibilities includes hidden banks with all.", count(3))
 	hidden.Name = "incompatible-hidden"
 	two.Name, two.Ends.Incompatible = "incompatible-twice", append(two.Ends.Incompatible, ScenarioReason{"maxAmount", payment.Warning})
 	return []Scenario{
@@ -441,7 +441,7 @@ func incompatible() []Scenario {
 		}),
 		one(53, "nspExecDate", payment.Incompatible, "The bank does not execute on a Saturday.", ofType(payment.Deferred, 1), func(s *Scenario) { s.Lines[0].Saturday = true }),
 		one(54, "nspCurrency", payment.Incompatible, "The bank does not pay in pounds.", func(s *Scenario) { s.Lines[0].Currency = "GBP" }),
-		one(55, "trustBenef", payment.Warning, "The beneficiary must be a trusted one."),
+		one(55, "trustBenef", payment.Warning, "The beneficiary must be trusted."),
 		two, hidden,
 	}
 }
