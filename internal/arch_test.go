@@ -116,6 +116,10 @@ var mayImport = map[string][]string{
 
 	"internal/supervision/supervisiontest": {},
 
+	"internal/store/storetest/lists": {"internal/store"},
+
+	"internal/bankstore/bankstoretest": {".", "internal/bankstore", "internal/store"},
+
 	"internal/store/storetest/migrated": {"internal/database", "internal/keys", "internal/store", "internal/store/storetest"},
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},

@@ -272,7 +272,7 @@ var ownWords = map[string]string{
 	"bench": "a program of its own", "cmd/*": "programs", "testbank": "a program of its own", "testbank/*": "packages of that program",
 	"cfonb": "the words of the file format", "connector/*": "the words of one kind of bank", "internal/reference": "the words of OpenAPI documents",
 	"internal/wire":        "each type is the JSON form of the type of the same name",
-	"internal/servicetest": "for tests, seen from outside", "internal/servicetest/*": "for tests", "internal/store/storetest": "for tests", "internal/oidc/oidctest": "for tests", "internal/supervision/supervisiontest": "for tests",
+	"internal/servicetest": "for tests, seen from outside", "internal/servicetest/*": "for tests", "internal/store/storetest": "for tests", "internal/store/storetest/*": "for tests", "internal/bankstore/bankstoretest": "for tests", "internal/oidc/oidctest": "for tests", "internal/supervision/supervisiontest": "for tests",
 }
 
 // sharedTypeNames lists exported type names that several other packages declare, with the reason.

@@ -10,48 +10,6 @@ import (
 	"passerelle/payment"
 )
 
-// Connections with errors are listed newest first, for all or for one state or connector, with
-// pages in both directions.
-func TestConnectionsInTrouble(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
-		var ids []passerelle.ConnectionID
-		add := func(domain passerelle.DomainID, connector string, state passerelle.ConnectionState) {
-			c := bankstore.Connection{Domain: domain, User: 7, Connector: connector, Created: now, Active: true, State: state}
-			s.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateConnection(&c, nil, reader, time.Minute) })
-			ids = append(ids, c.ID)
-		}
-		add(s.domain, "c1", passerelle.Wrongpass)
-		add(s.domain, "c2", passerelle.Bug)
-		add(s.domain, "c1", "")
-		add(s.domain, "c1", passerelle.Bug)
-		add(s.other, "c1", passerelle.Bug)
-		add(s.domain, "c2", passerelle.Wrongpass)
-		add(s.domain, "c1", passerelle.Bug)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteConnection(s.domain, 7, ids[6], now); return nil })
-		want := func(f bankstore.TroubleFilter, w store.Window, places ...int) {
-			t.Helper()
-			f.Domain, w.Descending = s.domain, true
-			got, err := bankstore.From(s.db).ConnectionsInTrouble(t.Context(), f, w)
-			var found, expected []passerelle.ConnectionID
-			for _, c := range got {
-				found = append(found, c.ID)
-			}
-			for _, place := range places {
-				expected = append(expected, ids[place])
-			}
-			wantSame(t, expected, found, err)
-		}
-		want(bankstore.TroubleFilter{}, store.Window{Limit: 9}, 5, 3, 1, 0)
-		want(bankstore.TroubleFilter{}, store.Window{Limit: 2}, 5, 3)
-		want(bankstore.TroubleFilter{}, store.Window{Limit: 2, From: []any{int64(ids[3])}}, 1, 0)
-		want(bankstore.TroubleFilter{}, store.Window{Limit: 2, Backward: true, From: []any{int64(ids[0])}}, 1, 3)
-		want(bankstore.TroubleFilter{State: passerelle.Bug}, store.Window{Limit: 9}, 3, 1)
-		want(bankstore.TroubleFilter{Connector: "c1"}, store.Window{Limit: 9}, 3, 0)
-		want(bankstore.TroubleFilter{State: passerelle.Wrongpass, Connector: "c2"}, store.Window{Limit: 9}, 5)
-		want(bankstore.TroubleFilter{State: passerelle.Decoupled}, store.Window{Limit: 9})
-	})
-}
-
 func TestOverviewOfPayments(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.Volumes(t.Context(), s.domain, time.Hour, now)

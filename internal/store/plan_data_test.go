@@ -10,9 +10,21 @@ import (
 
 	"passerelle"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/bankstore/bankstoretest"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 )
+
+// userAccounts is a user with a connection and two enabled accounts.
+type userAccounts struct {
+	fixture
+	*bankstoretest.User
+}
+
+func newUserAccounts(t *testing.T, s fixture) *userAccounts {
+	t.Helper()
+	return &userAccounts{s, bankstoretest.NewUser(t, s.db, s.domain)}
+}
 
 // plannedAccounts is a fixture that explains statements before it executes them. PostgreSQL gets
 // statistics of a million rows, and high costs for sequential scans and sorts: a plan that still
@@ -24,7 +36,7 @@ func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	}
 	s := newFixture(t, url)
 	h := newUserAccounts(t, s)
-	h.addFiles(t)
+	h.AddFiles()
 	h.addSeries(t)
 	if isPostgres {
 		if err := s.sql(`UPDATE pg_class SET reltuples = 1000000, relpages = 1 WHERE relkind = 'r' AND relnamespace = CAST(current_schema() AS regnamespace)`); err != nil {
@@ -35,32 +47,13 @@ func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	return h, engine
 }
 
-// addFiles adds a document and a transaction that have files.
-func (h *userAccounts) addFiles(t *testing.T) {
-	t.Helper()
-	id, err := bankstore.NewSubscriptionID(t.Context(), h.db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.write(func(tx *store.Tx) error {
-		s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{
-			ID: id, Connection: h.connection.ID, User: 7, Disabled: &now, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"},
-		}}
-		bill := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "d", Type: "bill", HasFile: true}, Found: now, LastUpdate: now}
-		shopping := passerelle.Transaction{ApplicationDate: day(1), Scraped: now, LastUpdate: now, TransactionDetails: passerelle.TransactionDetails{
-			Key: "t", Date: day(1), RDate: day(1), Attachments: []passerelle.AttachmentDetails{{Key: "x", Name: "receipt"}},
-		}}
-		return errors.Join(bankstore.In(tx).CreateSubscription(h.domain, &s), bankstore.In(tx).CreateDocument(h.domain, s, &bill, 1), bankstore.In(tx).CreateTransactions(h.domain, h.accounts[0], 1, bankstore.NewTransaction{Transaction: &shopping}))
-	})
-}
-
 // addSeries adds a series of transactions, and a note about one of them.
 func (h *userAccounts) addSeries(t *testing.T) {
 	t.Helper()
-	noted := h.add(0, 1)[0]
+	noted := h.Add(0, 1)[0]
 	h.write(func(tx *store.Tx) error {
 		return errors.Join(
-			bankstore.In(tx).CreateCluster(h.domain, h.accounts[0], &passerelle.Cluster{Wording: "rent"}, 5, store.ErrConflict),
+			bankstore.In(tx).CreateCluster(h.domain, h.Accounts[0], &passerelle.Cluster{Wording: "rent"}, 5, store.ErrConflict),
 			bankstore.In(tx).SetInformation(h.domain, 7, bankstore.Information{Transaction: noted.ID, Key: "k", Value: "v"}),
 		)
 	})
@@ -150,20 +143,20 @@ func (h *userAccounts) queries() []map[string]query {
 }
 
 func (h *userAccounts) connectionQueries() map[string]query {
-	ctx, db, id, page := context.Background(), h.db, h.connection.ID, store.Window{Limit: 5, From: []any{int64(1)}}
+	ctx, db, id, page := context.Background(), h.db, h.Connection.ID, store.Window{Limit: 5, From: []any{int64(1)}}
 	logs := bankstore.ConnectionLogFilter{Domain: h.domain, User: 7, Connection: id, From: now}
 	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)) func() error {
 		return reading(func() ([]bankstore.Connection, error) { return read(ctx, h.domain, now, 5) })
 	}
 	return map[string]query{
 		"some of a connector": {run: reading(func() ([]bankstore.Connection, error) {
-			return bankstore.From(db).SomeConnections(ctx, h.domain, h.connection.Connector, nil, 3)
+			return bankstore.From(db).SomeConnections(ctx, h.domain, h.Connection.Connector, nil, 3)
 		}), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
 		"some that are well": {run: reading(func() ([]bankstore.Connection, error) {
-			return bankstore.From(db).SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.ConnectionState), 3)
+			return bankstore.From(db).SomeConnections(ctx, h.domain, h.Connection.Connector, new(passerelle.ConnectionState), 3)
 		}), index: "connection_of_connector (domain_id=? AND connector_uuid=?"},
 		"some in trouble": {run: reading(func() ([]bankstore.Connection, error) {
-			return bankstore.From(db).SomeConnections(ctx, h.domain, h.connection.Connector, new(passerelle.Wrongpass), 3)
+			return bankstore.From(db).SomeConnections(ctx, h.domain, h.Connection.Connector, new(passerelle.Wrongpass), 3)
 		}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=?"},
 		"connection":          {run: reading(func() (bankstore.Connection, error) { return bankstore.From(db).Connection(ctx, h.domain, 7, id) }), index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
 		"connections":         {run: reading(func() ([]bankstore.Connection, error) { return bankstore.From(db).Connections(ctx, h.domain, 7, page) }), index: "connection_of_user (domain_id=? AND user_id=? AND id>?)"},
@@ -188,9 +181,9 @@ func (h *userAccounts) connectionQueries() map[string]query {
 			return bankstore.From(db).ConnectionsLapsing(ctx, h.domain, now, bankstore.Connection{}, 5)
 		}), index: "connection_lapsing (domain_id=? AND"},
 		"lease":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).LeaseConnection(h.domain, id, "me", time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
-		"renewal": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).KeepConnection(h.domain, id, reader, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
+		"renewal": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).KeepConnection(h.domain, id, bankstoretest.Holder, time.Minute) }), index: "PRIMARY KEY (rowid=?)"},
 		"release": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReleaseConnection(h.domain, id, "me", false) }), index: "PRIMARY KEY (rowid=?)"},
-		"saving":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).SaveConnection(h.connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
+		"saving":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).SaveConnection(h.Connection, 99) }), index: "PRIMARY KEY (rowid=?)"},
 		"hasten":  {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HastenRead(h.domain, id, now, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"soon":    {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ReadSoon(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"consents": {run: reading(func() ([]bankstore.Consent, error) {
@@ -213,18 +206,18 @@ func (h *userAccounts) accountQueries() map[string]query {
 	return map[string]query{
 		"accounts":                 {run: list(func(*bankstore.AccountFilter) {}), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"accounts, all":            {run: list(func(f *bankstore.AccountFilter) { f.All = true }), index: "bank_account_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"accounts of a connection": {run: list(func(f *bankstore.AccountFilter) { f.Connection = h.connection.ID }), index: "bank_account_of_", sorts: "the accounts of a connection, at most a thousand"},
+		"accounts of a connection": {run: list(func(f *bankstore.AccountFilter) { f.Connection = h.Connection.ID }), index: "bank_account_of_", sorts: "the accounts of a connection, at most a thousand"},
 		"… of several":             {run: list(func(f *bankstore.AccountFilter) { f.Connections = []passerelle.ConnectionID{1, 2} }), index: "bank_account_of_user (domain_id=? AND user_id=?", sorts: "the accounts of a page of connections"},
 		"accounts by their ids":    {run: list(func(f *bankstore.AccountFilter) { f.IDs = []passerelle.AccountID{1, 2} }), index: "a USING INTEGER PRIMARY KEY (rowid=?)", sorts: "the accounts that are asked for"},
 		"accounts counted": {run: reading(func() (int64, error) {
 			return bankstore.From(db).CountBankAccounts(ctx, bankstore.AccountFilter{Domain: h.domain, User: 7})
 		}), index: "bank_account_of_user (domain_id=? AND user_id=?"},
 		"accounts to be read": {run: reading(func() ([]bankstore.StoredAccount, error) {
-			return bankstore.From(db).AccountsOf(ctx, h.domain, h.connection.ID)
+			return bankstore.From(db).AccountsOf(ctx, h.domain, h.Connection.ID)
 		}), index: "bank_account_of_connection (connection_id=?)"},
 		"movements": {
 			run: reading(func() ([]passerelle.Movement, error) {
-				return bankstore.From(db).Movements(ctx, h.accounts[:1], day(0), day(9))
+				return bankstore.From(db).Movements(ctx, h.Accounts[:1], bankstoretest.Day(0), bankstoretest.Day(9))
 			}),
 			index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)", sorts: "the days of the balances that are asked for",
 		},
@@ -232,8 +225,8 @@ func (h *userAccounts) accountQueries() map[string]query {
 }
 
 func (h *userAccounts) syncQueries() map[string]query {
-	ctx, db, a := context.Background(), h.db, h.accounts[0]
-	s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.connection.ID, User: 7}}
+	ctx, db, a := context.Background(), h.db, h.Accounts[0]
+	s := bankstore.StoredSubscription{Subscription: passerelle.Subscription{ID: 1, Connection: h.Connection.ID, User: 7}}
 	known := func(s bankstore.SyncedRows) func() error {
 		return reading(func() (map[string]bankstore.Known, error) {
 			return bankstore.From(db).KnownByKey(ctx, s, []string{"a", "b"})
@@ -247,7 +240,7 @@ func (h *userAccounts) syncQueries() map[string]query {
 	}
 	return map[string]query{
 		"transactions by key":     {run: known(bankstore.SyncedTransactions(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
-		"transactions from a day": {run: keys(bankstore.SyncedTransactions(a), day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
+		"transactions from a day": {run: keys(bankstore.SyncedTransactions(a), bankstoretest.Day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
 		"transactions at all":     {run: bare(bankstore.SyncedTransactions(a)), index: "(account_id=? AND epoch=?)"},
 		"what changed":            {run: reading(func() ([]passerelle.Transaction, error) { return bankstore.From(db).ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
 		"attachments found": {run: reading(func() ([]passerelle.Attachment, error) {
@@ -259,7 +252,7 @@ func (h *userAccounts) syncQueries() map[string]query {
 		"document keys":          {run: keys(bankstore.SyncedDocuments(s), passerelle.Date{}), index: "(subscription_id=? AND epoch=?)"},
 		"documents that changed": {run: reading(func() ([]bankstore.StoredDocument, error) { return bankstore.From(db).ChangedDocuments(ctx, s, 1, 5) }), index: "document_changed (subscription_id=? AND epoch=? AND changed=? AND id>?)"},
 		"subscriptions": {run: reading(func() ([]bankstore.StoredSubscription, error) {
-			return bankstore.From(db).SubscriptionsOf(ctx, h.domain, h.connection.ID)
+			return bankstore.From(db).SubscriptionsOf(ctx, h.domain, h.Connection.ID)
 		}), index: "subscription_of_connection (connection_id=?)"},
 		"losing": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).LoseTransaction(h.domain, a, 1, now, 1) }), index: "PRIMARY KEY (rowid=?)"},
 	}
@@ -269,14 +262,16 @@ func (h *userAccounts) transactionQueries() map[string]query {
 	ctx, db := context.Background(), h.db
 	queries := map[string]query{}
 	for name, with := range map[string]func(*bankstore.TransactionFilter){
-		"transaction_of_user (domain_id=? AND user_id=?":            func(f *bankstore.TransactionFilter) { f.Wording, f.From = "shop", day(0) },
-		"transaction_of_user_by_date (domain_id=? AND user_id=?":    func(f *bankstore.TransactionFilter) { f.Search, f.ByDate = "shop", true },
-		"transaction_of_account (account_id=? AND epoch=?":          func(f *bankstore.TransactionFilter) { f.Account, f.Deleted = h.accounts[0].ID, true },
-		"transaction_of_account_by_date (account_id=? AND epoch=?":  func(f *bankstore.TransactionFilter) { f.Account, f.ByDate, f.Since = h.accounts[0].ID, true, &now },
-		"transaction_of_connection (connection_id=?":                func(f *bankstore.TransactionFilter) { f.Connection, f.All = h.connection.ID, true },
-		"transaction_of_connection_by_date (connection_id=? AND da": func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate, f.Until = h.connection.ID, true, day(3) },
+		"transaction_of_user (domain_id=? AND user_id=?":           func(f *bankstore.TransactionFilter) { f.Wording, f.From = "shop", bankstoretest.Day(0) },
+		"transaction_of_user_by_date (domain_id=? AND user_id=?":   func(f *bankstore.TransactionFilter) { f.Search, f.ByDate = "shop", true },
+		"transaction_of_account (account_id=? AND epoch=?":         func(f *bankstore.TransactionFilter) { f.Account, f.Deleted = h.Accounts[0].ID, true },
+		"transaction_of_account_by_date (account_id=? AND epoch=?": func(f *bankstore.TransactionFilter) { f.Account, f.ByDate, f.Since = h.Accounts[0].ID, true, &now },
+		"transaction_of_connection (connection_id=?":               func(f *bankstore.TransactionFilter) { f.Connection, f.All = h.Connection.ID, true },
+		"transaction_of_connection_by_date (connection_id=? AND da": func(f *bankstore.TransactionFilter) {
+			f.Connection, f.ByDate, f.Until = h.Connection.ID, true, bankstoretest.Day(3)
+		},
 	} {
-		f := h.filter()
+		f := h.Filter()
 		with(&f)
 		queries["list by "+name] = query{run: reading(func() ([]passerelle.Transaction, error) {
 			return bankstore.From(db).Transactions(ctx, f, store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
@@ -292,12 +287,12 @@ func (h *userAccounts) transactionQueries() map[string]query {
 		queries["count by "+name] = query{run: reading(func() (int64, error) { return bankstore.From(db).CountTransactions(ctx, f) }), index: "(" /* any bound */}
 	}
 	queries["one transaction"] = query{run: func() error {
-		f := h.filter()
+		f := h.Filter()
 		f.IDs, f.All, f.Deleted = []passerelle.TransactionID{1}, true, true
 		_, err := bankstore.From(db).Transactions(ctx, f, store.Window{Limit: 1})
 		return err
 	}, index: "t USING INTEGER PRIMARY KEY (rowid=?)"}
-	queries["days"] = query{run: func() error { _, err := bankstore.From(db).TransactionSpan(ctx, h.filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
+	queries["days"] = query{run: func() error { _, err := bankstore.From(db).TransactionSpan(ctx, h.Filter()); return err }, index: "transaction_of_account (account_id=? AND epoch=?)"}
 	queries["attachments"] = query{run: reading(func() ([]passerelle.Attachment, error) {
 		return bankstore.From(db).Attachments(ctx, h.domain, 7, []passerelle.TransactionID{1, 2})
 	}), index: "(transaction_id=?", sorts: "those of a page of transactions"}
@@ -315,7 +310,7 @@ func (h *userAccounts) transactionQueries() map[string]query {
 
 func (h *userAccounts) documentQueries() map[string]query {
 	ctx, db := context.Background(), h.db
-	of := bankstore.SubscriptionFilter{Domain: h.domain, User: 7, Connection: h.connection.ID}
+	of := bankstore.SubscriptionFilter{Domain: h.domain, User: 7, Connection: h.Connection.ID}
 	documents := func(with func(*bankstore.DocumentFilter)) func() error {
 		f := bankstore.DocumentFilter{Domain: h.domain, User: 7, All: true}
 		with(&f)
@@ -335,7 +330,7 @@ func (h *userAccounts) documentQueries() map[string]query {
 			return bankstore.From(db).CountSubscriptions(ctx, bankstore.SubscriptionFilter{Domain: h.domain, User: 7})
 		}), index: "subscription_of_user (domain_id=? AND user_id=?"},
 		"documents of a user":         {run: documents(func(f *bankstore.DocumentFilter) { f.Types = []string{"bill"} }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
-		"documents of a connection":   {run: documents(func(f *bankstore.DocumentFilter) { f.Connection = h.connection.ID }), index: "document_of_connection (connection_id=? AND date<?)"},
+		"documents of a connection":   {run: documents(func(f *bankstore.DocumentFilter) { f.Connection = h.Connection.ID }), index: "document_of_connection (connection_id=? AND date<?)"},
 		"documents of a subscription": {run: documents(func(f *bankstore.DocumentFilter) { f.Subscription = 1 }), index: "document_of_subscription (subscription_id=? AND epoch=? AND date<?)"},
 		"documents of a transaction":  {run: documents(func(f *bankstore.DocumentFilter) { f.Transaction = 1 }), index: "transaction_document_1 (transaction_id=?", sorts: "at most twenty"},
 		"documents by timestamp":      {run: documents(func(f *bankstore.DocumentFilter) { f.Since, f.Before, f.Zone = now, now, time.UTC }), index: "document_of_user (domain_id=? AND user_id=? AND date<?)"},
@@ -347,7 +342,7 @@ func (h *userAccounts) documentQueries() map[string]query {
 			var claimed []bankstore.LeasedFile
 			bankstore.In(tx).ClaimFiles(h.domain, "c1", time.Minute, 5, &claimed)
 		}), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch<?)"},
-		"files that wait": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ResumeFiles(h.connection) }), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch=?)"},
+		"files that wait": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).ResumeFiles(h.Connection) }), index: "stored_file_to_fetch (connector=? AND domain_id=? AND next_fetch=?)"},
 		"files to remove": {run: h.writing(func(tx *store.Tx) {
 			var claimed []int64
 			bankstore.In(tx).ClaimForgotten(time.Minute, 5, &claimed)
@@ -357,7 +352,7 @@ func (h *userAccounts) documentQueries() map[string]query {
 
 // aroundQueries are queries around transactions.
 func (h *userAccounts) aroundQueries() map[string]query {
-	ctx, db, a, full := context.Background(), h.db, h.accounts[0], errors.New("full")
+	ctx, db, a, full := context.Background(), h.db, h.Accounts[0], errors.New("full")
 	clusters := func(with func(*bankstore.ClusterFilter)) func() error {
 		f := bankstore.ClusterFilter{Domain: h.domain, User: 7}
 		with(&f)
@@ -379,7 +374,7 @@ func (h *userAccounts) aroundQueries() map[string]query {
 	}
 	return map[string]query{
 		"clusters of a user":       {run: clusters(func(*bankstore.ClusterFilter) {}), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
-		"clusters of a connection": {run: clusters(func(f *bankstore.ClusterFilter) { f.Connection = h.connection.ID }), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
+		"clusters of a connection": {run: clusters(func(f *bankstore.ClusterFilter) { f.Connection = h.Connection.ID }), index: "cluster_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"clusters of an account":   {run: clusters(func(f *bankstore.ClusterFilter) { f.Account = a.ID }), index: "cluster_of_", sorts: "the clusters of an account, which are bounded"},
 		"a cluster":                {run: clusters(func(f *bankstore.ClusterFilter) { f.ID = 1 }), index: "s USING INTEGER PRIMARY KEY (rowid=?)"},
 		"clusters to compare":      {run: reading(func() ([]bankstore.StoredCluster, error) { return bankstore.From(db).ClustersOf(ctx, a, 5) }), index: "cluster_of_account (account_id=? AND epoch=?)"},
@@ -517,5 +512,46 @@ func (h *userAccounts) providerQueries() map[string]query {
 		}), index: "connection_return"},
 		"received by itself":  {run: reading(func() ([]store.Received, error) { return db.ReceivedRequests(ctx, h.domain) }), index: "received"},
 		"submitted by itself": {run: reading(func() (int64, error) { return db.SandboxSubmissions(ctx, h.domain, "k") }), index: "sandbox_order"},
+	}
+}
+
+// TestPlansOfTransactions: a page is read from an index in its order, for any number of
+// transactions.
+func TestPlansOfTransactions(t *testing.T) {
+	s := newFixture(t, storetest.SQLite(t))
+	h := newUserAccounts(t, s)
+	engine := explain(s)
+	for name, with := range map[string]func(*bankstore.TransactionFilter){
+		"transaction_of_user (domain_id=? AND user_id=?":                        func(*bankstore.TransactionFilter) {},
+		"transaction_of_user_by_date (domain_id=? AND user_id=?":                func(f *bankstore.TransactionFilter) { f.ByDate = true },
+		"transaction_of_account (account_id=? AND epoch=?":                      func(f *bankstore.TransactionFilter) { f.Account = h.Accounts[0].ID },
+		"transaction_of_account_by_date (account_id=? AND epoch=?":              func(f *bankstore.TransactionFilter) { f.Account, f.ByDate = h.Accounts[0].ID, true },
+		"transaction_of_user (domain_id=? AND user_id=? AND application_date>?": func(f *bankstore.TransactionFilter) { f.From = bankstoretest.Day(1) },
+		"transaction_of_connection (connection_id=?":                            func(f *bankstore.TransactionFilter) { f.Connection = h.Connection.ID },
+		"transaction_of_connection_by_date (connection_id=?":                    func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate = h.Connection.ID, true },
+	} {
+		f := h.Filter()
+		with(&f)
+		engine.plans = nil
+		if _, err := bankstore.From(s.db).Transactions(t.Context(), f, store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}}); err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(engine.plans, "; ")
+		if !strings.Contains(plan, name) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "SCAN") {
+			t.Errorf("%s: %s", name, plan)
+		}
+	}
+}
+
+// TestPlanOfMovements: days are read through an index, beginning with the first day.
+func TestPlanOfMovements(t *testing.T) {
+	s := newFixture(t, storetest.SQLite(t))
+	h := newUserAccounts(t, s)
+	engine := explain(s)
+	if _, err := bankstore.From(s.db).Movements(t.Context(), h.Accounts, bankstoretest.Day(0), bankstoretest.Day(9)); err != nil {
+		t.Fatal(err)
+	}
+	if plan := strings.Join(engine.plans, "; "); !strings.Contains(plan, "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)") || strings.Contains(plan, "SCAN") {
+		t.Error(plan)
 	}
 }

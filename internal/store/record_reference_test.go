@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"passerelle"
-	"passerelle/internal/bankstore"
 	"passerelle/internal/database"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest/lists"
 	"passerelle/webhook"
 )
 
@@ -22,15 +22,17 @@ import (
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
 // recordSpot returns the position of a record in its list.
-func recordSpot(at time.Time, id int64) spot { return spot{database.Micros(at), id} }
+func recordSpot(at time.Time, id int64) lists.Spot {
+	return lists.Spot{Key: database.Micros(at), ID: id}
+}
 
 // bounds is a time range in the form that filters use.
 type bounds struct{ from, until time.Time }
 
 func drawTimes(t *rapid.T) (b bounds) {
 	instants := []time.Time{at(-1), at(0), at(1), at(2), at(3), at(4), at(1).Add(time.Microsecond)}
-	maybe(t, "from", &b.from, instants...)
-	maybe(t, "until", &b.until, instants...)
+	lists.Maybe(t, "from", &b.from, instants...)
+	lists.Maybe(t, "until", &b.until, instants...)
 	return b
 }
 
@@ -111,56 +113,56 @@ func (p *webhookSet) send(i int) {
 	p.payloads = append(p.payloads, one)
 }
 
-func (p *webhookSet) data(t *rapid.T) listing {
+func (p *webhookSet) data(t *rapid.T) lists.List {
 	w, times := rapid.SampledFrom(p.webhooks).Draw(t, "webhook"), drawTimes(t)
 	f := store.WebhookDataFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
-	maybe(t, "state", &f.State, store.WebhookPending, store.WebhookDropped, store.WebhookDelivered)
-	spotOf := func(one *sentPayload) spot { return recordSpot(one.created, one.id) }
-	return listing{
-		ways: ways{newest: true, skips: true}, all: spotsOf(p.payloads, spotOf, anyRow[*sentPayload]),
-		selected: spotsOf(p.payloads, spotOf, func(one *sentPayload) bool {
+	lists.Maybe(t, "state", &f.State, store.WebhookPending, store.WebhookDropped, store.WebhookDelivered)
+	spotOf := func(one *sentPayload) lists.Spot { return recordSpot(one.created, one.id) }
+	return lists.List{
+		Ways: lists.Ways{Newest: true, Skips: true}, All: lists.Spots(p.payloads, spotOf, lists.Any[*sentPayload]),
+		Selected: lists.Spots(p.payloads, spotOf, func(one *sentPayload) bool {
 			return one.domain == f.Domain && one.webhook == f.Webhook && times.hold(one.created) && (f.State == "" || f.State == one.state)
 		}),
-		read: func(w store.Window) ([]int64, error) {
-			return numbersOf(func(d store.WebhookData) int64 { return int64(d.ID) })(p.db.WebhookData(p.t.Context(), f, w))
+		Read: func(w store.Window) ([]int64, error) {
+			return lists.IDs(func(d store.WebhookData) int64 { return int64(d.ID) })(p.db.WebhookData(p.t.Context(), f, w))
 		},
-		count: func() (int64, error) { return p.db.CountWebhookData(p.t.Context(), f) },
+		Count: func() (int64, error) { return p.db.CountWebhookData(p.t.Context(), f) },
 	}
 }
 
-func (p *webhookSet) logs(t *rapid.T) listing {
+func (p *webhookSet) logs(t *rapid.T) lists.List {
 	w, times := rapid.SampledFrom(p.webhooks).Draw(t, "webhook"), drawTimes(t)
 	f := store.WebhookLogFilter{Domain: p.domain, Webhook: w.ID, From: times.from, Until: times.until}
-	maybe(t, "user", &f.User, 7, 8)
+	lists.Maybe(t, "user", &f.User, 7, 8)
 	q := p.requested(func(one sentRequest) bool {
 		return one.domain == f.Domain && one.webhook == f.Webhook && times.hold(one.at) && (f.User == 0 || f.User == one.user)
 	})
-	q.read = func(w store.Window) ([]int64, error) {
-		return numbersOf(func(l store.WebhookLog) int64 { return l.ID })(p.db.WebhookLogs(p.t.Context(), f, w))
+	q.Read = func(w store.Window) ([]int64, error) {
+		return lists.IDs(func(l store.WebhookLog) int64 { return l.ID })(p.db.WebhookLogs(p.t.Context(), f, w))
 	}
-	q.count = func() (int64, error) { return p.db.CountWebhookLogs(p.t.Context(), f) }
+	q.Count = func() (int64, error) { return p.db.CountWebhookLogs(p.t.Context(), f) }
 	return q
 }
 
-func (p *webhookSet) attempts(t *rapid.T) listing {
+func (p *webhookSet) attempts(t *rapid.T) lists.List {
 	of := rapid.SampledFrom(p.payloads).Draw(t, "delivery")
 	q := p.requested(func(one sentRequest) bool { return one.domain == p.domain && one.sentPayload == of })
-	q.read = func(w store.Window) ([]int64, error) {
-		return numbersOf(func(l store.WebhookLog) int64 { return l.ID })(p.db.AttemptsOf(p.t.Context(), p.domain, passerelle.DeliveryID(of.id), w))
+	q.Read = func(w store.Window) ([]int64, error) {
+		return lists.IDs(func(l store.WebhookLog) int64 { return l.ID })(p.db.AttemptsOf(p.t.Context(), p.domain, passerelle.DeliveryID(of.id), w))
 	}
 	return q
 }
 
-func (p *webhookSet) requested(selected func(sentRequest) bool) listing {
-	spotOf := func(one sentRequest) spot { return recordSpot(one.at, one.id) }
-	return listing{ways: ways{newest: true, skips: true}, all: spotsOf(p.requests, spotOf, anyRow[sentRequest]), selected: spotsOf(p.requests, spotOf, selected)}
+func (p *webhookSet) requested(selected func(sentRequest) bool) lists.List {
+	spotOf := func(one sentRequest) lists.Spot { return recordSpot(one.at, one.id) }
+	return lists.List{Ways: lists.Ways{Newest: true, Skips: true}, All: lists.Spots(p.requests, spotOf, lists.Any[sentRequest]), Selected: lists.Spots(p.requests, spotOf, selected)}
 }
 
 // TestWebhookListsAreThoseOfTheReference reads random windows of deliveries.
 func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := newWebhookSet(s)
-		compareLists(t, map[string]func(*rapid.T) listing{"data": p.data, "logs": p.logs, "attempts": p.attempts})
+		lists.Compare(t, map[string]func(*rapid.T) lists.List{"data": p.data, "logs": p.logs, "attempts": p.attempts})
 		t.Run("last attempts", func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) { p.compareLast(rt) })
 		})
@@ -195,7 +197,7 @@ func (p *webhookSet) compareLast(t *rapid.T) {
 	}
 }
 
-func (s fixture) audits() func(*rapid.T) listing {
+func (s fixture) audits() func(*rapid.T) lists.List {
 	var all []store.Audit
 	for i := range 60 {
 		a := store.Audit{At: at(i % 4), Domain: []passerelle.DomainID{s.domain, s.other, 0}[i*i%11%3], Operator: store.OperatorID(i % 5 % 3), Act: []string{"look", "stop"}[i/3%2], Refused: i%7 == 0}
@@ -208,18 +210,18 @@ func (s fixture) audits() func(*rapid.T) listing {
 		s.write(func(tx *store.Tx) error { return tx.Audit(all[i]) })
 		all[i].ID = s.count(`SELECT max(id) FROM audit`)
 	}
-	spotOf := func(a store.Audit) spot { return recordSpot(a.At, a.ID) }
-	return func(t *rapid.T) listing {
+	spotOf := func(a store.Audit) lists.Spot { return recordSpot(a.At, a.ID) }
+	return func(t *rapid.T) lists.List {
 		f := s.drawAudits(t)
 		times := bounds{f.From, f.Until}
-		return listing{
-			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[store.Audit]),
-			selected: spotsOf(all, spotOf, func(a store.Audit) bool {
+		return lists.List{
+			Ways: lists.Ways{Newest: true, Skips: true}, All: lists.Spots(all, spotOf, lists.Any[store.Audit]),
+			Selected: lists.Spots(all, spotOf, func(a store.Audit) bool {
 				return times.hold(a.At) && (f.Domain == 0 || f.Domain == a.Domain) && (!f.NoDomain || a.Domain == 0) && (f.Operator == 0 || f.Operator == a.Operator) &&
 					(f.Act == "" || f.Act == a.Act) && (f.Subject == "" || f.Subject == a.Subject) && (f.SubjectID == 0 || f.SubjectID == a.SubjectID) && (!f.Refused || a.Refused)
 			}),
-			read: func(w store.Window) ([]int64, error) {
-				return numbersOf(func(a operatorstore.AuditLink) int64 { return a.ID })(operatorstore.From(s.db).Audits(s.t.Context(), f, w))
+			Read: func(w store.Window) ([]int64, error) {
+				return lists.IDs(func(a operatorstore.AuditLink) int64 { return a.ID })(operatorstore.From(s.db).Audits(s.t.Context(), f, w))
 			},
 		}
 	}
@@ -228,17 +230,17 @@ func (s fixture) audits() func(*rapid.T) listing {
 func (s fixture) drawAudits(t *rapid.T) operatorstore.AuditFilter {
 	times := drawTimes(t)
 	f := operatorstore.AuditFilter{From: times.from, Until: times.until}
-	maybe(t, "domain", &f.Domain, s.domain, s.other, 99)
-	maybe(t, "no domain", &f.NoDomain, true)
-	maybe(t, "operator", &f.Operator, 1, 2, 9)
-	maybe(t, "act", &f.Act, "look", "stop", "none")
-	maybe(t, "subject", &f.Subject, "payment", "user", "webhook")
-	maybe(t, "one", &f.SubjectID, 1, 2, 3)
-	maybe(t, "refused", &f.Refused, true)
+	lists.Maybe(t, "domain", &f.Domain, s.domain, s.other, 99)
+	lists.Maybe(t, "no domain", &f.NoDomain, true)
+	lists.Maybe(t, "operator", &f.Operator, 1, 2, 9)
+	lists.Maybe(t, "act", &f.Act, "look", "stop", "none")
+	lists.Maybe(t, "subject", &f.Subject, "payment", "user", "webhook")
+	lists.Maybe(t, "one", &f.SubjectID, 1, 2, 3)
+	lists.Maybe(t, "refused", &f.Refused, true)
 	return f
 }
 
-func (s fixture) settingChanges() func(*rapid.T) listing {
+func (s fixture) settingChanges() func(*rapid.T) lists.List {
 	type change struct {
 		store.SettingChange
 		domain passerelle.DomainID
@@ -260,115 +262,25 @@ func (s fixture) settingChanges() func(*rapid.T) listing {
 			return nil
 		})
 	}
-	spotOf := func(c change) spot { return recordSpot(c.At, c.ID) }
-	return func(t *rapid.T) listing {
+	spotOf := func(c change) lists.Spot { return recordSpot(c.At, c.ID) }
+	return func(t *rapid.T) lists.List {
 		times := drawTimes(t)
 		f := store.SettingChanges{Domain: s.domain, From: times.from, Until: times.until}
-		maybe(t, "domain", &f.Domain, s.other)
-		maybe(t, "key", &f.Key, keys...)
-		maybe(t, "name", &f.Name, "limit", "_", "%", ".", "USER", "none")
-		maybe(t, "keys", &f.Keys, []string{"user.name"}, []string{"none", "50%", "payment.limit"})
-		maybe(t, "type", &f.Type, "add", "update", "delete")
-		return listing{
-			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[change]),
-			selected: spotsOf(all, spotOf, func(c change) bool {
+		lists.Maybe(t, "domain", &f.Domain, s.other)
+		lists.Maybe(t, "key", &f.Key, keys...)
+		lists.Maybe(t, "name", &f.Name, "limit", "_", "%", ".", "USER", "none")
+		lists.Maybe(t, "keys", &f.Keys, []string{"user.name"}, []string{"none", "50%", "payment.limit"})
+		lists.Maybe(t, "type", &f.Type, "add", "update", "delete")
+		return lists.List{
+			Ways: lists.Ways{Newest: true, Skips: true}, All: lists.Spots(all, spotOf, lists.Any[change]),
+			Selected: lists.Spots(all, spotOf, func(c change) bool {
 				named := f.Name == "" || strings.Contains(c.Key, strings.ToLower(f.Name)) || slices.Contains(f.Keys, c.Key)
 				return f.Domain == c.domain && times.hold(c.At) && (f.Key == "" || f.Key == c.Key) && (f.Type == "" || f.Type == c.Type) && named
 			}),
-			read: func(w store.Window) ([]int64, error) {
-				return numbersOf(func(c store.SettingChange) int64 { return c.ID })(s.db.SettingChanges(s.t.Context(), f, w))
+			Read: func(w store.Window) ([]int64, error) {
+				return lists.IDs(func(c store.SettingChange) int64 { return c.ID })(s.db.SettingChanges(s.t.Context(), f, w))
 			},
-			count: func() (int64, error) { return s.db.CountSettingChanges(s.t.Context(), f) },
-		}
-	}
-}
-
-// connect stores a connection in a state.
-func (s fixture) connect(domain passerelle.DomainID, user passerelle.UserID, connector string, state passerelle.ConnectionState, deleted bool) bankstore.Connection {
-	s.t.Helper()
-	c := bankstore.Connection{Domain: domain, User: user, Connector: connector, Created: now, Active: true, State: state}
-	s.write(func(tx *store.Tx) error {
-		return bankstore.In(tx).CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
-	})
-	if deleted {
-		s.write(func(tx *store.Tx) error {
-			tx.Unit().Exec(`UPDATE connection SET deleted = 1 WHERE id = $1`, int64(c.ID))
-			return nil
-		})
-	}
-	return c
-}
-
-// loggedSync is a record of a sync with its domain.
-type loggedSync struct {
-	bankstore.ConnectionLog
-	domain passerelle.DomainID
-	gone   bool
-}
-
-func (s fixture) loggedSyncs() []loggedSync {
-	connections := []bankstore.Connection{
-		s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", false), s.connect(s.domain, 7, "c1", "", true),
-		s.connect(s.domain, 8, "c1", "", false), s.connect(s.other, 7, "c1", "", false),
-	}
-	var all []loggedSync
-	for i := range 60 {
-		c := connections[i*i%13%5]
-		one := loggedSync{gone: c.ID == connections[2].ID, domain: c.Domain, ConnectionLog: bankstore.ConnectionLog{User: c.User, Connection: c.ID, Source: passerelle.SourceID(i % 3), Started: now, At: at((60 - i) % 4)}}
-		s.write(func(tx *store.Tx) error { return bankstore.In(tx).LogSync(c.Domain, one.ConnectionLog) })
-		one.ID = s.count(`SELECT max(id) FROM connection_log`)
-		all = append(all, one)
-	}
-	return all
-}
-
-func (s fixture) connectionLogs() func(*rapid.T) listing {
-	all := s.loggedSyncs()
-	spotOf := func(v loggedSync) spot { return recordSpot(v.At, v.ID) }
-	return func(t *rapid.T) listing {
-		times, of := drawTimes(t), rapid.SampledFrom(all).Draw(t, "connection")
-		f := bankstore.ConnectionLogFilter{Domain: of.domain, User: of.User, Connection: of.Connection, From: times.from, Until: times.until}
-		maybe(t, "user", &f.User, 7, 8)
-		maybe(t, "domain", &f.Domain, s.domain, s.other)
-		maybe(t, "source", &f.Source, 1, 2, 9)
-		return listing{
-			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[loggedSync]),
-			selected: spotsOf(all, spotOf, func(v loggedSync) bool {
-				return f.Domain == v.domain && f.User == v.User && f.Connection == v.Connection && (f.Source == 0 || f.Source == v.Source) && times.hold(v.At)
-			}),
-			read: func(w store.Window) ([]int64, error) {
-				return numbersOf(func(l bankstore.ConnectionLog) int64 { return l.ID })(bankstore.From(s.db).ConnectionLogs(s.t.Context(), f, w))
-			},
-			count: func() (int64, error) { return bankstore.From(s.db).CountConnectionLogs(s.t.Context(), f) },
-		}
-	}
-}
-
-func (s fixture) consents() func(*rapid.T) listing {
-	type agreed struct {
-		bankstore.Consent
-		domain passerelle.DomainID
-	}
-	var all []agreed
-	for i := range 40 {
-		domain := []passerelle.DomainID{s.domain, s.domain, s.other}[i%3]
-		one := agreed{bankstore.Consent{User: passerelle.UserID(7 + i/3%2), Connection: passerelle.ConnectionID(i%3 + 1), TextVersion: "1", Origin: "o", Granted: at((40 - i) % 4)}, domain}
-		s.write(func(tx *store.Tx) error { return bankstore.In(tx).RecordConsent(domain, one.Consent) })
-		one.ID = s.count(`SELECT max(id) FROM consent`)
-		all = append(all, one)
-	}
-	spotOf := func(c agreed) spot { return recordSpot(c.Granted, c.ID) }
-	return func(t *rapid.T) listing {
-		f := bankstore.ConsentFilter{Domain: s.domain, User: 7}
-		maybe(t, "domain", &f.Domain, s.other)
-		maybe(t, "user", &f.User, 8, 9)
-		return listing{
-			ways: ways{newest: true, skips: true}, all: spotsOf(all, spotOf, anyRow[agreed]),
-			selected: spotsOf(all, spotOf, func(c agreed) bool { return c.domain == f.Domain && c.User == f.User }),
-			read: func(w store.Window) ([]int64, error) {
-				return numbersOf(func(c bankstore.Consent) int64 { return c.ID })(bankstore.From(s.db).Consents(s.t.Context(), f, w))
-			},
-			count: func() (int64, error) { return bankstore.From(s.db).CountConsents(s.t.Context(), f) },
+			Count: func() (int64, error) { return s.db.CountSettingChanges(s.t.Context(), f) },
 		}
 	}
 }
@@ -376,39 +288,8 @@ func (s fixture) consents() func(*rapid.T) listing {
 // TestRecordsAreThoseOfTheReference reads random windows of records.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
-		compareLists(t, map[string]func(*rapid.T) listing{
-			"audits": s.audits(), "setting changes": s.settingChanges(), "connection logs": s.connectionLogs(), "consents": s.consents(),
-		})
-	})
-}
-
-// TestConnectionLogsOfAUserMatchTheReference reads the syncs of all connections of a user from
-// random positions.
-func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
-		all := s.loggedSyncs()
-		slices.SortFunc(all, func(a, b loggedSync) int {
-			return cmp.Or(cmp.Compare(a.Connection, b.Connection), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
-		})
-		rapid.Check(t, func(rt *rapid.T) {
-			w := store.Window{Limit: rapid.IntRange(0, 61).Draw(rt, "limit")}
-			from := loggedSync{}
-			if rapid.Bool().Draw(rt, "from a place") {
-				from = rapid.SampledFrom(all).Draw(rt, "place")
-				from.ID += rapid.Int64Range(-1, 1).Draw(rt, "beside")
-				w.From = []any{int64(from.Connection), database.Micros(from.At), from.ID}
-			}
-			var want []int64
-			for _, v := range all {
-				beyond := cmp.Or(cmp.Compare(v.Connection, from.Connection), v.At.Compare(from.At), cmp.Compare(v.ID, from.ID)) > 0
-				if v.domain == s.domain && v.User == 7 && !v.gone && (w.From == nil || beyond) && len(want) < w.Limit {
-					want = append(want, v.ID)
-				}
-			}
-			got, err := numbersOf(func(l bankstore.ConnectionLog) int64 { return l.ID })(bankstore.From(s.db).ConnectionLogsOf(s.t.Context(), s.domain, 7, w))
-			if err != nil || !slices.Equal(got, want) {
-				rt.Errorf("%+v lists %v, want %v; %v", w, got, want, err)
-			}
+		lists.Compare(t, map[string]func(*rapid.T) lists.List{
+			"audits": s.audits(), "setting changes": s.settingChanges(),
 		})
 	})
 }

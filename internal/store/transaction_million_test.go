@@ -39,16 +39,16 @@ func longHistory(t *testing.T, s fixture, n int) (h *userAccounts, few *userAcco
 	const step = 50_000
 	for first := 1; first <= n; first += step {
 		s.write(func(tx *store.Tx) error {
-			tx.Unit().Exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.accounts[0].ID), int64(h.accounts[1].ID), int64(few.accounts[0].ID),
-				int64(h.connection.ID), int64(few.connection.ID))
+			tx.Unit().Exec(numbers+bookMany, first, min(first+step-1, n), int64(s.domain), int64(h.Accounts[0].ID), int64(h.Accounts[1].ID), int64(few.Accounts[0].ID),
+				int64(h.Connection.ID), int64(few.Connection.ID))
 			return nil
 		})
 	}
 	inB := int64(n/10 - fewTransactions/10)
 	s.write(func(tx *store.Tx) error {
-		bankstore.In(tx).CountTransactions(s.domain, few.accounts[0], fewTransactions, 0)
-		bankstore.In(tx).CountTransactions(s.domain, h.accounts[1], inB, 0)
-		bankstore.In(tx).CountTransactions(s.domain, h.accounts[0], int64(n)-fewTransactions-inB, 0)
+		bankstore.In(tx).CountTransactions(s.domain, few.Accounts[0], fewTransactions, 0)
+		bankstore.In(tx).CountTransactions(s.domain, h.Accounts[1], inB, 0)
+		bankstore.In(tx).CountTransactions(s.domain, h.Accounts[0], int64(n)-fewTransactions-inB, 0)
 		return nil
 	})
 	if err := s.sql(`ANALYZE`); err != nil {
@@ -70,98 +70,70 @@ func TestMillionTransactions(t *testing.T) {
 			"since a day": func(f *bankstore.TransactionFilter) {
 				f.From = passerelle.DateOf(time.Date(2003, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 			},
-			"of an account":         func(f *bankstore.TransactionFilter) { f.Account = h.accounts[0].ID },
-			"of a small account":    func(f *bankstore.TransactionFilter) { f.Account = h.accounts[1].ID },
-			"of a connection":       func(f *bankstore.TransactionFilter) { f.Connection = h.connection.ID },
-			"of a connection, date": func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
+			"of an account":         func(f *bankstore.TransactionFilter) { f.Account = h.Accounts[0].ID },
+			"of a small account":    func(f *bankstore.TransactionFilter) { f.Account = h.Accounts[1].ID },
+			"of a connection":       func(f *bankstore.TransactionFilter) { f.Connection = h.Connection.ID },
+			"of a connection, date": func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate = h.Connection.ID, true },
 		} {
 			t.Run(name, func(t *testing.T) {
-				f := h.filter()
+				f := h.Filter()
 				with(&f)
-				s.compareEnds(t, f, long)
-				s.compareEnds(t, s.within(t, f), long)
+				h.compareEnds(t, f, long)
+				h.compareEnds(t, h.Within(f), long)
 			})
 		}
 		t.Run("of a connection with little that is old", func(t *testing.T) {
-			f := h.filter()
-			f.Connection = few.connection.ID
-			rows, total := s.readTransactions(t, f, store.Window{Limit: pageOfList}), s.countTransactions(t, f)
+			f := h.Filter()
+			f.Connection = few.Connection.ID
+			rows, total := h.Transactions(f, store.Window{Limit: pageOfList}), h.Count(f)
 			if len(rows) != fewTransactions || total != fewTransactions {
 				t.Errorf("%d rows of %d", len(rows), total)
 			}
-			s.readsFew(t, f, store.Window{Limit: pageOfList}, long)
+			h.readsFew(t, f, store.Window{Limit: pageOfList}, long)
 		})
 	})
 }
 
-func (s fixture) readTransactions(t *testing.T, f bankstore.TransactionFilter, w store.Window) []passerelle.Transaction {
-	t.Helper()
-	rows, err := bankstore.From(s.db).Transactions(t.Context(), f, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-// within sets the accounts of the filter.
-func (s fixture) within(t *testing.T, f bankstore.TransactionFilter) bankstore.TransactionFilter {
-	t.Helper()
-	span, err := bankstore.From(s.db).TransactionSpan(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f.Within(span)
-}
-
-func (s fixture) countTransactions(t *testing.T, f bankstore.TransactionFilter) int64 {
-	t.Helper()
-	n, err := bankstore.From(s.db).CountTransactions(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // compareEnds compares the first page and the last full page of a list.
-func (s fixture) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool) {
+func (h *userAccounts) compareEnds(t *testing.T, f bankstore.TransactionFilter, long bool) {
 	t.Helper()
-	total := s.countTransactions(t, f)
+	total := h.Count(f)
 	first := store.Window{Limit: pageOfList}
-	before := s.readTransactions(t, f, store.Window{Limit: 1, Offset: total - pageOfList - 1})
+	before := h.Transactions(f, store.Window{Limit: 1, Offset: total - pageOfList - 1})
 	last := first
 	last.From = []any{f.DayOf(before[0]).String(), int64(before[0].ID)}
-	if rows := s.readTransactions(t, f, last); len(rows) != pageOfList {
+	if rows := h.Transactions(f, last); len(rows) != pageOfList {
 		t.Fatalf("%d rows on the last page of %d", len(rows), total)
 	}
-	s.readsFew(t, f, first, long)
-	s.readsFew(t, f, last, long)
+	h.readsFew(t, f, first, long)
+	h.readsFew(t, f, last, long)
 	if !long {
 		return // little is read faster without any index
 	}
-	measure{1.5, pageTimeout}.hold(t, long, func() { s.readTransactions(t, f, first) }, func() { s.readTransactions(t, f, last) })
+	measure{1.5, pageTimeout}.hold(t, long, func() { h.Transactions(f, first) }, func() { h.Transactions(f, last) })
 }
 
 // pageOf returns the statement that lists a page of transactions, with its arguments.
-func (s fixture) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
+func (h *userAccounts) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
 	t.Helper()
 	var page database.Statement
-	s.db.Database.Observe(func(_ context.Context, statements []database.Statement) error {
+	h.db.Database.Observe(func(_ context.Context, statements []database.Statement) error {
 		page = statements[0]
 		return nil
 	})
-	defer s.db.Database.Observe(nil)
-	s.readTransactions(t, f, w)
+	defer h.db.Database.Observe(nil)
+	h.Transactions(f, w)
 	return page.SQL, page.Args
 }
 
 // readsFew checks that a page reads few rows more than it shows: it counts PostgreSQL's rows,
 // once there are too many to be read without an index, and checks that SQLite reads an index in
 // its order.
-func (s fixture) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
+func (h *userAccounts) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
 	t.Helper()
-	sql, args := s.pageOf(t, f, w)
-	if s.db.Rows().Dialect().Name == "postgres" {
-		plan, err := database.Collect(context.Background(), s.db.Rows(), database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
+	sql, args := h.pageOf(t, f, w)
+	if h.db.Rows().Dialect().Name == "postgres" {
+		plan, err := database.Collect(context.Background(), h.db.Rows(), database.ScanString, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+sql, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +142,7 @@ func (s fixture) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.W
 		}
 		return
 	}
-	for _, step := range s.steps(t, sql, args) {
+	for _, step := range h.steps(t, sql, args) {
 		walks, sorts := strings.Contains(step, " t ") && !strings.Contains(step, "USING INDEX"), strings.Contains(step, "TEMP B-TREE")
 		if walks || sorts || f.Connection != 0 && strings.Contains(step, "transaction_of_user") {
 			t.Errorf("SQLite: %s", step)

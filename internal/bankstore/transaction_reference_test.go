@@ -1,4 +1,4 @@
-package store_test
+package bankstore_test
 
 import (
 	"cmp"
@@ -14,8 +14,10 @@ import (
 
 	"passerelle"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/bankstore/bankstoretest"
 	"passerelle/internal/database"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest/lists"
 )
 
 // heldAccount is an account in the reference list.
@@ -65,7 +67,7 @@ func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID,
 	h.t.Helper()
 	c := bankstore.Connection{Domain: domain, User: user, Connector: "c1", Created: now, Active: true}
 	h.write(func(tx *store.Tx) error {
-		return bankstore.In(tx).CreateConnection(&c, map[string]string{"login": "me"}, reader, time.Minute)
+		return bankstore.In(tx).CreateConnection(&c, map[string]string{"login": "me"}, bankstoretest.Holder, time.Minute)
 	})
 	h.connections = append(h.connections, c)
 	for n := range accounts {
@@ -223,19 +225,19 @@ func (one *heldTransaction) found(text string) bool {
 
 func (h *accountSet) drawFilter(t *rapid.T) bankstore.TransactionFilter {
 	f := bankstore.TransactionFilter{Domain: h.domain, User: saver, ByDate: rapid.Bool().Draw(t, "by date"), All: rapid.Bool().Draw(t, "all"), Deleted: rapid.Bool().Draw(t, "deleted")}
-	maybe(t, "domain", &f.Domain, h.other)
-	maybe(t, "user", &f.User, spender, spender, spender, 9, 10)
-	maybe(t, "from", &f.From, day(0), day(1), day(2), day(3), day(4))
-	maybe(t, "until", &f.Until, day(-1), day(0), day(1), day(2), day(3))
-	maybe(t, "wording", &f.Wording, "shop", "SHOP 5", "été", "%", "_", "!", "strasse", "mine")
-	maybe(t, "search", &f.Search, "shop", "2026-01-02", "5", "-5.0", "0.10", "food", "OD", "É", "%", "1234567890123.45", "12.34")
+	lists.Maybe(t, "domain", &f.Domain, h.other)
+	lists.Maybe(t, "user", &f.User, spender, spender, spender, 9, 10)
+	lists.Maybe(t, "from", &f.From, day(0), day(1), day(2), day(3), day(4))
+	lists.Maybe(t, "until", &f.Until, day(-1), day(0), day(1), day(2), day(3))
+	lists.Maybe(t, "wording", &f.Wording, "shop", "SHOP 5", "été", "%", "_", "!", "strasse", "mine")
+	lists.Maybe(t, "search", &f.Search, "shop", "2026-01-02", "5", "-5.0", "0.10", "food", "OD", "É", "%", "1234567890123.45", "12.34")
 	if rapid.IntRange(0, 3).Draw(t, "of a connection") == 0 {
 		f.Connection = rapid.SampledFrom(h.connections).Draw(t, "connection").ID
 	}
 	if rapid.IntRange(0, 3).Draw(t, "of an account") == 0 {
 		a := rapid.SampledFrom(h.accounts).Draw(t, "account")
 		f.Account, f.Epoch = a.ID, a.Epoch
-		maybe(t, "its user", &f.User, a.User)
+		lists.Maybe(t, "its user", &f.User, a.User)
 	}
 	if rapid.IntRange(0, 9).Draw(t, "one") == 0 {
 		f.IDs = []passerelle.TransactionID{rapid.SampledFrom(h.transactions).Draw(t, "transaction").Transaction.ID}
@@ -247,30 +249,30 @@ func (h *accountSet) drawFilter(t *rapid.T) bankstore.TransactionFilter {
 func (h *accountSet) drawBounds(t *rapid.T, f *bankstore.TransactionFilter) {
 	one := func(text string) *decimal.Decimal { d := decimal.MustParse(text); return &d }
 	yes, no, later := true, false, now.Add(time.Hour)
-	maybe(t, "income", &f.Income, &yes, &no)
-	maybe(t, "since", &f.Since, &now, &later)
-	maybe(t, "least", &f.Least, one("-5.0"), one("0"), one("0.1"), one("7.0000000001"), one("12.34"))
-	maybe(t, "most", &f.Most, one("-5.0"), one("0"), one("0.1"), one("7.0000000000"), one("1234567890123.44"))
-	maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
+	lists.Maybe(t, "income", &f.Income, &yes, &no)
+	lists.Maybe(t, "since", &f.Since, &now, &later)
+	lists.Maybe(t, "least", &f.Least, one("-5.0"), one("0"), one("0.1"), one("7.0000000001"), one("12.34"))
+	lists.Maybe(t, "most", &f.Most, one("-5.0"), one("0"), one("0.1"), one("7.0000000000"), one("1234567890123.44"))
+	lists.Maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
 }
 
 // listing draws a filter and reads the list with it, or with the accounts of its span.
-func (h *accountSet) listing(t *rapid.T) listing {
+func (h *accountSet) listing(t *rapid.T) lists.List {
 	f := h.drawFilter(t)
-	at := func(one *heldTransaction) spot {
-		return spot{f.DayOf(one.Transaction).String(), int64(one.Transaction.ID)}
+	at := func(one *heldTransaction) lists.Spot {
+		return lists.Spot{Key: f.DayOf(one.Transaction).String(), ID: int64(one.Transaction.ID)}
 	}
-	q := listing{ways: ways{newest: true, directions: true, skips: true}, all: spotsOf(h.transactions, at, anyRow[*heldTransaction])}
-	q.selected = spotsOf(h.transactions, at, func(one *heldTransaction) bool { return one.meets(f) })
+	q := lists.List{Ways: lists.Ways{Newest: true, Directions: true, Skips: true}, All: lists.Spots(h.transactions, at, lists.Any[*heldTransaction])}
+	q.Selected = lists.Spots(h.transactions, at, func(one *heldTransaction) bool { return one.meets(f) })
 	span := h.span(t, f)
 	if rapid.Bool().Draw(t, "within its accounts") {
 		f = f.Within(span)
 	}
-	q.read = func(w store.Window) ([]int64, error) {
+	q.Read = func(w store.Window) ([]int64, error) {
 		rows, err := bankstore.From(h.db).Transactions(h.t.Context(), f, w)
-		return numbersOf(func(one passerelle.Transaction) int64 { return int64(one.ID) })(rows, errors.Join(err, h.documents(rows)))
+		return lists.IDs(func(one passerelle.Transaction) int64 { return int64(one.ID) })(rows, errors.Join(err, h.documents(rows)))
 	}
-	q.count = func() (int64, error) { return bankstore.From(h.db).CountTransactions(h.t.Context(), f) }
+	q.Count = func() (int64, error) { return bankstore.From(h.db).CountTransactions(h.t.Context(), f) }
 	return q
 }
 
@@ -311,7 +313,7 @@ func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.T
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)
-		rapid.Check(t, func(rt *rapid.T) { h.listing(rt).check(rt) })
+		rapid.Check(t, func(rt *rapid.T) { h.listing(rt).Check(rt) })
 	})
 }
 
@@ -331,7 +333,7 @@ func TestValuesAreComparedExactly(t *testing.T) {
 		for _, one := range h.transactions[len(h.transactions)-5:] {
 			for name, f := range map[string]bankstore.TransactionFilter{"is": {Values: []decimal.Decimal{one.Value}}, "least": {Least: &one.Value}, "most": {Most: &one.Value}, "search": {Search: one.Value.String()}} {
 				f.Domain, f.User, f.Account, f.Epoch, f.Deleted = s.domain, a.User, a.ID, a.Epoch, true
-				want := len(spotsOf(h.transactions, func(*heldTransaction) spot { return spot{} }, func(one *heldTransaction) bool { return one.meets(f) }))
+				want := len(lists.Spots(h.transactions, func(*heldTransaction) lists.Spot { return lists.Spot{} }, func(one *heldTransaction) bool { return one.meets(f) }))
 				if n, err := bankstore.From(s.db).CountTransactions(t.Context(), f); err != nil || n != int64(want) {
 					t.Errorf("%s %s counts %d, want %d; %v", name, one.Value, n, want, err)
 				}

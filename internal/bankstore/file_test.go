@@ -1,4 +1,4 @@
-package store_test
+package bankstore_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 func filed(t *testing.T, s fixture) (*userAccounts, bankstore.StoredSubscription, bankstore.StoredDocument) {
 	t.Helper()
 	h := newUserAccounts(t, s)
-	h.addFiles(t)
+	h.AddFiles()
 	all, err := bankstore.From(h.db).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: h.domain, User: 7, All: true}, store.Window{Limit: 1})
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d subscriptions (%v)", len(all), err)
@@ -85,7 +85,7 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 		if _, err := bankstore.From(h.db).File(t.Context(), h.domain, 7, ids[0]); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the file of the document is there: %v", err)
 		}
-		h.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(h.domain, 7, h.accounts[0], now); return nil })
+		h.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(h.domain, 7, h.Accounts[0], now); return nil })
 		wantFiles("without the account")
 		if n := len(h.forget()); n != 0 {
 			t.Errorf("%d files were given up already", n)

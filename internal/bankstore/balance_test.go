@@ -1,4 +1,4 @@
-package store_test
+package bankstore_test
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
-	"passerelle/internal/store/storetest"
 )
 
 // values stores transactions of an account, each given as day and value.
@@ -28,7 +27,7 @@ func (h *userAccounts) values(account int, list ...string) []passerelle.Transact
 			d.Coming = strings.HasSuffix(text, "coming")
 			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
 			if err == nil {
-				err = bankstore.In(tx).CreateTransactions(h.domain, h.accounts[account], 1, bankstore.NewTransaction{Transaction: &one})
+				err = bankstore.In(tx).CreateTransactions(h.domain, h.Accounts[account], 1, bankstore.NewTransaction{Transaction: &one})
 			}
 			if err != nil {
 				return err
@@ -60,39 +59,28 @@ func TestMovements(t *testing.T) {
 		h.values(0, "0 5", "1 10.10", "1 -0.005", "1 9000000000000000", "2 -1 coming", "3 1", "9 2", "12 -3.5")
 		gone := h.values(1, "1 -7", "3 4")[1]
 		s.write(func(tx *store.Tx) error {
-			bankstore.In(tx).LoseTransaction(s.domain, h.accounts[1], gone.ID, now, 2)
+			bankstore.In(tx).LoseTransaction(s.domain, h.Accounts[1], gone.ID, now, 2)
 			return nil
 		})
-		h.enable("long")
+		h.Enable("long")
 		h.values(2, "1 9223372036854775807", "1 9223372036854775807", "2 -9223372036854775807", "2 -9223372036854775807")
 		for _, test := range []struct {
 			accounts    []bankstore.StoredAccount
 			first, last int
 			want        []string
 		}{
-			{h.accounts[:2], 1, 3, []string{"2026-01-02 9000000000000010.100 -7.005", "2026-01-04 1 0", "2026-01-05 2.0 -3.5"}},
-			{h.accounts[1:2], 0, 1, []string{"2026-01-02 0 -7"}},
-			{h.accounts[1:2], 2, 3, nil},
-			{h.accounts[2:], 1, 2, []string{"2026-01-02 <nil> 0", "2026-01-03 0 <nil>"}},
+			{h.Accounts[:2], 1, 3, []string{"2026-01-02 9000000000000010.100 -7.005", "2026-01-04 1 0", "2026-01-05 2.0 -3.5"}},
+			{h.Accounts[1:2], 0, 1, []string{"2026-01-02 0 -7"}},
+			{h.Accounts[1:2], 2, 3, nil},
+			{h.Accounts[2:], 1, 2, []string{"2026-01-02 <nil> 0", "2026-01-03 0 <nil>"}},
 		} {
 			if diff := cmp.Diff(test.want, h.moved(test.accounts, test.first, test.last)); diff != "" {
 				t.Errorf("from %d to %d (-want +got):\n%s", test.first, test.last, diff)
 			}
 		}
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[1], now); return nil })
-		if left := h.moved(h.accounts[1:2], 0, 9); left != nil {
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.Accounts[1], now); return nil })
+		if left := h.moved(h.Accounts[1:2], 0, 9); left != nil {
 			t.Errorf("of an account that was withdrawn: %v", left)
 		}
 	})
-}
-
-// TestPlanOfMovements: days are read through an index, beginning with the first day.
-func TestPlanOfMovements(t *testing.T) {
-	s := newFixture(t, storetest.SQLite(t))
-	h := newUserAccounts(t, s)
-	engine := explain(s)
-	h.moved(h.accounts, 0, 9)
-	if plan := strings.Join(engine.plans, "; "); !strings.Contains(plan, "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)") || strings.Contains(plan, "SCAN") {
-		t.Error(plan)
-	}
 }

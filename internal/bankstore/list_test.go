@@ -1,4 +1,4 @@
-package store_test
+package bankstore_test
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func TestListsOfAnyLength(t *testing.T) {
 			if err != nil || n > 0 && len(found) != 1 || n == 0 && len(found) != 0 {
 				t.Fatalf("among %d: %d connections (%v)", n, len(found), err)
 			}
-			ids = append(ids, h.connection.ID+passerelle.ConnectionID(n))
+			ids = append(ids, h.Connection.ID+passerelle.ConnectionID(n))
 		}
 		if len(texts) > 10 {
 			t.Errorf("one statement has %d texts, each of which is kept", len(texts))

@@ -1,4 +1,4 @@
-package store_test
+package bankstore_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func (h *userAccounts) assets(account int, reading int64, list ...bankstore.NewA
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		for _, n := range list {
-			if err := bankstore.In(tx).CreateAsset(h.domain, h.accounts[account], n, now, reading); err != nil {
+			if err := bankstore.In(tx).CreateAsset(h.domain, h.Accounts[account], n, now, reading); err != nil {
 				return err
 			}
 		}
@@ -80,8 +80,8 @@ func TestAssets(t *testing.T) {
 			want string
 		}{
 			"all":             {func(*bankstore.AssetFilter) {}, "x y x"},
-			"of an account":   {func(f *bankstore.AssetFilter) { f.Account = h.accounts[1].ID }, "x"},
-			"of a connection": {func(f *bankstore.AssetFilter) { f.Connection = h.connection.ID }, "x y x"},
+			"of an account":   {func(f *bankstore.AssetFilter) { f.Account = h.Accounts[1].ID }, "x"},
+			"of a connection": {func(f *bankstore.AssetFilter) { f.Connection = h.Connection.ID }, "x y x"},
 			"of another one":  {func(f *bankstore.AssetFilter) { f.Connection = 99 }, ""},
 			"of another user": {func(f *bankstore.AssetFilter) { f.User = 8 }, ""},
 			"of a domain":     {func(f *bankstore.AssetFilter) { f.Domain = s.other }, ""},
@@ -102,7 +102,7 @@ func TestAssets(t *testing.T) {
 			t.Errorf("pockets %q", got)
 		}
 		wantError(t, s.try(func(tx *store.Tx) error {
-			return bankstore.In(tx).CreateAsset(s.domain, h.accounts[1], fund("x", 2, "1"), now, 3)
+			return bankstore.In(tx).CreateAsset(s.domain, h.Accounts[1], fund("x", 2, "1"), now, 3)
 		}), store.ErrDuplicate)
 	})
 }
@@ -112,7 +112,7 @@ func TestAssets(t *testing.T) {
 func TestChangesOfAssets(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
-		a := h.accounts[0]
+		a := h.Accounts[0]
 		h.assets(0, 1, fund("x", 1, "10"))
 		f := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments, All: true}
 		read := func() passerelle.Asset[passerelle.InvestmentDetails] {
@@ -175,23 +175,23 @@ func TestWithdrawnAssets(t *testing.T) {
 		h.assets(0, 1, fund("x", 1, "10"), pocketOf("x", "p"))
 		h.assets(1, 1, fund("z", 1, "10"))
 		worth := passerelle.Worth{Valuation: new(decimal.MustParse("10")), Calculated: []string{"valuation"}}
-		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetAccountWorth(s.domain, h.accounts[0], &worth) })
-		stored, err := bankstore.From(s.db).AccountsOf(t.Context(), s.domain, h.connection.ID)
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetAccountWorth(s.domain, h.Accounts[0], &worth) })
+		stored, err := bankstore.From(s.db).AccountsOf(t.Context(), s.domain, h.Connection.ID)
 		if err != nil || stored[0].Worth == nil || !stored[0].Worth.Equal(worth) || stored[1].Worth != nil {
 			t.Errorf("worth %+v (%v)", stored[0].Worth, err)
 		}
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.Accounts[0], now); return nil })
 		f := bankstore.AssetFilter{Domain: s.domain, User: 7, Kind: bankstore.Investments, All: true}
 		if got := listed(h, f, keyOfFund); got != "z" {
 			t.Errorf("listed %q", got)
 		}
-		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).KeepAccount(s.domain, h.accounts[0]); return nil }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).KeepAccount(s.domain, h.Accounts[0]); return nil }), store.ErrConflict)
 		h.eraseAll(1)
 		if assets, values := h.rows("asset"), h.rows("investment_value"); assets != 1 || values != 1 {
 			t.Errorf("%d assets and %d values are left", assets, values)
 		}
 		s.write(func(tx *store.Tx) error {
-			bankstore.In(tx).DeleteConnection(s.domain, 7, h.connection.ID, now)
+			bankstore.In(tx).DeleteConnection(s.domain, 7, h.Connection.ID, now)
 			return nil
 		})
 		if got := listed(h, f, keyOfFund); got != "" {

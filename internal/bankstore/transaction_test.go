@@ -1,4 +1,4 @@
-package store_test
+package bankstore_test
 
 import (
 	"errors"
@@ -7,94 +7,22 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/govalues/decimal"
 
 	"passerelle"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/bankstore/bankstoretest"
 	"passerelle/internal/database"
 	"passerelle/internal/store"
-	"passerelle/internal/store/storetest"
 )
-
-const reader = "reader"
-
-// userAccounts is a user with a connection and two enabled accounts.
-type userAccounts struct {
-	fixture
-	connection bankstore.Connection
-	accounts   []bankstore.StoredAccount
-}
-
-func newUserAccounts(t *testing.T, s fixture) *userAccounts {
-	h := &userAccounts{fixture: s}
-	h.connection = bankstore.Connection{Domain: s.domain, User: 7, Connector: "c1", Created: now, Active: true, State: passerelle.Validating}
-	s.write(func(tx *store.Tx) error {
-		return bankstore.In(tx).CreateConnection(&h.connection, map[string]string{"login": "me", "password": "secret"}, reader, time.Minute)
-	})
-	for _, key := range []string{"a", "b"} {
-		h.enable(key)
-	}
-	return h
-}
-
-// currencies are the currencies of the accounts, in turn.
-var currencies = []passerelle.Currency{"EUR", "CHF"}
-
-// enable adds an account that the person shares.
-func (h *userAccounts) enable(key string) {
-	h.t.Helper()
-	a := bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
-		User: 7, Connection: h.connection.ID, Disabled: &now,
-		AccountDetails: passerelle.AccountDetails{Key: key, Name: "Account " + key, Type: "checking", Currency: currencies[len(h.accounts)%len(currencies)]},
-	}}
-	var err error
-	if a.ID, err = bankstore.NewAccountID(h.t.Context(), h.db); err != nil {
-		h.t.Fatal(err)
-	}
-	h.write(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(h.domain, &a) })
-	h.write(func(tx *store.Tx) error { bankstore.In(tx).EnableAccount(h.domain, 7, a.ID); return nil })
-	h.accounts = append(h.accounts, a)
-}
-
-func day(n int) passerelle.Date {
-	return passerelle.DateOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC).AddDays(n)
-}
-
-// add stores one transaction for each of the days.
-func (h *userAccounts) add(account int, days ...int) []passerelle.Transaction {
-	h.t.Helper()
-	var added []passerelle.Transaction
-	h.write(func(tx *store.Tx) error {
-		added = nil
-		for i, n := range days {
-			d := passerelle.TransactionDetails{
-				Key: fmt.Sprintf("%d-%d-%d", account, n, i), Date: day(n), RDate: day(n), Type: "card", Wording: fmt.Sprintf("Shop %d", n),
-				Value: decimal.MustNew(int64(n)-5, n%3),
-			}
-			one := passerelle.Transaction{TransactionDetails: d, ApplicationDate: d.RDate, Active: true, Scraped: now, LastUpdate: now}
-			if err := bankstore.In(tx).CreateTransactions(h.domain, h.accounts[account], 1, bankstore.NewTransaction{Transaction: &one}); err != nil {
-				return err
-			}
-			added = append(added, one)
-		}
-		bankstore.In(tx).CountTransactions(h.domain, h.accounts[account], int64(len(days)), 0)
-		return nil
-	})
-	return added
-}
-
-func (h *userAccounts) filter() bankstore.TransactionFilter {
-	return bankstore.TransactionFilter{Domain: h.domain, User: 7}
-}
 
 // days returns the days of the selected transactions, reads them in pages of two and compares
 // their number with the count.
 func (h *userAccounts) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	days := h.daysBy(f)
-	if within := h.daysBy(h.within(h.t, f)); within != days {
+	if within := h.daysBy(h.Within(f)); within != days {
 		h.t.Errorf("%q within its accounts, %q otherwise", within, days)
 	}
 	return days
@@ -128,16 +56,16 @@ func (h *userAccounts) daysBy(f bankstore.TransactionFilter) string {
 func TestTransactionsOfAUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
-		h.add(0, 0, 2, 4, 6)
-		gone := h.add(1, 1, 3, 3)
+		h.Add(0, 0, 2, 4, 6)
+		gone := h.Add(1, 1, 3, 3)
 		truth, no := true, decimal.MustNew(-5, 0)
 		for name, test := range map[string]struct {
 			with func(*bankstore.TransactionFilter)
 			want string
 		}{
 			"all":                {func(*bankstore.TransactionFilter) {}, "07 05 04 04 03 02 01"},
-			"of an account":      {func(f *bankstore.TransactionFilter) { f.Account = h.accounts[1].ID }, "04 04 02"},
-			"of a connection":    {func(f *bankstore.TransactionFilter) { f.Connection = h.connection.ID }, "07 05 04 04 03 02 01"},
+			"of an account":      {func(f *bankstore.TransactionFilter) { f.Account = h.Accounts[1].ID }, "04 04 02"},
+			"of a connection":    {func(f *bankstore.TransactionFilter) { f.Connection = h.Connection.ID }, "07 05 04 04 03 02 01"},
 			"of another one":     {func(f *bankstore.TransactionFilter) { f.Connection = 99 }, ""},
 			"of another user":    {func(f *bankstore.TransactionFilter) { f.User = 8 }, ""},
 			"of another domain":  {func(f *bankstore.TransactionFilter) { f.Domain = h.other }, ""},
@@ -152,22 +80,22 @@ func TestTransactionsOfAUser(t *testing.T) {
 			"changed since":      {func(f *bankstore.TransactionFilter) { f.Since = &now }, ""},
 			"one":                {func(f *bankstore.TransactionFilter) { f.IDs = []passerelle.TransactionID{gone[0].ID} }, "02"},
 		} {
-			f := h.filter()
+			f := h.Filter()
 			test.with(&f)
 			if got := h.days(f); got != test.want {
 				t.Errorf("%s: %q, want %q", name, got, test.want)
 			}
 		}
-		span, err := bankstore.From(h.db).TransactionSpan(t.Context(), h.filter())
+		span, err := bankstore.From(h.db).TransactionSpan(t.Context(), h.Filter())
 		if err != nil || span.First != day(0) || span.Last != day(6) {
 			t.Errorf("from %s to %s (%v)", span.First, span.Last, err)
 		}
-		for i, a := range h.accounts {
-			if c, noted := span.Currency(a.ID); !noted || c != currencies[i%len(currencies)] {
+		for i, a := range h.Accounts {
+			if c, noted := span.Currency(a.ID); !noted || c != bankstoretest.Currency(i) {
 				t.Errorf("account %d is in %q, noted: %t", a.ID, c, noted)
 			}
 		}
-		if _, noted := span.Currency(h.accounts[len(h.accounts)-1].ID + 1); noted {
+		if _, noted := span.Currency(h.Accounts[len(h.Accounts)-1].ID + 1); noted {
 			t.Error("an account that is none is noted")
 		}
 	})
@@ -178,16 +106,16 @@ func TestTransactionsOfAUser(t *testing.T) {
 func TestWithdrawnTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
-		h.add(0, 0, 1, 2)
-		h.add(1, 3)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.accounts[0], now); return nil })
-		all := h.filter()
+		h.Add(0, 0, 1, 2)
+		h.Add(1, 3)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DisableAccount(s.domain, 7, h.Accounts[0], now); return nil })
+		all := h.Filter()
 		all.All = true
-		if got := h.days(h.filter()) + " | " + h.days(all); got != "04 | 04" {
+		if got := h.days(h.Filter()) + " | " + h.days(all); got != "04 | 04" {
 			t.Errorf("listed %q", got)
 		}
 		wantError(t, s.try(func(tx *store.Tx) error {
-			bankstore.In(tx).CountTransactions(s.domain, h.accounts[0], 1, 0)
+			bankstore.In(tx).CountTransactions(s.domain, h.Accounts[0], 1, 0)
 			return nil
 		}), store.ErrConflict)
 		h.eraseAll(2)
@@ -195,7 +123,7 @@ func TestWithdrawnTransactions(t *testing.T) {
 			t.Errorf("%d transactions are left, want 1", left)
 		}
 		s.write(func(tx *store.Tx) error {
-			bankstore.In(tx).DeleteConnection(s.domain, 7, h.connection.ID, now)
+			bankstore.In(tx).DeleteConnection(s.domain, 7, h.Connection.ID, now)
 			return nil
 		})
 		if got := h.days(all); got != "" {
@@ -218,15 +146,15 @@ func TestErasersAtOnce(t *testing.T) {
 		days[i] = i
 	}
 	for name, withdraw := range map[string]func(tx *store.Tx, h *userAccounts){
-		"an account": func(tx *store.Tx, h *userAccounts) { bankstore.In(tx).DisableAccount(h.domain, 7, h.accounts[0], now) },
+		"an account": func(tx *store.Tx, h *userAccounts) { bankstore.In(tx).DisableAccount(h.domain, 7, h.Accounts[0], now) },
 		"a connection": func(tx *store.Tx, h *userAccounts) {
-			bankstore.In(tx).DeleteConnection(h.domain, 7, h.connection.ID, now)
+			bankstore.In(tx).DeleteConnection(h.domain, 7, h.Connection.ID, now)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEachDatabase(t, func(t *testing.T, s fixture) {
 				h := newUserAccounts(t, s)
-				h.add(0, days...)
+				h.Add(0, days...)
 				s.write(func(tx *store.Tx) error { withdraw(tx, h); return nil })
 				var erasers sync.WaitGroup
 				for range 8 {
@@ -266,7 +194,7 @@ func (h *userAccounts) rows(table string) int64 {
 func TestChangesOfTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
-		a, made := h.accounts[0], h.add(0, 0, 1)
+		a, made := h.Accounts[0], h.Add(0, 0, 1)
 		s.write(func(tx *store.Tx) error { bankstore.In(tx).TouchAccount(s.domain, a.ID, now, day(0)); return nil })
 		a.Readings++
 		moved, wording := day(9), "Mine"
@@ -301,99 +229,32 @@ func TestChangesOfTransactions(t *testing.T) {
 	})
 }
 
-func TestConnections(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
-		h := newUserAccounts(t, s)
-		c := h.connection
-		values, memory, err := bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID)
-		if err != nil || values["password"] != "secret" || memory != nil {
-			t.Fatalf("%v %q (%v)", values, memory, err)
-		}
-		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionMemory(c, []byte("token")) })
-		if _, memory, err = bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID); err != nil || string(memory) != "token" {
-			t.Errorf("memory %q (%v)", memory, err)
-		}
-		wantError(t, s.try(func(tx *store.Tx) error {
-			bankstore.In(tx).LeaseConnection(s.domain, c.ID, "other", time.Minute)
-			return nil
-		}), store.ErrConflict)
-		s.write(func(tx *store.Tx) error {
-			bankstore.In(tx).ReleaseConnection(s.domain, c.ID, reader, false)
-			return nil
-		})
-		wantError(t, s.try(func(tx *store.Tx) error {
-			bankstore.In(tx).KeepConnection(s.domain, c.ID, reader, time.Minute)
-			return nil
-		}), store.ErrConflict)
-		due := now.Add(-time.Hour)
-		c.State, c.Message, c.NextTry, c.Version = passerelle.WebsiteUnavailable, "closed", &due, 1
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil })
-		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil }), store.ErrConflict)
-		got, err := bankstore.From(s.db).ConnectionsDue(t.Context(), s.domain, now, 5)
-		if err != nil || len(got) != 1 {
-			t.Fatalf("due: %v (%v)", got, err)
-		}
-		c.UnattendedFrom = got[0].UnattendedFrom
-		wantSame(t, c, got[0], nil)
-		none, err := bankstore.From(s.db).Connection(t.Context(), s.domain, 8, c.ID)
-		wantNotFound(t, none, err)
-	})
-}
-
-// TestPlansOfTransactions: a page is read from an index in its order, for any number of
-// transactions.
-func TestPlansOfTransactions(t *testing.T) {
-	s := newFixture(t, storetest.SQLite(t))
-	h := newUserAccounts(t, s)
-	engine := explain(s)
-	for name, with := range map[string]func(*bankstore.TransactionFilter){
-		"transaction_of_user (domain_id=? AND user_id=?":                        func(*bankstore.TransactionFilter) {},
-		"transaction_of_user_by_date (domain_id=? AND user_id=?":                func(f *bankstore.TransactionFilter) { f.ByDate = true },
-		"transaction_of_account (account_id=? AND epoch=?":                      func(f *bankstore.TransactionFilter) { f.Account = h.accounts[0].ID },
-		"transaction_of_account_by_date (account_id=? AND epoch=?":              func(f *bankstore.TransactionFilter) { f.Account, f.ByDate = h.accounts[0].ID, true },
-		"transaction_of_user (domain_id=? AND user_id=? AND application_date>?": func(f *bankstore.TransactionFilter) { f.From = day(1) },
-		"transaction_of_connection (connection_id=?":                            func(f *bankstore.TransactionFilter) { f.Connection = h.connection.ID },
-		"transaction_of_connection_by_date (connection_id=?":                    func(f *bankstore.TransactionFilter) { f.Connection, f.ByDate = h.connection.ID, true },
-	} {
-		f := h.filter()
-		with(&f)
-		engine.plans = nil
-		if _, err := bankstore.From(s.db).Transactions(t.Context(), f, store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}}); err != nil {
-			t.Fatal(err)
-		}
-		plan := strings.Join(engine.plans, "; ")
-		if !strings.Contains(plan, name) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "SCAN") {
-			t.Errorf("%s: %s", name, plan)
-		}
-	}
-}
-
 // TestTransactionsOfAConnection: the list of a connection contains the transactions of all its
 // accounts, for any number of accounts.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, other := newUserAccounts(t, s), newUserAccounts(t, s)
 		const many = 60
-		for len(h.accounts) < many {
-			h.enable(fmt.Sprint("k", len(h.accounts)))
+		for len(h.Accounts) < many {
+			h.Enable(fmt.Sprint("k", len(h.Accounts)))
 		}
 		own := map[passerelle.TransactionID]bool{}
-		for i := range h.accounts {
-			for _, one := range h.add(i, i%7, i%5) {
+		for i := range h.Accounts {
+			for _, one := range h.Add(i, i%7, i%5) {
 				own[one.ID] = true
 			}
 		}
-		other.add(0, 1, 2, 3)
-		f := h.filter()
-		f.Connection = h.connection.ID
+		other.Add(0, 1, 2, 3)
+		f := h.Filter()
+		f.Connection = h.Connection.ID
 		there := h.pages(f)
 		for _, id := range there {
 			if !own[id] {
 				t.Errorf("%d is of another connection", id)
 			}
 		}
-		if len(there) != 4*many || h.countTransactions(t, f) != 2*many {
-			t.Errorf("%d rows there and back, %d counted", len(there), h.countTransactions(t, f))
+		if len(there) != 4*many || h.Count(f) != 2*many {
+			t.Errorf("%d rows there and back, %d counted", len(there), h.Count(f))
 		}
 	})
 }
@@ -409,8 +270,8 @@ func TestLabelsInAnyCase(t *testing.T) {
 				Key: label, Date: day(i), RDate: day(i), Type: "card", Wording: label, Value: decimal.MustNew(1, 0),
 			}, ApplicationDate: day(i), Scraped: now, LastUpdate: now}
 			s.write(func(tx *store.Tx) error {
-				bankstore.In(tx).CountTransactions(s.domain, h.accounts[0], 1, 0)
-				return bankstore.In(tx).CreateTransactions(s.domain, h.accounts[0], 1, bankstore.NewTransaction{Transaction: &one})
+				bankstore.In(tx).CountTransactions(s.domain, h.Accounts[0], 1, 0)
+				return bankstore.In(tx).CreateTransactions(s.domain, h.Accounts[0], 1, bankstore.NewTransaction{Transaction: &one})
 			})
 			if custom := "ÉTÉ à la mer"; label == "MARCHE" {
 				s.write(func(tx *store.Tx) error {
@@ -443,9 +304,9 @@ func TestLabelsInAnyCase(t *testing.T) {
 
 func (h *userAccounts) found(t *testing.T, label string) []passerelle.Transaction {
 	t.Helper()
-	f := h.filter()
+	f := h.Filter()
 	f.Wording = label
-	return h.readTransactions(t, f, store.Window{Limit: 10})
+	return h.Transactions(f, store.Window{Limit: 10})
 }
 
 // pages returns the ids of a list read forward and backward, by cursors and by offsets.

@@ -1,0 +1,50 @@
+package bankstore_test
+
+import (
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/bankstore/bankstoretest"
+	"passerelle/internal/store"
+)
+
+func TestConnections(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		h := newUserAccounts(t, s)
+		c := h.Connection
+		values, memory, err := bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID)
+		if err != nil || values["password"] != "secret" || memory != nil {
+			t.Fatalf("%v %q (%v)", values, memory, err)
+		}
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionMemory(c, []byte("token")) })
+		if _, memory, err = bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID); err != nil || string(memory) != "token" {
+			t.Errorf("memory %q (%v)", memory, err)
+		}
+		wantError(t, s.try(func(tx *store.Tx) error {
+			bankstore.In(tx).LeaseConnection(s.domain, c.ID, "other", time.Minute)
+			return nil
+		}), store.ErrConflict)
+		s.write(func(tx *store.Tx) error {
+			bankstore.In(tx).ReleaseConnection(s.domain, c.ID, bankstoretest.Holder, false)
+			return nil
+		})
+		wantError(t, s.try(func(tx *store.Tx) error {
+			bankstore.In(tx).KeepConnection(s.domain, c.ID, bankstoretest.Holder, time.Minute)
+			return nil
+		}), store.ErrConflict)
+		due := now.Add(-time.Hour)
+		c.State, c.Message, c.NextTry, c.Version = passerelle.WebsiteUnavailable, "closed", &due, 1
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil })
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil }), store.ErrConflict)
+		got, err := bankstore.From(s.db).ConnectionsDue(t.Context(), s.domain, now, 5)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("due: %v (%v)", got, err)
+		}
+		c.UnattendedFrom = got[0].UnattendedFrom
+		wantSame(t, c, got[0], nil)
+		_, err = bankstore.From(s.db).Connection(t.Context(), s.domain, 8, c.ID)
+		wantError(t, err, store.ErrNotFound)
+	})
+}
