@@ -32,20 +32,20 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 }
 
 // attached returns the events about new attachments, one for each transaction that has some.
-func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
+func (r *reporter) attached(ctx context.Context, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	for _, a := range accounts {
 		if !a.changedTransactions {
 			continue // attachments change only together with transactions
 		}
-		found, err := run.foundAttachments(ctx, a.StoredAccount)
+		found, err := r.foundAttachments(ctx, a.StoredAccount)
 		if err != nil {
 			return nil, err
 		}
 		for _, of := range found {
-			w, e := run.newPayload(ctx), store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}
-			w.hold(run.c, a.Holding())
-			if e, err = w.attachTo(e, w.Object(of)); err != nil {
+			w, e := r.newPayload(ctx), store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}
+			w.hold(r.lease.c, a.Holding())
+			if e, err = w.attachTo(e, w.payload.Object(of)); err != nil {
 				return nil, err
 			}
 			events = append(events, e)
@@ -56,19 +56,19 @@ func (run *syncRun) attached(ctx context.Context, accounts []*syncedAccount) ([]
 
 // foundAttachments returns the attachments of an account that this run found, grouped by
 // transaction.
-func (run *syncRun) foundAttachments(ctx context.Context, a bankstore.StoredAccount) ([]wire.FoundAttachments, error) {
+func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount) ([]wire.FoundAttachments, error) {
 	var found []wire.FoundAttachments
 	for after := (passerelle.Attachment{}); ; {
-		page, err := bankstore.From(run.DB).FoundAttachments(ctx, a, after, payloadPage)
+		page, err := bankstore.From(r.lease.db).FoundAttachments(ctx, a, after, payloadPage)
 		if err != nil {
 			return nil, fmt.Errorf("list attachments found in account %d: %w", a.ID, err)
 		}
 		for _, x := range page {
 			if x.Transaction != after.Transaction {
-				found = append(found, wire.FoundAttachments{IDConnection: int64(run.c.ID), IDAccount: int64(a.ID), IDTransaction: int64(x.Transaction)})
+				found = append(found, wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID), IDTransaction: int64(x.Transaction)})
 			}
 			last := &found[len(found)-1]
-			last.Attachments = append(last.Attachments, wire.NewAttachment(x, run.domain.BaseURL, run.zone()))
+			last.Attachments = append(last.Attachments, wire.NewAttachment(x, r.lease.domain.BaseURL, r.zone()))
 			after = x
 		}
 		if len(page) < payloadPage {

@@ -86,15 +86,15 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
-	if run.c.Sync != c.Sync {
-		return nil, run.release(ctx) // another run has read it since it was listed
+	if run.lease.c.Sync != c.Sync {
+		return nil, run.lease.release(ctx) // another run has read it since it was listed
 	}
 	if run.attended = attended; !attended {
 		if barred, err := run.barred(ctx); barred {
 			return run, err
 		}
 	}
-	return run, run.read(ctx, reader, readRequest{attended: attended})
+	return run, a.read(ctx, run, reader, readRequest{attended: attended})
 }
 
 // barred reports whether a connection must not be read without the user, because its consent has
@@ -113,25 +113,25 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 // allowed counts a read without the user against the daily limit of the institution. A read of
 // data that the user has just shared does not count.
 func (run *syncRun) allowed() bool {
-	if run.c.Soon {
+	if run.lease.c.Soon {
 		return true
 	}
 	bound := int64(run.profile.Data.UnattendedReads)
-	if run.started.Sub(run.c.UnattendedFrom) >= unattendedDay {
-		run.c.UnattendedFrom, run.c.Unattended = run.started, 0
+	if run.started.Sub(run.lease.c.UnattendedFrom) >= unattendedDay {
+		run.lease.c.UnattendedFrom, run.lease.c.Unattended = run.started, 0
 	}
-	run.c.Unattended++
-	return bound == 0 || run.c.Unattended <= bound
+	run.lease.c.Unattended++
+	return bound == 0 || run.lease.c.Unattended <= bound
 }
 
 // postpone sets the time at which the connection may be read again.
 func (run *syncRun) postpone(ctx context.Context) error {
-	next := run.c.UnattendedFrom.Add(unattendedDay)
-	run.c.Unattended--
-	run.c.NextTry = &next
-	return run.write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).SaveConnection(run.c, run.c.Version)
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
+	next := run.lease.c.UnattendedFrom.Add(unattendedDay)
+	run.lease.c.Unattended--
+	run.lease.c.NextTry = &next
+	return run.lease.write(ctx, func(tx *store.Tx) error {
+		bankstore.In(tx).SaveConnection(run.lease.c, run.lease.c.Version)
+		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, run.lease.c.ID, run.lease.holder, run.lease.brokenOff)
 		return nil
 	})
 }

@@ -16,21 +16,18 @@ import (
 	"passerelle/webhook"
 )
 
-// batch reads several connections together: all connections of a user, or connections that are
-// due at the same time.
+// batch collects the ended runs of connections that are read together: all connections of a
+// user, or connections that are due at the same time.
 type batch struct {
-	*Aggregation
-	domain passerelle.Domain
-
 	mu    sync.Mutex
-	ended map[passerelle.UserID][]*syncRun
+	ended map[passerelle.UserID][]*reporter
 	errs  []error
 }
 
 // readAll reads connections, a limited number at the same time. A failed read does not affect
 // the others. It emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
-	b := &batch{Aggregation: a, domain: d, ended: map[passerelle.UserID][]*syncRun{}}
+	b := &batch{ended: map[passerelle.UserID][]*reporter{}}
 	var reading sync.WaitGroup
 	room := make(chan struct{}, maxReading)
 	for _, c := range all {
@@ -42,7 +39,7 @@ func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []ba
 	}
 	reading.Wait()
 	for _, user := range slices.Sorted(maps.Keys(b.ended)) {
-		if err := b.emitUserSynced(ctx, user); err != nil {
+		if err := a.emitUserSynced(ctx, d, user, b.ended[user]); err != nil {
 			b.errs = append(b.errs, fmt.Errorf("tell of user %d: %w", user, err))
 		}
 	}
@@ -55,24 +52,24 @@ func (b *batch) add(run *syncRun, err error) {
 	defer b.mu.Unlock()
 	b.errs = append(b.errs, err)
 	if run != nil && run.ended {
-		b.ended[run.user.ID] = append(b.ended[run.user.ID], run)
+		user := run.lease.user.ID
+		b.ended[user] = append(b.ended[user], run.events)
 	}
 }
 
 // emitUserSynced emits USER_SYNCED for a user with several finished runs. It omits data that was
 // withdrawn since, and writes the body again when data is withdrawn in between.
-func (b *batch) emitUserSynced(ctx context.Context, user passerelle.UserID) error {
-	runs := b.ended[user]
-	slices.SortFunc(runs, func(a, b *syncRun) int { return int(a.c.ID - b.c.ID) })
+func (a *Aggregation) emitUserSynced(ctx context.Context, d passerelle.Domain, user passerelle.UserID, runs []*reporter) error {
+	slices.SortFunc(runs, func(a, b *reporter) int { return int(a.lease.c.ID - b.lease.c.ID) })
 	for range attempts {
-		u, err := b.User(ctx, b.domain, user)
+		u, err := a.User(ctx, d, user)
 		if errors.Is(err, passerelle.NotFound) {
 			return nil // the user was deleted in between
 		}
 		if err != nil {
 			return err
 		}
-		err = b.emitUserSyncedOnce(ctx, u, runs)
+		err = a.emitUserSyncedOnce(ctx, d, u, runs)
 		if errors.Is(err, store.ErrWanted) {
 			runs[0].writeAll = true
 			continue
@@ -84,59 +81,59 @@ func (b *batch) emitUserSynced(ctx context.Context, user passerelle.UserID) erro
 	return changing(user)
 }
 
-func (b *batch) emitUserSyncedOnce(ctx context.Context, u passerelle.User, runs []*syncRun) error {
-	runs, err := b.current(ctx, u, runs)
+func (a *Aggregation) emitUserSyncedOnce(ctx context.Context, d passerelle.Domain, u passerelle.User, runs []*reporter) error {
+	runs, err := a.current(ctx, u, runs)
 	if err != nil || len(runs) < 2 {
 		return err
 	}
-	e, err := b.userSynced(ctx, u, runs)
+	e, err := userSynced(ctx, u, runs)
 	if err != nil {
 		return err
 	}
 	u.Version++
 	e.Domain, e.Name, e.Subject, e.SubjectID, e.Version = u.Domain, webhook.UserSynced, string(webhook.SubjectUser), int64(u.ID), u.Version
-	e.User, e.Held, e.Created = u.ID, u.Permanent == nil, b.now(b.domain)
-	return b.DB.Write(ctx, func(tx *store.Tx) error {
+	e.User, e.Held, e.Created = u.ID, u.Permanent == nil, a.now(d)
+	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.BumpUser(u)
 		bankstore.In(tx).HoldUserAs(u)
 		for _, run := range runs {
-			for _, a := range run.report.accounts {
-				bankstore.In(tx).HoldAccount(run.domain.ID, a)
+			for _, account := range run.report.accounts {
+				bankstore.In(tx).HoldAccount(run.lease.domain.ID, account)
 			}
 			for _, s := range run.report.subscriptions {
-				bankstore.In(tx).HoldSubscription(run.domain.ID, s)
+				bankstore.In(tx).HoldSubscription(run.lease.domain.ID, s)
 			}
 		}
-		tx.AfterCommit(b.Wake)
+		tx.AfterCommit(a.Wake)
 		return tx.Emit(e)
 	})
 }
 
 // current returns the runs whose connections still exist. Their reports contain only data that
 // is still shared. It makes three queries.
-func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun) ([]*syncRun, error) {
+func (a *Aggregation) current(ctx context.Context, u passerelle.User, runs []*reporter) ([]*reporter, error) {
 	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
 	for i, run := range runs {
-		ids[i] = run.c.ID
+		ids[i] = run.lease.c.ID
 		for _, s := range run.report.subscriptions {
 			subscribed = append(subscribed, s.ID)
 		}
 	}
-	there, err := bankstore.From(b.DB).ConnectionsByID(ctx, u.Domain, u.ID, ids)
+	there, err := bankstore.From(a.DB).ConnectionsByID(ctx, u.Domain, u.ID, ids)
 	if err != nil {
 		return nil, fmt.Errorf("load the connections of user %d: %w", u.ID, err)
 	}
-	accounts, err := bankstore.From(b.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
+	accounts, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of user %d: %w", u.ID, err)
 	}
-	subscriptions, err := bankstore.From(b.DB).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
+	subscriptions, err := bankstore.From(a.DB).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
 	if err != nil {
 		return nil, fmt.Errorf("load the subscriptions of user %d: %w", u.ID, err)
 	}
 	shared := map[store.Holding]bool{}
-	for _, a := range accounts {
-		shared[a.Holding()] = true
+	for _, account := range accounts {
+		shared[account.Holding()] = true
 	}
 	for _, s := range subscriptions {
 		shared[s.Holding()] = true
@@ -144,10 +141,10 @@ func (b *batch) current(ctx context.Context, u passerelle.User, runs []*syncRun)
 	return withoutWithdrawn(runs, there, shared), nil
 }
 
-func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]bankstore.Connection, shared map[store.Holding]bool) []*syncRun {
-	var left []*syncRun
+func withoutWithdrawn(runs []*reporter, there map[passerelle.ConnectionID]bankstore.Connection, shared map[store.Holding]bool) []*reporter {
+	var left []*reporter
 	for _, run := range runs {
-		if _, is := there[run.c.ID]; !is {
+		if _, is := there[run.lease.c.ID]; !is {
 			continue
 		}
 		run.report.accounts = slices.DeleteFunc(run.report.accounts, func(a bankstore.StoredAccount) bool { return !shared[a.Holding()] })
@@ -158,14 +155,14 @@ func withoutWithdrawn(runs []*syncRun, there map[passerelle.ConnectionID]banksto
 }
 
 // userSynced writes the body, connection by connection.
-func (b *batch) userSynced(ctx context.Context, u passerelle.User, runs []*syncRun) (store.EmittedEvent, error) {
+func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store.EmittedEvent, error) {
 	first := runs[0]
-	first.user = u
+	first.lease.user = u
 	e, w := store.EmittedEvent{Name: webhook.UserSynced}, first.newStatementPayload(ctx)
 	if unwanted, err := first.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	return first.finish(w, e, w.Connections(first.shownUser(), func(write func(wire.ConnectionRead)) error {
+	return first.finish(w, e, w.payload.Connections(first.shownUser(), func(write func(wire.ConnectionRead)) error {
 		for _, run := range runs {
 			write(run.connectionRead(ctx, w))
 		}

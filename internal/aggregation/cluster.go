@@ -26,11 +26,11 @@ func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
 	}
-	recent, err := bankstore.From(im.DB).Transactions(im.ctx, bankstore.TransactionFilter{Domain: im.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
+	recent, err := bankstore.From(im.lease.db).Transactions(im.ctx, bankstore.TransactionFilter{Domain: im.lease.domain.ID, User: a.User, Account: a.ID, Epoch: a.Epoch, ByDate: true}, store.Window{Limit: clusterDepth})
 	if err != nil {
 		return fmt.Errorf("%w: list the last transactions of account %d: %w", errStore, a.ID, err)
 	}
-	stored, err := bankstore.From(im.DB).ClustersOf(im.ctx, a.StoredAccount, maxClusters)
+	stored, err := bankstore.From(im.lease.db).ClustersOf(im.ctx, a.StoredAccount, maxClusters)
 	if err != nil {
 		return fmt.Errorf("%w: list the clusters of account %d: %w", errStore, a.ID, err)
 	}
@@ -81,8 +81,8 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount) error {
 	for _, r := range c.added {
 		if r.ID != 0 {
-			bankstore.In(tx).UpdateCluster(im.domain.ID, a.User, r.Cluster)
-		} else if err := bankstore.In(tx).CreateCluster(im.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
+			bankstore.In(tx).UpdateCluster(im.lease.domain.ID, a.User, r.Cluster)
+		} else if err := bankstore.In(tx).CreateCluster(im.lease.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
 			return err
 		}
 		if len(r.Transactions) > 0 {

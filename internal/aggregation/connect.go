@@ -61,22 +61,23 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
-	if err := run.create(ctx, own(run.profile.Data.Fields, r.Values), r.Execution); err != nil {
-		return run.c, err
+	run.values = own(run.profile.Data.Fields, r.Values)
+	if err := run.lease.create(ctx, run.values, r.Execution); err != nil {
+		return run.lease.c, err
 	}
 	if r.Background {
-		return run.start(ctx, reader, readRequest{attended: true, landing: r.Landing})
+		return a.start(ctx, run, reader, readRequest{attended: true, landing: r.Landing})
 	}
-	if err := run.read(ctx, reader, readRequest{attended: true, landing: r.Landing}); err != nil {
-		return run.c, err
+	if err := a.read(ctx, run, reader, readRequest{attended: true, landing: r.Landing}); err != nil {
+		return run.lease.c, err
 	}
-	if run.c.State != passerelle.Wrongpass {
-		return run.c, nil
+	if run.lease.c.State != passerelle.Wrongpass {
+		return run.lease.c, nil
 	}
-	if err := a.Disconnect(context.WithoutCancel(ctx), d, user, run.c.ID); err != nil {
-		return run.c, err
+	if err := a.Disconnect(context.WithoutCancel(ctx), d, user, run.lease.c.ID); err != nil {
+		return run.lease.c, err
 	}
-	return run.c, wrongpass(run.c.Message)
+	return run.lease.c, wrongpass(run.lease.c.Message)
 }
 
 func wrongpass(message string) error {
@@ -112,40 +113,20 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, nil, err
 	}
 	run := a.newRun(d, user, profile, values)
-	run.attended, run.sync = true, 1
+	run.attended, run.lease.sync = true, 1
 	expire := run.started.Add(time.Duration(values.Int(settings.ConnectionExpire)) * time.Minute)
-	run.c = bankstore.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: run.started, State: passerelle.Validating, Active: true, Expire: &expire}
-	run.source = bankstore.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: run.started}
+	run.lease.c = bankstore.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: run.started, State: passerelle.Validating, Active: true, Expire: &expire}
+	run.lease.source = bankstore.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: run.started}
 	return run, reader, nil
 }
 
 func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile connector.Profile, values settings.Values) *syncRun {
+	now := func() time.Time { return a.now(d) }
+	l := &lease{db: a.DB, now: now, wake: a.Wake, holder: fmt.Sprintf("%s/%d", a.Name, a.runs.Add(1)), domain: d, user: user}
 	return &syncRun{
-		Aggregation: a, domain: d, user: user, profile: profile, settings: values, started: a.now(d),
-		holder: fmt.Sprintf("%s/%d", a.Name, a.runs.Add(1)),
+		lease: l, events: &reporter{lease: l, profile: profile, settings: values, connectors: a.Connectors, log: a.Log},
+		profile: profile, settings: values, started: now(), fetch: a.Fetch, log: a.Log,
 	}
-}
-
-// create stores the connection with its lease before the institution is called, so that the call
-// is recorded however the run ends.
-func (run *syncRun) create(ctx context.Context, values map[string]string, e store.Execution) error {
-	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).HoldUserAs(run.user)
-		if err := bankstore.In(tx).CreateConnection(&run.c, values, run.holder, runLease); err != nil {
-			return err
-		}
-		run.source.Connection = run.c.ID
-		tx.Executed(e, int64(run.c.ID))
-		return bankstore.In(tx).CreateSource(run.domain.ID, &run.source)
-	})
-	if errors.Is(err, store.ErrConflict) && run.userBecamePermanent(ctx) {
-		return run.create(ctx, values, e)
-	}
-	if err != nil {
-		return fmt.Errorf("store a connection: %w", err)
-	}
-	run.values, run.sources = values, []bankstore.ConnectionSource{run.source}
-	return nil
 }
 
 // Resume continues a connection: with new values, after the user acted elsewhere, or to read it
@@ -163,34 +144,34 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	run.attended = !r.Absent
 	answers, err := run.prepare(ctx, r)
 	if err != nil {
-		return run.c, errors.Join(err, run.release(ctx))
+		return run.lease.c, errors.Join(err, run.lease.release(ctx))
 	}
 	if r.Absent {
 		if barred, err := run.barred(ctx); barred {
-			return run.c, err
+			return run.lease.c, err
 		}
 	}
 	with := readRequest{attended: run.attended, answers: answers, resumed: r.Resume, landing: r.Landing, file: r.File}
 	if r.Background {
-		return run.firstRead(ctx, reader, with)
+		return a.firstRead(ctx, run, reader, with)
 	}
-	err = run.read(ctx, reader, with)
-	if err == nil && run.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
-		err = wrongpass(run.c.Message)
+	err = a.read(ctx, run, reader, with)
+	if err == nil && run.lease.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
+		err = wrongpass(run.lease.c.Message)
 	}
-	return run.c, err
+	return run.lease.c, err
 }
 
 // prepare applies a request to the connection, and returns the answers to the institution's
 // questions.
 func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, error) {
-	if r.Source != "" && r.Source != run.source.Name {
-		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.source.Name)
+	if r.Source != "" && r.Source != run.lease.source.Name {
+		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.lease.source.Name)
 	}
 	if r.Active != nil {
-		run.c.Active = *r.Active
+		run.lease.c.Active = *r.Active
 	}
-	values, err := jwe.Open(ctx, &run.DB.Reader, run.domain, "", r.Values)
+	values, err := jwe.Open(ctx, &run.lease.db.Reader, run.lease.domain, "", r.Values)
 	if err != nil {
 		return nil, err
 	}
@@ -199,42 +180,35 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, 
 
 // firstRead reads in the background. Until the read ends, the state of the connection is
 // validating. If the process dies, the connection becomes due.
-func (run *syncRun) firstRead(ctx context.Context, reader connector.DataReader, a readRequest) (bankstore.Connection, error) {
-	former, overdue := run.c, run.started.Add(maxRunTime)
-	run.c.State, run.c.Message, run.c.Fields, run.c.URL, run.c.NextTry = passerelle.Validating, "", "", "", &overdue
-	if err := run.save(ctx); err != nil {
-		return run.c, err
+func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
+	former, overdue := run.lease.c, run.started.Add(maxRunTime)
+	run.lease.c.State, run.lease.c.Message, run.lease.c.Fields, run.lease.c.URL, run.lease.c.NextTry = passerelle.Validating, "", "", "", &overdue
+	if err := run.lease.save(ctx); err != nil {
+		return run.lease.c, err
 	}
-	shown, of := run.c, ctx
-	begun := run.Background(func(ctx context.Context) {
+	shown, of := run.lease.c, ctx
+	begun := a.Background(func(ctx context.Context) {
 		ctx = tracing.Within(connector.WithDevice(ctx, connector.DeviceOf(of)), of)
-		if err := run.read(ctx, reader, a); err != nil {
-			run.Log.ErrorContext(ctx, "a read in the background failed", "connection", shown.ID, "error", err)
+		if err := a.read(ctx, run, reader, r); err != nil {
+			run.log.ErrorContext(ctx, "a read in the background failed", "connection", shown.ID, "error", err)
 		}
 	})
 	if begun {
 		return shown, nil
 	}
-	run.c = former
+	run.lease.c = former
 	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being synchronised; try again later.", RetryAfter: 10}
-	return former, errors.Join(busy, run.save(ctx), run.release(ctx))
+	return former, errors.Join(busy, run.lease.save(ctx), run.lease.release(ctx))
 }
 
 // start begins the first read of a new connection in the background, and removes the connection
 // when too many reads are running.
-func (run *syncRun) start(ctx context.Context, reader connector.DataReader, a readRequest) (bankstore.Connection, error) {
-	c, err := run.firstRead(ctx, reader, a)
+func (a *Aggregation) start(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
+	c, err := a.firstRead(ctx, run, reader, r)
 	if err != nil {
-		err = errors.Join(err, run.Disconnect(context.WithoutCancel(ctx), run.domain, run.user.ID, run.c.ID))
+		err = errors.Join(err, a.Disconnect(context.WithoutCancel(ctx), run.lease.domain, run.lease.user.ID, run.lease.c.ID))
 	}
 	return c, err
-}
-
-func (run *syncRun) save(ctx context.Context) error {
-	return run.write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).SaveConnection(run.c, run.c.Version)
-		return nil
-	})
 }
 
 // The pauses between two checks of a connection that is being read.
@@ -281,48 +255,13 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 		return nil, nil, passerelle.Conflicting("the connector of this connection is no longer offered")
 	}
 	run := a.newRun(d, user, values.Configured(reader.Profile()), values)
-	run.c = c
-	if err := run.lock(ctx, acts); err != nil {
+	run.lease.c = c
+	leased, err := run.lease.take(ctx, acts)
+	if err != nil {
 		return nil, nil, err
 	}
+	run.values, run.memory, run.secretless = bankstore.From(a.DB).Secrets(leased)
 	return run, reader, nil
-}
-
-// lock takes the lease and reads the connection.
-func (run *syncRun) lock(ctx context.Context, acts []store.Audit) error {
-	var leased bankstore.Leased
-	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).BrokenOff(run.domain.ID, run.c.ID, &leased)
-		bankstore.In(tx).LeaseConnection(run.domain.ID, run.c.ID, run.holder, runLease)
-		bankstore.In(tx).Leased(run.domain.ID, run.c.ID, &leased)
-		return tx.Audit(acts...)
-	})
-	if errors.Is(err, store.ErrConflict) {
-		return locked()
-	}
-	if err != nil {
-		return fmt.Errorf("lock connection %d: %w", run.c.ID, err)
-	}
-	if len(leased.Sources) == 0 {
-		return errors.Join(fmt.Errorf("connection %d has no source", run.c.ID), run.release(ctx))
-	}
-	run.c, run.source, run.sources, run.sync, run.brokenOff = leased.Connection, leased.Sources[0], leased.Sources, leased.Sync+1, leased.BrokenOff
-	run.values, run.memory, run.secretless = bankstore.From(run.DB).Secrets(leased)
-	return nil
-}
-
-const lockedCode = "connectionLocked"
-
-// locked is the error while another run reads the connection.
-func locked() error {
-	return &passerelle.Error{Kind: passerelle.Conflict, Code: lockedCode, Message: "the connection is being synchronised; try again in a few seconds"}
-}
-
-func (run *syncRun) release(ctx context.Context) error {
-	return run.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
-		return nil
-	})
 }
 
 // sort separates values of the connector's own fields, which are stored, from answers to the
@@ -336,15 +275,15 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 		return answers, nil
 	}
 	if run.secretless != nil {
-		return nil, fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, run.secretless)
+		return nil, fmt.Errorf("load the secrets of connection %d: %w", run.lease.c.ID, run.secretless)
 	}
 	values := maps.Clone(run.values)
 	maps.Copy(values, fresh)
-	if err := connector.CheckValues(fields, "", run.source.Name, values); err != nil {
+	if err := connector.CheckValues(fields, "", run.lease.source.Name, values); err != nil {
 		return nil, err
 	}
 	run.values = values
-	return answers, run.write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionValues(run.c, values) })
+	return answers, run.lease.write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionValues(run.lease.c, values) })
 }
 
 // own returns the values that belong to fields of the connector. Answers are not stored.

@@ -11,7 +11,6 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/bankcall"
-	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
 )
@@ -33,28 +32,17 @@ var errRunOver = errors.New("the run is over")
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limits := bankcall.Limits{Connector: run.c.Connector, Deadline: maxRunTime, Grace: lateGrace, Interval: renewalInterval, Meanwhile: func() { run.renewLease(ctx, cancel) }}
+	limits := bankcall.Limits{Connector: run.lease.c.Connector, Deadline: maxRunTime, Grace: lateGrace, Interval: renewalInterval, Meanwhile: func() { run.lease.renew(ctx, cancel) }}
 	return bankcall.Do(ctx, limits, func(ctx context.Context) (connector.Outcome, error) { return reader.Read(ctx, with, out) })
-}
-
-// renewLease renews the lease, and ends the run when it is lost.
-func (run *syncRun) renewLease(ctx context.Context, end context.CancelCauseFunc) {
-	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
-		return nil
-	})
-	if errors.Is(err, store.ErrConflict) {
-		end(err)
-	}
 }
 
 // errorOfLostLease returns the error of a run that ended with an error, because its connection
 // may have been deleted or taken over in between.
-func (run *syncRun) errorOfLostLease(ctx context.Context, err error) error {
+func (a *Aggregation) errorOfLostLease(ctx context.Context, l *lease, err error) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	if _, gone := run.Connection(ctx, run.domain, run.user.ID, run.c.ID); gone != nil {
+	if _, gone := a.Connection(ctx, l.domain, l.user.ID, l.c.ID); gone != nil {
 		return gone
 	}
 	return locked()
@@ -149,12 +137,12 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 	case err == nil:
 		return outcome
 	case errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData):
-		run.Log.Error("a connector is at fault", "connection", run.c.ID, "connector", run.c.Connector, "error", err)
+		run.log.Error("a connector is at fault", "connection", run.lease.c.ID, "connector", run.lease.c.Connector, "error", err)
 		return connector.Outcome{State: passerelle.Bug}
 	case errors.Is(err, errStore) && !late:
 		return connector.Outcome{State: passerelle.Bug}
 	}
-	run.Log.Warn("a synchronisation broke off", "connection", run.c.ID, "connector", run.c.Connector, "error", err)
+	run.log.Warn("a synchronisation broke off", "connection", run.lease.c.ID, "connector", run.lease.c.Connector, "error", err)
 	broken, wrong := bounded(connector.Outcome{State: outcome.State, Memory: outcome.Memory, RetryAfter: outcome.RetryAfter}, run.started)
 	if wrong != nil || broken.State == "" {
 		broken.State = passerelle.WebsiteUnavailable

@@ -12,6 +12,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -39,8 +40,12 @@ var (
 // importer stores the data of a run page by page, so that memory is limited for a history of any
 // length. It finds new, changed and deleted rows, and writes nothing else.
 type importer struct {
-	*syncRun
-	ctx         context.Context
+	ctx     context.Context
+	lease   *lease
+	events  *reporter
+	profile connector.Profile
+	started time.Time
+
 	accounts    map[string]*syncedAccount
 	accountKeys []string
 	// goneAccounts and goneSubscriptions are no longer listed by the institution.
@@ -49,6 +54,10 @@ type importer struct {
 
 	subscriptions    map[string]*syncedSubscription
 	subscriptionKeys []string
+}
+
+func newImporter(ctx context.Context, run *syncRun) *importer {
+	return &importer{ctx: ctx, lease: run.lease, events: run.events, profile: run.profile, started: run.started}
 }
 
 // syncedAccount is an account of the run.
@@ -79,7 +88,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	if im.accounts != nil || len(all) > maxAccounts {
 		return fmt.Errorf("%w: accounts come once, at most %d", errInvalidData, maxAccounts)
 	}
-	stored, err := bankstore.From(im.DB).AccountsOf(im.ctx, im.domain.ID, im.c.ID)
+	stored, err := bankstore.From(im.lease.db).AccountsOf(im.ctx, im.lease.domain.ID, im.lease.c.ID)
 	if err != nil {
 		return fmt.Errorf("%w: list accounts: %w", errStore, err)
 	}
@@ -117,7 +126,7 @@ func (im *importer) checkEmpty() error {
 				func(r *store.Reader) error { return a.investments.checkEmpty(im.ctx, r) })
 		}
 	}
-	if err := im.DB.Together(im.ctx, checks...); err != nil {
+	if err := im.lease.db.Together(im.ctx, checks...); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)
 	}
 	return nil
@@ -145,39 +154,39 @@ func (im *importer) account(known *bankstore.StoredAccount, details passerelle.A
 
 // found stores a new account and emits ACCOUNT_FOUND.
 func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAccount, error) {
-	now := im.instant()
-	a := bankstore.StoredAccount{Changed: im.sync, BankAccount: passerelle.BankAccount{
-		Connection: im.c.ID, User: im.user.ID, Source: im.source.ID, AccountDetails: details, Display: true, Disabled: &now, LastUpdate: &now,
+	now := im.lease.now()
+	a := bankstore.StoredAccount{Changed: im.lease.sync, BankAccount: passerelle.BankAccount{
+		Connection: im.lease.c.ID, User: im.lease.user.ID, Source: im.lease.source.ID, AccountDetails: details, Display: true, Disabled: &now, LastUpdate: &now,
 	}}
 	if parent := im.accounts[details.Parent]; parent != nil {
 		a.ParentID = parent.ID
 	}
 	var err error
-	if a.ID, err = bankstore.NewAccountID(im.ctx, im.DB); err != nil {
+	if a.ID, err = bankstore.NewAccountID(im.ctx, im.lease.db); err != nil {
 		return a, fmt.Errorf("%w: number an account: %w", errStore, err)
 	}
 	body := wire.Encode(wire.FoundAccount{
-		ID: int64(a.ID), IDUser: int64(a.User), IDConnection: int64(a.Connection), Disabled: passerelle.FormatDateTime(now, im.zone()), Type: details.Type,
+		ID: int64(a.ID), IDUser: int64(a.User), IDConnection: int64(a.Connection), Disabled: passerelle.FormatDateTime(now, im.events.zone()), Type: details.Type,
 	})
 	e := store.EmittedEvent{Name: webhook.AccountFound, Body: body, Account: a.ID}
-	im.makeStatement(im.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, im.zone())))
+	im.events.makeStatement(im.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, im.events.zone())))
 	if len(e.Body) > 0 && e.MediaType != "" { // a statement has the balance, which is erased with the connection
-		e.Holds = []store.Holding{im.c.Holding()}
+		e.Holds = []store.Holding{im.lease.c.Holding()}
 	}
 	if im.profile.Data.TakesFiles {
 		return im.foundInFile(a, e)
 	}
-	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(im.domain.ID, &a) }, e)
+	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateAccount(im.lease.domain.ID, &a) }, e)
 	return a, err
 }
 
 // foundInFile stores and shares an account whose statements the user uploads.
 func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEvent) (bankstore.StoredAccount, error) {
-	shared, enabled := a, false
+	shared := a
 	shared.Disabled = nil
 	err := im.store(func(tx *store.Tx) error {
-		return errors.Join(bankstore.In(tx).CreateAccount(im.domain.ID, &a), im.changeAccount(tx, a, AccountChange{Disabled: &enabled, Origin: "file"}, *a.Disabled))
-	}, found, im.accountEvent(webhook.AccountEnabled, shared))
+		return errors.Join(bankstore.In(tx).CreateAccount(im.lease.domain.ID, &a), im.lease.enableAccount(tx, a, "file", *a.Disabled))
+	}, found, im.events.accountEvent(webhook.AccountEnabled, shared))
 	shared.Digest = a.Digest
 	return shared, err
 }
@@ -187,9 +196,9 @@ func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.Acco
 	if digest == a.Digest && a.Deleted == nil {
 		return a, nil
 	}
-	now := im.instant()
-	a.AccountDetails, a.Deleted, a.LastUpdate, a.Changed, a.Source = details, nil, &now, im.sync, im.source.ID
-	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.domain.ID, &a) })
+	now := im.lease.now()
+	a.AccountDetails, a.Deleted, a.LastUpdate, a.Changed, a.Source = details, nil, &now, im.lease.sync, im.lease.source.ID
+	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 	return a, err
 }
 
@@ -198,15 +207,15 @@ func (im *importer) lost(a bankstore.StoredAccount) error {
 	if a.Deleted != nil {
 		return nil
 	}
-	now := im.instant()
-	a.Deleted, a.Changed = &now, im.sync
+	now := im.lease.now()
+	a.Deleted, a.Changed = &now, im.lease.sync
 	im.goneAccounts = append(im.goneAccounts, (&syncedAccount{StoredAccount: a}).reported())
-	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.domain.ID, &a) })
+	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 }
 
 // store is like write, for errors that pass through a connector.
 func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
-	if err := im.write(im.ctx, fn, events...); err != nil {
+	if err := im.lease.write(im.ctx, fn, events...); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
 	return nil
@@ -215,7 +224,7 @@ func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEv
 // storeWithEvent is like writeWithEvents, for one event and for errors that pass through a
 // connector.
 func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
-	err := im.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
+	err := im.events.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
 		e, err := event()
 		return []store.EmittedEvent{e}, err
 	}, fn)
@@ -271,7 +280,7 @@ func (im *importer) Gone(key string, from passerelle.Date, matches func(key stri
 		return fmt.Errorf("%w: corrections of an account that was not asked for", errInvalidData)
 	}
 	rows := &a.transactions
-	err := bankstore.From(im.DB).EachKey(im.ctx, rows.rows, from, func(id int64, key string) {
+	err := bankstore.From(im.lease.db).EachKey(im.ctx, rows.rows, from, func(id int64, key string) {
 		if matches(key) {
 			rows.missing = append(rows.missing, id)
 		}
@@ -335,17 +344,17 @@ func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerel
 		details: func(d passerelle.TransactionDetails) any { return d },
 		rows:    bankstore.SyncedTransactions(a.StoredAccount),
 		create: func(tx *store.Tx, all []newRow[passerelle.TransactionDetails], at time.Time) error {
-			return bankstore.In(tx).CreateTransactions(im.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
+			return bankstore.In(tx).CreateTransactions(im.lease.domain.ID, a.StoredAccount, a.NextReading(), newTransactions(all, at)...)
 		},
 		update: func(tx *store.Tx, id int64, d passerelle.TransactionDetails, at time.Time) error {
-			return bankstore.In(tx).UpdateTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
+			return bankstore.In(tx).UpdateTransaction(im.lease.domain.ID, a.StoredAccount, passerelle.TransactionID(id), d, at, a.NextReading())
 		},
 		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
-			bankstore.In(tx).LoseTransaction(im.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
+			bankstore.In(tx).LoseTransaction(im.lease.domain.ID, a.StoredAccount, passerelle.TransactionID(id), at, a.NextReading())
 		},
 		count: func(tx *store.Tx, there, gone int64) {
 			a.changedTransactions = true
-			bankstore.In(tx).CountTransactions(im.domain.ID, a.StoredAccount, there, gone)
+			bankstore.In(tx).CountTransactions(im.lease.domain.ID, a.StoredAccount, there, gone)
 		},
 	}
 }
@@ -370,7 +379,7 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	if _, wanted := im.Wanted(key); !wanted || a.read {
 		return fmt.Errorf("%w: the end of an account that was not asked for", errInvalidData)
 	}
-	err := im.DB.Together(im.ctx,
+	err := im.lease.db.Together(im.ctx,
 		func(r *store.Reader) error { return a.transactions.findMissing(im.ctx, r, from) },
 		func(r *store.Reader) error { return a.investments.findMissing(im.ctx, r, passerelle.Date{}) })
 	if err != nil {
@@ -387,11 +396,11 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 		}
 	}
 	a.read = true
-	now := im.instant()
+	now := im.lease.now()
 	a.LastUpdate, a.Error = &now, ""
 	a.cover(from, passerelle.DateOf(im.started, time.UTC))
-	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.accountSynced(im.ctx, a) }, func(tx *store.Tx) error {
-		bankstore.In(tx).TouchAccount(im.domain.ID, a.ID, now, a.CoveredFrom)
+	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.events.accountSynced(im.ctx, a) }, func(tx *store.Tx) error {
+		bankstore.In(tx).TouchAccount(im.lease.domain.ID, a.ID, now, a.CoveredFrom)
 		return nil
 	})
 }

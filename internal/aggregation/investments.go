@@ -68,21 +68,21 @@ func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore
 		details: func(n bankstore.NewAsset) any { return n.Details },
 		rows:    bankstore.SyncedAssets(a.StoredAccount),
 		create: each(func(tx *store.Tx, n bankstore.NewAsset, at time.Time) error {
-			return bankstore.In(tx).CreateAsset(im.domain.ID, a.StoredAccount, n, at, a.NextReading())
+			return bankstore.In(tx).CreateAsset(im.lease.domain.ID, a.StoredAccount, n, at, a.NextReading())
 		}),
 		update: func(tx *store.Tx, id int64, n bankstore.NewAsset, at time.Time) error {
-			return bankstore.In(tx).UpdateAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), n, at, a.NextReading())
+			return bankstore.In(tx).UpdateAsset(im.lease.domain.ID, a.StoredAccount, passerelle.AssetID(id), n, at, a.NextReading())
 		},
 		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
-			bankstore.In(tx).LoseAsset(im.domain.ID, a.StoredAccount, passerelle.AssetID(id), at, a.NextReading())
+			bankstore.In(tx).LoseAsset(im.lease.domain.ID, a.StoredAccount, passerelle.AssetID(id), at, a.NextReading())
 		},
-		count: func(tx *store.Tx, _, _ int64) { bankstore.In(tx).KeepAccount(im.domain.ID, a.StoredAccount) },
+		count: func(tx *store.Tx, _, _ int64) { bankstore.In(tx).KeepAccount(im.lease.domain.ID, a.StoredAccount) },
 	}
 }
 
 // assets selects the assets of one kind in an account.
-func (run *syncRun) assets(a bankstore.StoredAccount, kind bankstore.AssetKind) bankstore.AssetFilter {
-	return bankstore.AssetFilter{Domain: run.domain.ID, User: a.User, Account: a.ID, Kind: kind}
+func (r *reporter) assets(a bankstore.StoredAccount, kind bankstore.AssetKind) bankstore.AssetFilter {
+	return bankstore.AssetFilter{Domain: r.lease.domain.ID, User: a.User, Account: a.ID, Kind: kind}
 }
 
 // value updates the value of an account's investments after all of them were reported.
@@ -90,7 +90,7 @@ func (im *importer) value(a *syncedAccount) error {
 	if len(a.investments.seen) == 0 && a.Worth == nil {
 		return nil
 	}
-	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](im.ctx, bankstore.From(im.DB), im.assets(a.StoredAccount, bankstore.Investments), store.Window{Limit: maxInvestments})
+	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](im.ctx, bankstore.From(im.lease.db), im.events.assets(a.StoredAccount, bankstore.Investments), store.Window{Limit: maxInvestments})
 	if err != nil {
 		return fmt.Errorf("%w: list the investments of account %d: %w", errStore, a.ID, err)
 	}
@@ -102,22 +102,22 @@ func (im *importer) value(a *syncedAccount) error {
 	if a.Worth == worth || a.Worth != nil && worth != nil && a.Worth.Equal(*worth) {
 		return nil
 	}
-	a.Worth, a.Changed = worth, im.sync
+	a.Worth, a.Changed = worth, im.lease.sync
 	return im.store(func(tx *store.Tx) error {
-		return bankstore.In(tx).SetAccountWorth(im.domain.ID, a.StoredAccount, worth)
+		return bankstore.In(tx).SetAccountWorth(im.lease.domain.ID, a.StoredAccount, worth)
 	})
 }
 
 // changedAssets returns the assets of a kind that changed in an account, once it was read
 // completely. It skips an account that has no investments now and had none before.
-func changedAssets[D any](ctx context.Context, run *syncRun, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
-	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == run.sync
+func changedAssets[D any](ctx context.Context, r *reporter, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
+	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == r.lease.sync
 	if !invests || a.Readings == noReadingNumber {
 		return nil, nil
 	}
-	f := run.assets(a, kind)
+	f := r.assets(a, kind)
 	f.Reading = a.NextReading()
-	all, err := bankstore.ReadAssets[D](ctx, bankstore.From(run.DB), f, store.Window{Limit: 2 * maxInvestments})
+	all, err := bankstore.ReadAssets[D](ctx, bankstore.From(r.lease.db), f, store.Window{Limit: 2 * maxInvestments})
 	if err != nil {
 		return nil, fmt.Errorf("list what changed in account %d: %w", a.ID, err)
 	}
@@ -126,9 +126,9 @@ func changedAssets[D any](ctx context.Context, run *syncRun, a bankstore.StoredA
 
 // changedInvestments returns the positions that changed or have a changed pocket, each with
 // these pockets.
-func (run *syncRun) changedInvestments(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Investment] {
+func (r *reporter) changedInvestments(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Investment] {
 	return func(write func(wire.Investment)) error {
-		pockets, err := changedAssets[passerelle.PocketDetails](ctx, run, a, bankstore.Pockets)
+		pockets, err := changedAssets[passerelle.PocketDetails](ctx, r, a, bankstore.Pockets)
 		if err != nil {
 			return err
 		}
@@ -137,11 +137,11 @@ func (run *syncRun) changedInvestments(ctx context.Context, a bankstore.StoredAc
 			if of[p.Investment] == nil {
 				of[p.Investment] = &[]wire.Pocket{}
 			}
-			*of[p.Investment] = append(*of[p.Investment], wire.NewPocket(p, run.zone()))
+			*of[p.Investment] = append(*of[p.Investment], wire.NewPocket(p, r.zone()))
 		}
-		changed, err := changedAssets[passerelle.InvestmentDetails](ctx, run, a, bankstore.Investments)
+		changed, err := changedAssets[passerelle.InvestmentDetails](ctx, r, a, bankstore.Investments)
 		for _, one := range changed {
-			shown := wire.NewInvestment(one, a.BankAccount, run.zone())
+			shown := wire.NewInvestment(one, a.BankAccount, r.zone())
 			if shown.Pockets = of[one.ID]; shown.Pockets == nil {
 				shown.Pockets = &[]wire.Pocket{}
 			}
@@ -151,11 +151,11 @@ func (run *syncRun) changedInvestments(ctx context.Context, a bankstore.StoredAc
 	}
 }
 
-func (run *syncRun) changedOrders(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.MarketOrder] {
+func (r *reporter) changedOrders(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.MarketOrder] {
 	return func(write func(wire.MarketOrder)) error {
-		orders, err := changedAssets[passerelle.MarketOrderDetails](ctx, run, a, bankstore.MarketOrders)
+		orders, err := changedAssets[passerelle.MarketOrderDetails](ctx, r, a, bankstore.MarketOrders)
 		for _, one := range orders {
-			write(wire.NewMarketOrder(one, run.zone()))
+			write(wire.NewMarketOrder(one, r.zone()))
 		}
 		return err
 	}

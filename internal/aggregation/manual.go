@@ -13,8 +13,8 @@ import (
 // ManualTransaction is a transaction that a program creates, with the fields of the institution
 // and of the user.
 type ManualTransaction struct {
-	passerelle.TransactionDetails
-	Edit bankstore.TransactionEdit
+	Details passerelle.TransactionDetails
+	Edit    bankstore.TransactionEdit
 }
 
 // CreateTransactions creates transactions in an account, all or none, and returns their ids in
@@ -24,7 +24,7 @@ func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domai
 	all, ids := make([]bankstore.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))
 	for i, g := range supplied {
 		all[i] = bankstore.NewTransaction{Manual: true, Transaction: &passerelle.Transaction{
-			TransactionDetails: g.TransactionDetails, ApplicationDate: g.RDate, Active: true, Scraped: now, LastUpdate: now, Categories: passerelle.Categorize(g.Wording, g.Type),
+			TransactionDetails: g.Details, ApplicationDate: g.Details.RDate, Active: true, Scraped: now, LastUpdate: now, Categories: passerelle.Categorize(g.Details.Wording, g.Details.Type),
 		}}
 	}
 	err := a.ofAccount(ctx, in, func(tx *store.Tx) error {

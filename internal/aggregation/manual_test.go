@@ -22,7 +22,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 		a := h.sharedAccount(s)
 		mine := booked("mine", 1)
 		mine.RDate = mine.Date
-		ids, err := h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{TransactionDetails: mine}, {TransactionDetails: mine}})
+		ids, err := h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{Details: mine}, {Details: mine}})
 		if err != nil || len(ids) != 2 {
 			t.Fatalf("%v: %v", ids, err)
 		}
@@ -55,8 +55,8 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 		h.share(a, false)
 		for _, act := range []error{
 			h.DeleteTransactions(t.Context(), h.domain, a), // the account as it was before
-			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{TransactionDetails: mine}})),
-			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{TransactionDetails: mine}})),
+			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{Details: mine}})),
+			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{Details: mine}})),
 		} {
 			if !errors.Is(act, passerelle.Conflict) {
 				t.Errorf("in a withheld account: %v", act)

@@ -20,15 +20,15 @@ const payloadPage = 500
 // first read of a long history needs little memory.
 
 // changed are the transactions of an account that the run changed.
-func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
+func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
 	return func(write func(wire.Transaction)) error {
 		for after := passerelle.TransactionID(0); ; {
-			page, err := bankstore.From(run.DB).ChangedTransactions(ctx, a, after, payloadPage)
+			page, err := bankstore.From(r.lease.db).ChangedTransactions(ctx, a, after, payloadPage)
 			if err != nil {
 				return fmt.Errorf("list what changed in account %d: %w", a.ID, err)
 			}
 			for _, t := range page {
-				write(wire.NewTransaction(t, a.Currency, run.zone()))
+				write(wire.NewTransaction(t, a.Currency, r.zone()))
 				after = t.ID
 			}
 			if len(page) < payloadPage {
@@ -39,27 +39,27 @@ func (run *syncRun) changed(ctx context.Context, a bankstore.StoredAccount) wire
 }
 
 // accountRead is an account in an event body, with its changed rows.
-func (run *syncRun) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
-	w.hold(run.c, a.Holding())
-	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, run.zone()), Investments: run.changedInvestments(ctx, a), Transactions: run.changed(ctx, a)}
+func (r *reporter) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
+	w.hold(r.lease.c, a.Holding())
+	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, r.zone()), Investments: r.changedInvestments(ctx, a), Transactions: r.changed(ctx, a)}
 }
 
-func (run *syncRun) accountSynced(ctx context.Context, a *syncedAccount) (store.EmittedEvent, error) {
-	e, w := store.EmittedEvent{Name: webhook.AccountSynced}, run.newPayload(ctx)
-	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
+func (r *reporter) accountSynced(ctx context.Context, a *syncedAccount) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.AccountSynced}, r.newPayload(ctx)
+	if unwanted, err := r.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	return w.attachTo(e, w.Account(run.accountRead(ctx, w, a.StoredAccount)))
+	return w.attachTo(e, w.payload.Account(r.accountRead(ctx, w, a.StoredAccount)))
 }
 
 // fetched emits ACCOUNTS_FETCHED, before any transaction is read.
 func (im *importer) fetched() error {
-	e, w := store.EmittedEvent{Name: webhook.AccountsFetched}, im.newPayload(im.ctx)
-	e, err := w.attachTo(e, w.Fetched(im.shownUser(), im.shown(), func(write func(wire.BankAccount)) error {
+	e, w := store.EmittedEvent{Name: webhook.AccountsFetched}, im.events.newPayload(im.ctx)
+	e, err := w.attachTo(e, w.payload.Fetched(im.events.shownUser(), im.events.shown(), func(write func(wire.BankAccount)) error {
 		for _, key := range im.accountKeys {
 			if a := im.accounts[key]; a.Disabled == nil {
-				w.hold(im.c, a.Holding())
-				write(wire.NewBankAccount(a.BankAccount, im.zone()))
+				w.hold(im.lease.c, a.Holding())
+				write(wire.NewBankAccount(a.BankAccount, im.events.zone()))
 			}
 		}
 		return nil
@@ -70,55 +70,53 @@ func (im *importer) fetched() error {
 	return im.store(func(*store.Tx) error { return nil }, e)
 }
 
-func (run *syncRun) shownUser() wire.User { return wire.NewUser(run.user, run.zone()) }
-
 // shown is the connection with its sources in the form in which the unit of the event stores
 // them.
-func (run *syncRun) shown() wire.Connection {
-	sources := slices.Clone(run.sources)
+func (r *reporter) shown() wire.Connection {
+	sources := slices.Clone(r.lease.sources)
 	for i := range sources {
-		if sources[i].ID == run.source.ID {
-			sources[i] = run.source
+		if sources[i].ID == r.lease.source.ID {
+			sources[i] = r.lease.source
 		}
 	}
-	shown := run.Show(run.c, run.zone())
-	shown.Connector, shown.Sources = run.connector(), ShowSources(sources, run.zone())
+	shown := showConnection(r.connectors, r.lease.c, r.zone())
+	shown.Connector, shown.Sources = r.connector(), ShowSources(sources, r.zone())
 	return shown
 }
 
 // finalEvents returns the events that end a run. They omit data that was not read, except after
 // a failed update, see reportOf.
-func (run *syncRun) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
+func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	shared := im.shared()
 	if len(shared) > 0 {
-		for _, write := range []func(context.Context, []*syncedAccount) (store.EmittedEvent, error){run.categorized, run.owned} {
+		for _, write := range []func(context.Context, []*syncedAccount) (store.EmittedEvent, error){r.categorized, r.owned} {
 			e, err := write(ctx, shared)
 			if err != nil {
 				return nil, err
 			}
 			events = append(events, e)
 		}
-		found, err := run.attached(ctx, shared)
+		found, err := r.attached(ctx, shared)
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, found...)
 	}
 	var err error
-	if run.report, err = run.reportOf(ctx, im); err != nil {
+	if r.report, err = r.reportOf(ctx, im); err != nil {
 		return nil, err
 	}
-	synced, err := run.connectionSynced(ctx)
+	synced, err := r.connectionSynced(ctx)
 	if err != nil {
 		return nil, err
 	}
 	events = append(events, synced)
-	if first && run.settings.On(settings.OwnerCertificate) {
+	if first && r.settings.On(settings.OwnerCertificate) {
 		body := wire.Encode(struct {
 			IDConnection int64 `json:"id_connection"`
 			IDUser       int64 `json:"id_user"`
-		}{int64(run.c.ID), int64(run.user.ID)})
+		}{int64(r.lease.c.ID), int64(r.lease.user.ID)})
 		events = append(events, store.EmittedEvent{Name: webhook.ConnectionCertificateAvailable, Body: body})
 	}
 	return events, nil
@@ -135,15 +133,15 @@ func (im *importer) shared() []*syncedAccount {
 	return read
 }
 
-func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
-	e, w := store.EmittedEvent{Name: webhook.AccountCategorized}, run.newPayload(ctx)
-	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
+func (r *reporter) categorized(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.AccountCategorized}, r.newPayload(ctx)
+	if unwanted, err := r.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	return w.attachTo(e, w.Transactions(func(write func(wire.Transaction)) error {
+	return w.attachTo(e, w.payload.Transactions(func(write func(wire.Transaction)) error {
 		for _, a := range accounts {
-			w.hold(run.c, a.Holding())
-			if err := run.changed(ctx, a.StoredAccount)(write); err != nil {
+			w.hold(r.lease.c, a.Holding())
+			if err := r.changed(ctx, a.StoredAccount)(write); err != nil {
 				return err
 			}
 		}
@@ -151,12 +149,12 @@ func (run *syncRun) categorized(ctx context.Context, accounts []*syncedAccount) 
 	}))
 }
 
-func (run *syncRun) owned(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
-	e, w := store.EmittedEvent{Name: webhook.AccountOwnershipsFound}, run.newPayload(ctx)
-	return w.attachTo(e, w.Ownerships(func(write func(wire.Ownership)) error {
+func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.AccountOwnershipsFound}, r.newPayload(ctx)
+	return w.attachTo(e, w.payload.Ownerships(func(write func(wire.Ownership)) error {
 		for _, a := range accounts {
-			w.hold(run.c, a.Holding())
-			write(wire.NewOwnership(a.BankAccount, run.profile.Name, run.source.ConnectorSource))
+			w.hold(r.lease.c, a.Holding())
+			write(wire.NewOwnership(a.BankAccount, r.profile.Name, r.lease.source.ConnectorSource))
 		}
 		return nil
 	}))
@@ -172,12 +170,12 @@ type report struct {
 func (im *importer) report() report {
 	var t report
 	for _, key := range im.accountKeys {
-		if a := im.accounts[key]; a.Disabled == nil && (a.read || a.Changed == im.sync) {
+		if a := im.accounts[key]; a.Disabled == nil && (a.read || a.Changed == im.lease.sync) {
 			t.accounts = append(t.accounts, a.reported())
 		}
 	}
 	for _, key := range im.subscriptionKeys {
-		if s := im.subscriptions[key]; s.read || s.Disabled == nil && s.Changed == im.sync {
+		if s := im.subscriptions[key]; s.read || s.Disabled == nil && s.Changed == im.lease.sync {
 			t.subscriptions = append(t.subscriptions, s.reported())
 		}
 	}
@@ -191,20 +189,20 @@ func (im *importer) report() report {
 // reportOf returns the report of a run. After a failed update it contains every enabled account
 // and subscription with the error, because a receiver that processes the event account by
 // account would otherwise miss the error.
-func (run *syncRun) reportOf(ctx context.Context, im *importer) (report, error) {
+func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
-	if run.c.State == "" {
+	if r.lease.c.State == "" {
 		return t, nil
 	}
-	accounts, err := bankstore.From(run.DB).AccountsOf(ctx, run.domain.ID, run.c.ID)
+	accounts, err := bankstore.From(r.lease.db).AccountsOf(ctx, r.lease.domain.ID, r.lease.c.ID)
 	if err != nil {
-		return t, fmt.Errorf("list the accounts of connection %d: %w", run.c.ID, err)
+		return t, fmt.Errorf("list the accounts of connection %d: %w", r.lease.c.ID, err)
 	}
-	subscriptions, err := bankstore.From(run.DB).SubscriptionsOf(ctx, run.domain.ID, run.c.ID)
+	subscriptions, err := bankstore.From(r.lease.db).SubscriptionsOf(ctx, r.lease.domain.ID, r.lease.c.ID)
 	if err != nil {
-		return t, fmt.Errorf("list the subscriptions of connection %d: %w", run.c.ID, err)
+		return t, fmt.Errorf("list the subscriptions of connection %d: %w", r.lease.c.ID, err)
 	}
-	t.addFailed(run.c.State, accounts, subscriptions)
+	t.addFailed(r.lease.c.State, accounts, subscriptions)
 	return t, nil
 }
 
@@ -231,29 +229,29 @@ func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstor
 	}
 }
 
-func (run *syncRun) connectionSynced(ctx context.Context) (store.EmittedEvent, error) {
-	e, w := store.EmittedEvent{Name: webhook.ConnectionSynced}, run.newStatementPayload(ctx)
-	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
+func (r *reporter) connectionSynced(ctx context.Context) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.ConnectionSynced}, r.newStatementPayload(ctx)
+	if unwanted, err := r.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	return run.finish(w, e, w.Connection(run.shownUser(), run.connectionRead(ctx, w)))
+	return r.finish(w, e, w.payload.Connection(r.shownUser(), r.connectionRead(ctx, w)))
 }
 
 // connectionRead writes the connection with the report of the run into a body.
-func (run *syncRun) connectionRead(ctx context.Context, w *payloadWriter) wire.ConnectionRead {
+func (r *reporter) connectionRead(ctx context.Context, w *payloadWriter) wire.ConnectionRead {
 	return wire.ConnectionRead{
-		Connection: run.shown(),
+		Connection: r.shown(),
 		Accounts: func(write func(wire.AccountRead)) error {
-			for _, a := range run.report.accounts {
-				one := run.accountRead(ctx, w, a)
-				one.MarketOrders = run.changedOrders(ctx, a)
+			for _, a := range r.report.accounts {
+				one := r.accountRead(ctx, w, a)
+				one.MarketOrders = r.changedOrders(ctx, a)
 				write(one)
 			}
 			return nil
 		},
 		Subscriptions: func(write func(wire.SubscriptionRead)) error {
-			for _, s := range run.report.subscriptions {
-				write(run.subscriptionRead(ctx, w, s))
+			for _, s := range r.report.subscriptions {
+				write(r.subscriptionRead(ctx, w, s))
 			}
 			return nil
 		},

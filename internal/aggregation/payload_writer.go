@@ -16,7 +16,7 @@ const payloadBuffer = 64 << 10
 // payloadWriter writes the body of an event. A short body stays in memory, and a long one is
 // never completely in memory.
 type payloadWriter struct {
-	*wire.Payload
+	payload *wire.Payload
 
 	ctx    context.Context
 	db     *store.DB
@@ -29,9 +29,9 @@ type payloadWriter struct {
 	holds []store.Holding
 }
 
-func (run *syncRun) newPayload(ctx context.Context) *payloadWriter {
-	w := &payloadWriter{ctx: ctx, db: run.DB, domain: run.domain.ID, limit: payloadBuffer}
-	w.Payload = wire.NewPayload(w)
+func (r *reporter) newPayload(ctx context.Context) *payloadWriter {
+	w := &payloadWriter{ctx: ctx, db: r.lease.db, domain: r.lease.domain.ID, limit: payloadBuffer}
+	w.payload = wire.NewPayload(w)
 	return w
 }
 

@@ -110,9 +110,9 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 // known returns the stored rows with the given keys.
 func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstore.Known, error) {
 	var known map[string]bankstore.Known
-	err := rc.checkEmpty(im.ctx, &im.DB.Reader)
+	err := rc.checkEmpty(im.ctx, &im.lease.db.Reader)
 	if err == nil && !rc.empty {
-		err = im.DB.Together(im.ctx,
+		err = im.lease.db.Together(im.ctx,
 			store.Into(&known, func(r *store.Reader) (map[string]bankstore.Known, error) {
 				return bankstore.From(r).KnownByKey(im.ctx, rc.rows, keys)
 			}),
@@ -190,7 +190,7 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	if len(n.created)+len(n.updated) == 0 {
 		return nil
 	}
-	now := im.instant()
+	now := im.lease.now()
 	return im.store(func(tx *store.Tx) error {
 		if err := rc.create(tx, n.created, now); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 // removeMissing marks rows that were not reported as deleted, from a day on if there is one.
 // Older rows are never missing.
 func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
-	if err := rc.findMissing(im.ctx, &im.DB.Reader, from); err != nil {
+	if err := rc.findMissing(im.ctx, &im.lease.db.Reader, from); err != nil {
 		return err
 	}
 	return rc.markMissing(im)
@@ -260,7 +260,7 @@ func (rc *reconciler[D]) markMissing(im *importer) error {
 }
 
 func (rc *reconciler[D]) markGone(im *importer, gone []int64) error {
-	now := im.instant()
+	now := im.lease.now()
 	return im.store(func(tx *store.Tx) error {
 		for _, id := range gone {
 			rc.markDeleted(tx, id, now)

@@ -47,7 +47,7 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 		return nil // deleted, or being read by another run
 	}
 	if err == nil && !run.lapsed() {
-		err = run.release(ctx)
+		err = run.lease.release(ctx)
 	} else if err == nil {
 		err = run.lapse(ctx)
 	}
@@ -59,23 +59,23 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 
 // lapsed reports whether the consent has ended.
 func (run *syncRun) lapsed() bool {
-	return run.c.ConsentUntil != nil && !run.started.Before(*run.c.ConsentUntil)
+	return run.lease.c.ConsentUntil != nil && !run.started.Before(*run.lease.c.ConsentUntil)
 }
 
 // lapse ends a run before it begins, because the consent has ended. When receivers already have
 // this state, it changes nothing.
 func (run *syncRun) lapse(ctx context.Context) error {
-	if run.c.State == run.renewal() {
-		return run.release(ctx)
+	if run.lease.c.State == run.renewal() {
+		return run.lease.release(ctx)
 	}
-	return run.end(ctx, &importer{syncRun: run, ctx: ctx}, connector.Outcome{State: run.renewal()})
+	return run.end(ctx, newImporter(ctx, run), connector.Outcome{State: run.renewal()})
 }
 
 // renewal is the state in which a user is asked for a new consent: at a page of the institution
 // when the source has one.
 func (run *syncRun) renewal() passerelle.ConnectionState {
 	for _, source := range run.profile.Sources {
-		if source.Name == run.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
+		if source.Name == run.lease.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
 			return passerelle.WebauthRequired
 		}
 	}

@@ -22,7 +22,7 @@ const (
 // next is the time at which to read a connection without a request; nil means only on request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
-	if !wanted || !run.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {
+	if !wanted || !run.lease.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {
 		return nil
 	}
 	next := now.Add(max(wait, o.RetryAfter))
@@ -33,13 +33,13 @@ func (run *syncRun) pause(o connector.Outcome) (time.Duration, bool) {
 	switch {
 	case o.State == "":
 		return run.spread(run.frequency()), true
-	case o.State == passerelle.Wrongpass && run.settings.On(settings.RetryWrongpass) && run.c.Established != nil:
-		if run.c.Failures <= 1 {
+	case o.State == passerelle.Wrongpass && run.settings.On(settings.RetryWrongpass) && run.lease.c.Established != nil:
+		if run.lease.c.Failures <= 1 {
 			return firstWrongpass, true
 		}
 		return laterWrongpass, true
 	case o.State.Resolution() == passerelle.ByRetry:
-		return backoff(run.c.Failures), true
+		return backoff(run.lease.c.Failures), true
 	}
 	return 0, false
 }
@@ -66,6 +66,6 @@ func backoff(failures int64) time.Duration {
 // created together are read at different times.
 func (run *syncRun) spread(pause time.Duration) time.Duration {
 	const parts = 1024
-	share := (int64(run.c.ID)*2654435761 + run.sync) % parts
+	share := (int64(run.lease.c.ID)*2654435761 + run.lease.sync) % parts
 	return pause - pause/10*time.Duration(share)/parts
 }

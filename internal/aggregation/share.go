@@ -107,10 +107,10 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 		a.devices.Store(connection, connector.DeviceOf(ctx))
 	}
 	if err == nil {
-		err = run.change(ctx, all, change)
+		err = a.change(ctx, run, all, change)
 	}
 	if err != nil {
-		return errors.Join(err, run.release(ctx))
+		return errors.Join(err, run.lease.release(ctx))
 	}
 	return nil
 }
@@ -120,8 +120,8 @@ func (c AccountChange) changesDisabled(account bankstore.StoredAccount) bool {
 	return c.Disabled != nil && *c.Disabled != (account.Disabled != nil)
 }
 
-func (run *syncRun) change(ctx context.Context, accounts []bankstore.StoredAccount, change AccountChange) error {
-	now := run.instant()
+func (a *Aggregation) change(ctx context.Context, run *syncRun, accounts []bankstore.StoredAccount, change AccountChange) error {
+	now := run.lease.now()
 	var events []store.EmittedEvent
 	for _, account := range accounts {
 		if !change.changesDisabled(account) {
@@ -132,39 +132,48 @@ func (run *syncRun) change(ctx context.Context, accounts []bankstore.StoredAccou
 		if account.Disabled = nil; *change.Disabled {
 			name, account.Disabled = webhook.AccountDisabled, &now
 		}
-		events = append(events, run.accountEvent(name, account))
+		events = append(events, run.events.accountEvent(name, account))
 	}
-	return run.write(ctx, func(tx *store.Tx) error {
+	return run.lease.write(ctx, func(tx *store.Tx) error {
 		for _, account := range accounts {
 			before := account
 			apply(&account, change)
-			bankstore.In(tx).EditAccount(run.domain.ID, account.BankAccount, change.Usage)
-			if err := run.changeAccount(tx, before, change, now); err != nil {
+			bankstore.In(tx).EditAccount(run.lease.domain.ID, account.BankAccount, change.Usage)
+			if err := a.changeAccount(tx, run, before, change, now); err != nil {
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
+		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, run.lease.c.ID, run.lease.holder, run.lease.brokenOff)
 		return nil
 	}, events...)
 }
 
 // changeAccount enables or disables an account, if the change does.
-func (run *syncRun) changeAccount(tx *store.Tx, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
+func (a *Aggregation) changeAccount(tx *store.Tx, run *syncRun, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
 	if !change.changesDisabled(account) {
 		return nil
 	}
 	if *change.Disabled {
-		bankstore.In(tx).DisableAccount(run.domain.ID, run.user.ID, account, now)
-		bankstore.In(tx).WithdrawConsent(run.domain.ID, account.ID, now)
-		tx.AfterCommit(run.Erase)
+		run.lease.disableAccount(tx, account, now)
+		tx.AfterCommit(a.Erase)
 		return nil
 	}
-	bankstore.In(tx).EnableAccount(run.domain.ID, run.user.ID, account.ID)
 	if !run.profile.Data.TakesFiles {
-		bankstore.In(tx).ReadSoon(run.domain.ID, run.c.ID, now)
-		tx.AfterCommit(run.Sync)
+		bankstore.In(tx).ReadSoon(run.lease.domain.ID, run.lease.c.ID, now)
+		tx.AfterCommit(a.Sync)
 	}
-	return bankstore.In(tx).RecordConsent(run.domain.ID, bankstore.Consent{User: run.user.ID, Connection: run.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now})
+	return run.lease.enableAccount(tx, account, change.Origin, now)
+}
+
+func (l *lease) disableAccount(tx *store.Tx, account bankstore.StoredAccount, now time.Time) {
+	bankstore.In(tx).DisableAccount(l.domain.ID, l.user.ID, account, now)
+	bankstore.In(tx).WithdrawConsent(l.domain.ID, account.ID, now)
+}
+
+// enableAccount enables an account and records the consent. origin is where the user agreed.
+func (l *lease) enableAccount(tx *store.Tx, account bankstore.StoredAccount, origin string, now time.Time) error {
+	bankstore.In(tx).EnableAccount(l.domain.ID, l.user.ID, account.ID)
+	return bankstore.In(tx).RecordConsent(l.domain.ID, bankstore.Consent{User: l.user.ID, Connection: l.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: origin, Granted: now})
 }
 
 func apply(account *bankstore.StoredAccount, change AccountChange) {
@@ -182,6 +191,6 @@ func apply(account *bankstore.StoredAccount, change AccountChange) {
 	}
 }
 
-func (run *syncRun) accountEvent(name webhook.Event, account bankstore.StoredAccount) store.EmittedEvent {
-	return store.EmittedEvent{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, run.zone()))}
+func (r *reporter) accountEvent(name webhook.Event, account bankstore.StoredAccount) store.EmittedEvent {
+	return store.EmittedEvent{Name: name, Body: wire.Encode(wire.NewBankAccount(account.BankAccount, r.zone()))}
 }

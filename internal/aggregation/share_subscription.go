@@ -74,41 +74,41 @@ func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Doma
 	}
 	all, err := a.subscriptions(ctx, d, user, ids) // read again under the lease
 	if err == nil {
-		err = run.changeSubscriptions(ctx, all, change)
+		err = a.changeLeased(ctx, run.lease, all, change)
 	}
 	if err != nil {
-		return errors.Join(err, run.release(ctx))
+		return errors.Join(err, run.lease.release(ctx))
 	}
 	return nil
 }
 
-// changeSubscriptions enables or disables subscriptions.
-func (run *syncRun) changeSubscriptions(ctx context.Context, all []bankstore.StoredSubscription, change SubscriptionChange) error {
-	now := run.instant()
-	return run.write(ctx, func(tx *store.Tx) error {
+// changeLeased enables or disables subscriptions.
+func (a *Aggregation) changeLeased(ctx context.Context, l *lease, all []bankstore.StoredSubscription, change SubscriptionChange) error {
+	now := l.now()
+	return l.write(ctx, func(tx *store.Tx) error {
 		for _, s := range all {
 			if !change.changesDisabled(s) {
 				continue
 			}
-			if err := run.changeSubscription(tx, s, now, change); err != nil {
+			if err := a.changeSubscription(tx, l, s, now, change); err != nil {
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, run.c.ID, run.holder, run.brokenOff)
+		bankstore.In(tx).ReleaseConnection(l.domain.ID, l.c.ID, l.holder, l.brokenOff)
 		return nil
 	})
 }
 
-func (run *syncRun) changeSubscription(tx *store.Tx, s bankstore.StoredSubscription, now time.Time, change SubscriptionChange) error {
+func (a *Aggregation) changeSubscription(tx *store.Tx, l *lease, s bankstore.StoredSubscription, now time.Time, change SubscriptionChange) error {
 	if *change.Disabled {
-		bankstore.In(tx).DisableSubscription(run.domain.ID, run.user.ID, s, now)
-		tx.AfterCommit(run.Erase)
+		bankstore.In(tx).DisableSubscription(l.domain.ID, l.user.ID, s, now)
+		tx.AfterCommit(a.Erase)
 		return nil
 	}
-	bankstore.In(tx).EnableSubscription(run.domain.ID, run.user.ID, s.ID)
-	bankstore.In(tx).ReadSoon(run.domain.ID, run.c.ID, now)
-	tx.AfterCommit(run.Sync)
-	return bankstore.In(tx).RecordConsent(run.domain.ID, bankstore.Consent{
-		User: run.user.ID, Connection: run.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now,
+	bankstore.In(tx).EnableSubscription(l.domain.ID, l.user.ID, s.ID)
+	bankstore.In(tx).ReadSoon(l.domain.ID, l.c.ID, now)
+	tx.AfterCommit(a.Sync)
+	return bankstore.In(tx).RecordConsent(l.domain.ID, bankstore.Consent{
+		User: l.user.ID, Connection: l.c.ID, Subscription: s.ID, TextVersion: ConsentVersion, Origin: change.Origin, Granted: now,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/wire"
@@ -15,6 +16,10 @@ import (
 
 // Show renders a connection without its expansions.
 func (a *Aggregation) Show(c bankstore.Connection, zone *time.Location) wire.Connection {
+	return showConnection(a.Connectors, c, zone)
+}
+
+func showConnection(connectors *connector.Registry, c bankstore.Connection, zone *time.Location) wire.Connection {
 	out := wire.Connection{
 		ID: int64(c.ID), IDUser: int64(c.User), ConnectorUUID: c.Connector, Created: passerelle.FormatDateTime(c.Created, zone), Active: c.Active,
 		LastUpdate: wire.Moment(c.LastUpdate, zone), LastPush: wire.Moment(c.LastPush, zone), NextTry: wire.Moment(c.NextTry, zone), Expire: wire.Moment(c.Expire, zone),
@@ -35,7 +40,7 @@ func (a *Aggregation) Show(c bankstore.Connection, zone *time.Location) wire.Con
 	if c.Fields != "" {
 		out.Fields = json.RawMessage(c.Fields)
 	}
-	if reader, known := a.Connectors.DataReader(c.Connector); known {
+	if reader, known := connectors.DataReader(c.Connector); known {
 		p := reader.Profile()
 		out.IDConnector = &p.ID
 		for _, twin := range []struct {
@@ -126,13 +131,17 @@ func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user 
 }
 
 // connector renders the connector of a run.
-func (run *syncRun) connector() *wire.Connector {
-	shown := wire.NewConnector(bank(run.profile, run.zone()), wire.ConnectorView{})
+func (r *reporter) connector() *wire.Connector {
+	shown := wire.NewConnector(bank(r.profile, r.zone()), wire.ConnectorView{})
 	return &shown
 }
 
 // ShowDocument renders a document with links below the base URL of its domain.
 func (a *Aggregation) ShowDocument(d passerelle.Domain, document passerelle.Document, zone *time.Location) wire.Document {
+	return showDocument(d, document, zone)
+}
+
+func showDocument(d passerelle.Domain, document passerelle.Document, zone *time.Location) wire.Document {
 	base := fmt.Sprintf("%s/users/%d/documents/%d", d.BaseURL, document.User, document.ID)
 	return wire.NewDocument(document, passerelle.DocumentTypeNumber(document.Type), base, zone)
 }

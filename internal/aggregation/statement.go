@@ -14,27 +14,27 @@ var maxStatementPayload = 32 << 20
 
 // newStatementPayload makes a payload that can be converted to a statement. When the domain's
 // settings require statements, it stays in memory up to the limit.
-func (run *syncRun) newStatementPayload(ctx context.Context) *payloadWriter {
-	w := run.newPayload(ctx)
-	if run.settings.On(settings.CFONB) {
+func (r *reporter) newStatementPayload(ctx context.Context) *payloadWriter {
+	w := r.newPayload(ctx)
+	if r.settings.On(settings.CFONB) {
 		w.limit = maxStatementPayload
 	}
 	return w
 }
 
 // finish returns the event with such a payload as its body.
-func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
-	if w.parts != nil && run.settings.On(settings.CFONB) {
-		run.Log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "most", maxStatementPayload)
+func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
+	if w.parts != nil && r.settings.On(settings.CFONB) {
+		r.log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", r.lease.c.ID, "most", maxStatementPayload)
 	}
 	e, err := w.attachTo(e, failed)
 	if err != nil || e.Parts != nil {
 		return e, err
 	}
-	run.makeStatement(w.ctx, &e, e.Body)
+	r.makeStatement(w.ctx, &e, e.Body)
 	if len(e.Body) > maxInline {
-		e.Domain = run.domain.ID
-		err = run.inParts(w.ctx, &e)
+		e.Domain = r.lease.domain.ID
+		err = inParts(w.ctx, r.lease.db, &e)
 	}
 	return e, err
 }
@@ -42,13 +42,13 @@ func (run *syncRun) finish(w *payloadWriter, e store.EmittedEvent, failed error)
 // makeStatement converts a payload to a statement when the domain's settings require it. A
 // payload with values that do not fit the columns is sent unchanged: the receiver can detect
 // this by the media type, and the run continues.
-func (run *syncRun) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
-	if !run.settings.On(settings.CFONB) {
+func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
+	if !r.settings.On(settings.CFONB) {
 		return
 	}
 	text, omitted, err := statement.Of(payload)
 	if err != nil {
-		run.Log.ErrorContext(ctx, "a payload does not fit into a statement and is sent as JSON", "event", e.Name, "connection", run.c.ID, "error", err)
+		r.log.ErrorContext(ctx, "a payload does not fit into a statement and is sent as JSON", "event", e.Name, "connection", r.lease.c.ID, "error", err)
 		return
 	}
 	e.MediaType, e.Body, e.Omitted = statement.MediaType, text, omitted

@@ -40,7 +40,7 @@ func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	if im.subscriptions != nil || len(all) > maxSubscriptions {
 		return fmt.Errorf("%w: subscriptions come once, at most %d", errInvalidData, maxSubscriptions)
 	}
-	stored, err := bankstore.From(im.DB).SubscriptionsOf(im.ctx, im.domain.ID, im.c.ID)
+	stored, err := bankstore.From(im.lease.db).SubscriptionsOf(im.ctx, im.lease.domain.ID, im.lease.c.ID)
 	if err != nil {
 		return fmt.Errorf("%w: list subscriptions: %w", errStore, err)
 	}
@@ -83,16 +83,16 @@ func (im *importer) subscription(known *bankstore.StoredSubscription, details pa
 }
 
 func (im *importer) foundSubscription(details passerelle.SubscriptionDetails) (bankstore.StoredSubscription, error) {
-	now := im.instant()
-	s := bankstore.StoredSubscription{Changed: im.sync, Subscription: passerelle.Subscription{
-		Connection: im.c.ID, User: im.user.ID, Source: im.source.ID, SubscriptionDetails: details, Disabled: &now, LastUpdate: &now,
+	now := im.lease.now()
+	s := bankstore.StoredSubscription{Changed: im.lease.sync, Subscription: passerelle.Subscription{
+		Connection: im.lease.c.ID, User: im.lease.user.ID, Source: im.lease.source.ID, SubscriptionDetails: details, Disabled: &now, LastUpdate: &now,
 	}}
 	var err error
-	if s.ID, err = bankstore.NewSubscriptionID(im.ctx, im.DB); err != nil {
+	if s.ID, err = bankstore.NewSubscriptionID(im.ctx, im.lease.db); err != nil {
 		return s, fmt.Errorf("%w: number a subscription: %w", errStore, err)
 	}
 	body := wire.Encode(wire.FoundSubscription{ID: int64(s.ID), IDUser: int64(s.User), IDConnection: int64(s.Connection)})
-	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateSubscription(im.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
+	err = im.store(func(tx *store.Tx) error { return bankstore.In(tx).CreateSubscription(im.lease.domain.ID, &s) }, store.EmittedEvent{Name: webhook.SubscriptionFound, Body: body})
 	return s, err
 }
 
@@ -100,9 +100,9 @@ func (im *importer) refreshedSubscription(s bankstore.StoredSubscription, detail
 	if digest == s.Digest && s.Deleted == nil {
 		return s, nil
 	}
-	now := im.instant()
-	s.SubscriptionDetails, s.Deleted, s.LastUpdate, s.Changed = details, nil, &now, im.sync
-	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.domain.ID, &s) })
+	now := im.lease.now()
+	s.SubscriptionDetails, s.Deleted, s.LastUpdate, s.Changed = details, nil, &now, im.lease.sync
+	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.lease.domain.ID, &s) })
 	return s, err
 }
 
@@ -110,10 +110,10 @@ func (im *importer) lostSubscription(s bankstore.StoredSubscription) error {
 	if s.Deleted != nil {
 		return nil
 	}
-	now := im.instant()
-	s.Deleted, s.Changed = &now, im.sync
+	now := im.lease.now()
+	s.Deleted, s.Changed = &now, im.lease.sync
 	im.goneSubscriptions = append(im.goneSubscriptions, (&syncedSubscription{StoredSubscription: s}).reported())
-	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.domain.ID, &s) })
+	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateSubscription(im.lease.domain.ID, &s) })
 }
 
 // SubscriptionWanted reports whether a subscription is shared.
@@ -154,16 +154,16 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 		details: func(d passerelle.DocumentDetails) any { return d },
 		rows:    bankstore.SyncedDocuments(s.StoredSubscription),
 		create: each(func(tx *store.Tx, d passerelle.DocumentDetails, at time.Time) error {
-			return bankstore.In(tx).CreateDocument(im.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
+			return bankstore.In(tx).CreateDocument(im.lease.domain.ID, s.StoredSubscription, &passerelle.Document{DocumentDetails: d, Found: at, LastUpdate: at}, s.NextReading())
 		}),
 		update: func(tx *store.Tx, id int64, d passerelle.DocumentDetails, at time.Time) error {
-			return bankstore.In(tx).UpdateDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
+			return bankstore.In(tx).UpdateDocument(im.lease.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), d, at, s.NextReading())
 		},
 		markDeleted: func(tx *store.Tx, id int64, at time.Time) {
-			bankstore.In(tx).LoseDocument(im.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, s.NextReading())
+			bankstore.In(tx).LoseDocument(im.lease.domain.ID, s.StoredSubscription, passerelle.DocumentID(id), at, s.NextReading())
 		},
 		count: func(tx *store.Tx, there, _ int64) {
-			bankstore.In(tx).CountDocuments(im.domain.ID, s.StoredSubscription, there)
+			bankstore.In(tx).CountDocuments(im.lease.domain.ID, s.StoredSubscription, there)
 		},
 	}
 }
@@ -179,33 +179,33 @@ func (im *importer) SubscriptionRead(key string) error {
 		return err
 	}
 	s.read = true
-	now := im.instant()
+	now := im.lease.now()
 	s.LastUpdate, s.Error = &now, ""
-	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.subscriptionSynced(im.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
-		bankstore.In(tx).TouchSubscription(im.domain.ID, s.ID, now)
+	return im.storeWithEvent(func() (store.EmittedEvent, error) { return im.events.subscriptionSynced(im.ctx, s.StoredSubscription) }, func(tx *store.Tx) error {
+		bankstore.In(tx).TouchSubscription(im.lease.domain.ID, s.ID, now)
 		return nil
 	})
 }
 
-func (run *syncRun) subscriptionSynced(ctx context.Context, s bankstore.StoredSubscription) (store.EmittedEvent, error) {
-	e, w := store.EmittedEvent{Name: webhook.SubscriptionSynced}, run.newPayload(ctx)
-	if unwanted, err := run.unwanted(ctx, &e); unwanted || err != nil {
+func (r *reporter) subscriptionSynced(ctx context.Context, s bankstore.StoredSubscription) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.SubscriptionSynced}, r.newPayload(ctx)
+	if unwanted, err := r.unwanted(ctx, &e); unwanted || err != nil {
 		return e, err
 	}
-	return w.attachTo(e, w.Subscription(run.subscriptionRead(ctx, w, s)))
+	return w.attachTo(e, w.payload.Subscription(r.subscriptionRead(ctx, w, s)))
 }
 
 // subscriptionRead writes a subscription with its changed documents into a body.
-func (run *syncRun) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
-	w.hold(run.c, s.Holding())
-	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, run.zone()), Documents: func(write func(wire.Document)) error {
+func (r *reporter) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
+	w.hold(r.lease.c, s.Holding())
+	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, r.zone()), Documents: func(write func(wire.Document)) error {
 		for after := passerelle.DocumentID(0); ; {
-			page, err := bankstore.From(run.DB).ChangedDocuments(ctx, s, after, payloadPage)
+			page, err := bankstore.From(r.lease.db).ChangedDocuments(ctx, s, after, payloadPage)
 			if err != nil {
 				return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
 			}
 			for _, d := range page {
-				write(run.ShowDocument(run.domain, d.Document, run.zone()))
+				write(showDocument(r.lease.domain, d.Document, r.zone()))
 				after = d.ID
 			}
 			if len(page) < payloadPage {

@@ -4,35 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
-	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/failpoint"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
-	"passerelle/webhook"
 )
 
-const (
-	// maxRunTime limits a run, and runLease limits how long a connection stays locked after a
-	// crash. Each stored page, and a timer during a call, renew the lease.
-	maxRunTime = 15 * time.Minute
-	runLease   = time.Minute
-)
+// maxRunTime limits a run.
+const maxRunTime = 15 * time.Minute
 
-// syncRun is one read of an institution under the lease of a connection, with all writes that it
-// causes.
+// syncRun is one read of an institution under the lease of a connection.
 type syncRun struct {
-	*Aggregation
-	domain passerelle.Domain
-	user   passerelle.User
-	c      bankstore.Connection
-	source bankstore.ConnectionSource
-	// sources are all sources of the connection before the run.
-	sources []bankstore.ConnectionSource
+	lease  *lease
+	events *reporter
 	// values contains the values of the connector's fields, and memory the memory that the last
 	// run returned. secretless is the reason why they could not be decrypted.
 	values     map[string]string
@@ -40,25 +29,17 @@ type syncRun struct {
 	secretless error
 	profile    connector.Profile
 	settings   settings.Values
-	holder     string
 	attended   bool
 	// terminable means that the connector can end consents at the institution.
 	terminable bool
-	// brokenOff means that the last run was interrupted.
-	brokenOff bool
-	started   time.Time
-	// sync is the number of this run in the rows that it changes.
-	sync int64
+	started    time.Time
 	// back is the return address for a user who is sent to a page of the institution.
 	back bankstore.ConnectionReturn
-	// wantedEvents are the events that webhooks are subscribed to, nil before they were read.
-	// writeAll means that a webhook was added since, so that every body is written.
-	wantedEvents map[webhook.Event]bool
-	writeAll     bool
-	// report has the content of the final events, once the run has ended.
-	report report
 	// ended is true once the end of the run is stored.
 	ended bool
+	// fetch wakes the loop that fetches the files of a connector.
+	fetch func(connector string)
+	log   *slog.Logger
 }
 
 // readRequest contains the input of a run.
@@ -71,83 +52,27 @@ type readRequest struct {
 	file     *connector.HandedFile
 }
 
-// zone is the time zone of the times in event bodies.
-func (run *syncRun) zone() *time.Location { return run.settings.Location() }
-
-// instant returns the present instant of the domain.
-func (run *syncRun) instant() time.Time { return run.now(run.domain) }
-
-// write executes a unit of the run. It fails when the lease has lapsed, so that a late run does
-// not write at the same time as another one. Events get the next versions of the connection, in
-// order. Events of a temporary user are held.
-func (run *syncRun) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
-	version := run.c.Version + int64(len(events))
-	err := run.DB.Write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).KeepConnection(run.domain.ID, run.c.ID, run.holder, runLease)
-		bankstore.In(tx).HoldUserAs(run.user)
-		if err := fn(tx); err != nil {
-			return err
-		}
-		return run.emit(tx, version, events)
-	})
-	if errors.Is(err, store.ErrConflict) && run.userBecamePermanent(ctx) {
-		return run.write(ctx, fn, events...)
-	}
-	if err != nil {
-		return fmt.Errorf("store what connection %d gave: %w", run.c.ID, err)
-	}
-	run.c.Version = version
-	return nil
-}
-
-func (run *syncRun) emit(tx *store.Tx, version int64, events []store.EmittedEvent) error {
-	if len(events) == 0 {
-		return nil
-	}
-	bankstore.In(tx).VersionConnection(run.domain.ID, run.c.ID, run.c.Version, version)
-	tx.AfterCommit(run.Wake)
-	for i, e := range events {
-		e.Domain, e.Subject, e.SubjectID, e.Version = run.domain.ID, string(webhook.SubjectConnection), int64(run.c.ID), run.c.Version+int64(i)+1
-		e.User, e.Held, e.Created = run.user.ID, run.user.Permanent == nil, run.instant()
-		if err := tx.Emit(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// userBecamePermanent reports whether the user became permanent since it was read. Such a change
-// undoes a unit, and the next attempt succeeds.
-func (run *syncRun) userBecamePermanent(ctx context.Context) bool {
-	u, err := run.DB.User(ctx, run.domain.ID, run.user.ID)
-	changed := err == nil && (u.Permanent == nil) != (run.user.Permanent == nil)
-	if changed {
-		run.user = u
-	}
-	return changed
-}
-
 // read reads the institution, and stores the data and the outcome. The caller must hold the
 // lease, and read releases it.
-func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a readRequest) error {
+func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
 	if run.secretless != nil {
-		return fmt.Errorf("load the secrets of connection %d: %w", run.c.ID, run.secretless)
+		return fmt.Errorf("load the secrets of connection %d: %w", run.lease.c.ID, run.secretless)
 	}
-	back, err := run.prepareReturn(ctx, a.landing)
+	back, err := run.prepareReturn(ctx, r.landing)
 	if err != nil {
 		return err
 	}
 	_, run.terminable = reader.(connector.Terminator)
-	im := &importer{syncRun: run, ctx: ctx}
+	im := newImporter(ctx, run)
 	out := &sink{importer: im}
 	failpoint.Before("bank")
 	request := connector.DataRequest{
-		Domain: run.domain.ID, Connection: run.c.ID, Source: run.source.Name, Values: run.values, Answers: a.answers, Resumed: a.resumed,
-		Callback: a.callback, ReturnURL: back, NotificationURL: run.Notifications.OfConsent(run.domain, run.c.ID), Memory: run.memory, Present: a.attended, BrokenOff: run.brokenOff, File: a.file, Now: run.started,
+		Domain: run.lease.domain.ID, Connection: run.lease.c.ID, Source: run.lease.source.Name, Values: run.values, Answers: r.answers, Resumed: r.resumed,
+		Callback: r.callback, ReturnURL: back, NotificationURL: a.Notifications.OfConsent(run.lease.domain, run.lease.c.ID), Memory: run.memory, Present: r.attended, BrokenOff: run.lease.brokenOff, File: r.file, Now: run.started,
 	}
-	if shared, known := run.devices.LoadAndDelete(run.c.ID); known && run.c.Soon {
+	if shared, known := a.devices.LoadAndDelete(run.lease.c.ID); known && run.lease.c.Soon {
 		request.Device, _ = shared.(connector.Device)
 	}
 	if request.Present {
@@ -163,18 +88,18 @@ func (run *syncRun) read(ctx context.Context, reader connector.DataReader, a rea
 	if errors.Is(err, errStore) && !late {
 		ended = errors.Join(err, ended)
 	}
-	return run.errorOfLostLease(context.WithoutCancel(ctx), ended)
+	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
 }
 
 // end stores the end of a run, with its record and its last events.
 func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) error {
-	now := run.instant()
-	first := run.c.Established == nil && o.State == ""
+	now := run.lease.now()
+	first := run.lease.c.Established == nil && o.State == ""
 	run.applyOutcome(now, o)
-	err := run.writeWithEvents(ctx, func() ([]store.EmittedEvent, error) { return run.finalEvents(ctx, im, first) }, func(tx *store.Tx) error {
-		c := run.c
+	err := run.events.writeWithEvents(ctx, func() ([]store.EmittedEvent, error) { return run.events.finalEvents(ctx, im, first) }, func(tx *store.Tx) error {
+		c := run.lease.c
 		bankstore.In(tx).SaveConnection(c, c.Version)
-		bankstore.In(tx).SaveSource(run.domain.ID, run.source)
+		bankstore.In(tx).SaveSource(run.lease.domain.ID, run.lease.source)
 		bankstore.In(tx).SetUpdateError(c)
 		run.storeReturn(tx)
 		if o.Memory != nil {
@@ -186,13 +111,13 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.domain.ID, c.ID, run.holder, false)
+		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, c.ID, run.lease.holder, false)
 		if o.State == "" {
 			bankstore.In(tx).ResumeFiles(c)
-			tx.AfterCommit(func() { run.Fetch(c.Connector) })
+			tx.AfterCommit(func() { run.fetch(c.Connector) })
 		}
-		return bankstore.In(tx).LogSync(run.domain.ID, bankstore.ConnectionLog{
-			User: run.user.ID, Connection: c.ID, Source: run.source.ID, Started: run.started, At: now, NextTry: c.NextTry,
+		return bankstore.In(tx).LogSync(run.lease.domain.ID, bankstore.ConnectionLog{
+			User: run.lease.user.ID, Connection: c.ID, Source: run.lease.source.ID, Started: run.started, At: now, NextTry: c.NextTry,
 			State: o.State, Message: o.Message, Accounts: int64(len(im.accounts)), Attended: run.attended,
 		})
 	})
@@ -202,13 +127,13 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 
 // applyOutcome applies an outcome to the connection.
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
-	c := &run.c
+	c := &run.lease.c
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
 	if len(o.Fields) > 0 {
 		c.Fields = string(wire.Encode(shownFields(o.Fields)))
 	}
-	c.Sync, c.Soon, run.source.State = run.sync, false, o.State
-	run.source.LastUpdate = &now
+	c.Sync, c.Soon, run.lease.source.State = run.lease.sync, false, o.State
+	run.lease.source.LastUpdate = &now
 	if o.State == "" {
 		c.LastUpdate, c.LastPush, c.Expire, c.Failures = &now, &now, nil, 0
 		if c.Established == nil {
@@ -219,7 +144,7 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 		c.Failures++
 	}
 	c.NextTry = run.next(now, o)
-	run.source.NextTry = c.NextTry
+	run.lease.source.NextTry = c.NextTry
 }
 
 // consentDays is how many days a consent lasts when neither the institution nor the connector
@@ -230,7 +155,7 @@ const consentDays = 180
 // report, it counts the days of the connector when the user was present or no end is stored.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
-	if until == nil && (run.attended || run.c.ConsentUntil == nil) {
+	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil) {
 		days := consentDays
 		if run.profile.Data.ConsentDays > 0 {
 			days = run.profile.Data.ConsentDays
@@ -239,6 +164,6 @@ func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 		until = &end
 	}
 	if until != nil {
-		run.c.ConsentUntil, run.source.AccessExpire = until, until
+		run.lease.c.ConsentUntil, run.lease.source.AccessExpire = until, until
 	}
 }

@@ -133,7 +133,7 @@ func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e 
 	}
 	stored := *e
 	if len(e.Body) > maxInline {
-		if err := a.inParts(ctx, &stored); err != nil {
+		if err := inParts(ctx, a.DB, &stored); err != nil {
 			return err
 		}
 	}
@@ -172,8 +172,8 @@ func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *sto
 	})
 }
 
-func (a *Aggregation) inParts(ctx context.Context, e *store.EmittedEvent) error {
-	parts := a.DB.WriteBody(ctx, e.Domain)
+func inParts(ctx context.Context, db *store.DB, e *store.EmittedEvent) error {
+	parts := db.WriteBody(ctx, e.Domain)
 	if _, err := parts.Write(e.Body); err != nil {
 		return fmt.Errorf("store a large body: %w", err)
 	}

@@ -27,9 +27,9 @@ type Webauth struct {
 	Connection passerelle.ConnectionID
 	// Source is the name of a source of the connector; empty means the first source with such a
 	// page. Values are values of its fields.
-	Source string
-	Values map[string]string
-	Landing
+	Source  string
+	Values  map[string]string
+	Landing Landing
 }
 
 // Landing is the address to which a user is redirected after an institution's page: a registered
@@ -47,7 +47,7 @@ func (w Webauth) Check() error {
 	case w.Connector != "" && w.Connection != 0:
 		return passerelle.InvalidField("id_connection", "is for an existing connection, and connector_uuid for a new one; give only one of them")
 	}
-	return passerelle.CheckText("state", w.State, maxState)
+	return passerelle.CheckText("state", w.Landing.State, maxState)
 }
 
 // CheckWebauth refuses requests that lead to no page of an institution: with Conflict for a
@@ -130,7 +130,7 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 	if c.State == passerelle.WebauthRequired && c.URL != "" {
 		return c, c.URL, nil
 	}
-	return c, w.arrival(c, nil), nil
+	return c, w.Landing.arrival(c, nil), nil
 }
 
 // Arrival is the result for a user who returned from an institution.
@@ -176,7 +176,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, err
 	}
 	run.attended = true
-	err = run.write(ctx, func(tx *store.Tx) error {
+	err = run.lease.write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).SpendReturn(d.ID, id, nonce)
 		return nil
 	})
@@ -184,12 +184,12 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		err = passerelle.Missing()
 	}
 	if err != nil {
-		return Arrival{}, errors.Join(err, run.release(ctx))
+		return Arrival{}, errors.Join(err, run.lease.release(ctx))
 	}
 	landing := Landing{back.RedirectURI, back.State}
 	// The user may close the window: the read continues.
-	err = run.read(context.WithoutCancel(ctx), reader, readRequest{attended: true, callback: callback, landing: landing})
-	return Arrival{URL: landing.arrival(run.c, callback), State: run.c.State}, err
+	err = a.read(context.WithoutCancel(ctx), run, reader, readRequest{attended: true, callback: callback, landing: landing})
+	return Arrival{URL: landing.arrival(run.lease.c, callback), State: run.lease.c.State}, err
 }
 
 // The error codes of an institution that clients get: RFC 6749, section 4.1.2.1.
@@ -248,32 +248,32 @@ func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
 // with a source that has a page. An earlier return address stays valid, with its landing unless
 // there is a new one.
 func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
-	if !hasPage(run.profile, run.source.Name) {
+	if !hasPage(run.profile, run.lease.source.Name) {
 		return "", nil
 	}
-	back, err := bankstore.From(run.DB).ConnectionReturn(ctx, run.domain.ID, run.c.ID)
+	back, err := bankstore.From(run.lease.db).ConnectionReturn(ctx, run.lease.domain.ID, run.lease.c.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		back = bankstore.ConnectionReturn{User: run.user.ID, Nonce: make([]byte, nonceSize)}
+		back = bankstore.ConnectionReturn{User: run.lease.user.ID, Nonce: make([]byte, nonceSize)}
 		rand.Read(back.Nonce) // never returns an error, according to its documentation
 		err = nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("load the way back to connection %d: %w", run.c.ID, err)
+		return "", fmt.Errorf("load the way back to connection %d: %w", run.lease.c.ID, err)
 	}
 	if l.RedirectURI != "" {
 		back.RedirectURI, back.State = l.RedirectURI, l.State
 	}
 	run.back = back
-	return run.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.c.ID, back.Nonce)}}.Encode(), nil
+	return run.lease.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.lease.c.ID, back.Nonce)}}.Encode(), nil
 }
 
 // storeReturn stores the return address when the user must go to the institution. Otherwise a
 // run with the user removes it. A run without the user keeps it, because the user may still come
 // back.
 func (run *syncRun) storeReturn(tx *store.Tx) {
-	if run.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
-		bankstore.In(tx).ExpectReturn(run.domain.ID, run.c.ID, run.back)
+	if run.lease.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
+		bankstore.In(tx).ExpectReturn(run.lease.domain.ID, run.lease.c.ID, run.back)
 	} else if run.attended {
-		bankstore.In(tx).EndReturn(run.domain.ID, run.c.ID)
+		bankstore.In(tx).EndReturn(run.lease.domain.ID, run.lease.c.ID)
 	}
 }

@@ -172,7 +172,7 @@ func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error)
 	if !errors.As(err, &reported) {
 		return err
 	}
-	web.Forward(pc.writer, wish.Refused(reported.Code, reported.Message))
+	web.Forward(pc.writer, wish.Landing.Refused(reported.Code, reported.Message))
 	return nil
 }
 

@@ -99,7 +99,7 @@ func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user
 		out aggregation.ManualTransaction
 		err error
 	)
-	if out.TransactionDetails, err = supplied.details(); err != nil {
+	if out.Details, err = supplied.details(); err != nil {
 		return out, err
 	}
 	if out.Edit, err = supplied.edit(); err == nil && out.Edit.Categories == nil {
