@@ -101,8 +101,8 @@ func (c *Circuit) Disturbed() bool {
 
 // failures returns how many calls have failed in a row, and whether the circuit is open for all
 // calls or for some kind of call.
-func (c *Circuit) failures() (inARow int, open bool) {
-	inARow, open = c.all.inARow, c.all.open(failuresToOpen)
+func (c *Circuit) failures() (int, bool) {
+	inARow, open := c.all.inARow, c.all.open(failuresToOpen)
 	for _, kind := range c.calls {
 		if kind.breaker.open(failuresOfAKind) {
 			inARow, open = max(inARow, kind.breaker.inARow), true
