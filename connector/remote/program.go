@@ -118,9 +118,18 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 		return described, err
 	}
 	if err := described.Check(); err != nil {
-		return described, p.fault(callProfile, err, "its profile is wrong: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		return described, p.fault(callProfile, err, "its profile is wrong: "+brief(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
 	return described, nil
+}
+
+// brief shortens a text that may repeat what a program said.
+func brief(text string) string {
+	const most = 300
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
 }
 
 // deadline returns the time by which a call that begins now must be answered.
@@ -174,7 +183,7 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 			return errors.Join(statusError(response), errUnsigned)
 		}
 		if response.StatusCode != http.StatusOK {
-			return errNotAnswer
+			return statusError(response)
 		}
 		return decode(raw, into, p.how)
 	})
@@ -259,12 +268,14 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 // remedy explains a failure to the operator. The text contains no content of bodies.
 func remedy(err error) string {
 	var network net.Error
-	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut, errPublic} {
+	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut} {
 		if errors.Is(err, own) {
 			return strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
 	}
 	switch {
+	case errors.Is(err, errPublic):
+		return errPublic.Error()
 	case errors.Is(err, errMalformed):
 		return err.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():

@@ -15,8 +15,11 @@ package remote
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"passerelle"
 	"passerelle/connector"
@@ -122,6 +125,9 @@ func DecodeProfile(text string) (Profile, error) {
 // numbers differ.
 const maxSources = 9
 
+// maxName limits the name, in bytes. Payers choose a bank by its name.
+const maxName = 100
+
 // Check returns what is wrong with the profile, or nil.
 func (p Profile) Check() error {
 	var most error
@@ -130,6 +136,9 @@ func (p Profile) Check() error {
 	}
 	if p.Payments == nil && p.Data == nil {
 		most = errors.Join(most, errors.New("there are neither payments nor data"))
+	}
+	if len(p.Name) > maxName || strings.ContainsFunc(p.Name, unicode.IsControl) {
+		most = errors.Join(most, fmt.Errorf("the name must have at most %d bytes, without control characters", maxName))
 	}
 	return errors.Join(most, p.withNumber(1).Check())
 }

@@ -472,3 +472,54 @@ func TestStreamsArePaced(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }
+
+// TestWrongProfiles: a profile is refused in words of a bounded length, which repeat the status of
+// an answer that is no profile.
+func TestWrongProfiles(t *testing.T) {
+	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"a long name": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, fmt.Sprintf(profile, strings.Repeat("x", 101), `"FR"`))
+		}, "the name must have at most 100 bytes"},
+		"control characters in the name": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, fmt.Sprintf(profile, "a\tb", `"FR"`))
+		}, "without control characters"},
+		"many countries": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, fmt.Sprintf(profile, "Bank", strings.Repeat(`"FR",`, 10_000)+`"FR"`))
+		}, "a country comes twice"},
+		"a signed failure": {func(w http.ResponseWriter, r *http.Request) {
+			sum := hmac.New(sha256.New, []byte(sharedSecret))
+			io.WriteString(sum, "answer\n500\n"+r.Header.Get("Passerelle-Nonce")+"\n")
+			w.Header().Set("Passerelle-Signature", hex.EncodeToString(sum.Sum(nil)))
+			w.WriteHeader(http.StatusInternalServerError)
+		}, "but with 500"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(test.answer)
+			defer server.Close()
+			p, err := remote.NewProgram(server.URL, sharedSecret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var fault *connector.Fault
+			if _, err = p.Describe(t.Context()); !errors.As(err, &fault) || !strings.Contains(fault.Says, test.want) || len(fault.Says) > 1000 {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestPublicAddress: the reason does not repeat the request.
+func TestPublicAddress(t *testing.T) {
+	p, err := remote.NewProgram("http://192.0.2.1", sharedSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fault *connector.Fault
+	if _, err = p.Describe(t.Context()); !errors.As(err, &fault) || !strings.HasSuffix(fault.Says, "(profile): an address without https is only for this machine and private networks") {
+		t.Errorf("%v", err)
+	}
+}

@@ -91,6 +91,7 @@ serve() {
 		handle
 		return
 	fi
+	[ $# -ge 2 ] || { echo "usage: SECRET=... bash $0 PORT FOLDER" >&2; exit 2; }
 	FOLDER=$(realpath "$2") NONCES=$(mktemp -d)
 	INNER=$(padded 0x36) OUTER=$(padded 0x5c)
 	export PORT=$1 FOLDER NONCES INNER OUTER
