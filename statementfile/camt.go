@@ -163,8 +163,10 @@ func (c *camt) broken(err error) error {
 		return own
 	case errors.As(err, &syntax):
 		return at(syntax.Line, "", "not well-formed XML").because(Damaged)
-	case errors.Is(err, errToken), errors.Is(err, errEncoding):
-		return c.fail("", err)
+	case errors.Is(err, errToken):
+		return c.fail("", errToken)
+	case errors.Is(err, errEncoding):
+		return c.fail("", errEncoding)
 	}
 	return at(c.line(), "", "not well-formed XML: %s", c.plain(err)).because(Damaged)
 }

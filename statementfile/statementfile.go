@@ -167,6 +167,8 @@ const (
 	maxEntries = 2_000_000
 	// maxText is the maximum length of a text of an entry, in bytes. Longer texts are cut.
 	maxText = 1000
+	// maxNumber is the maximum length of the number of an account, in bytes. A key of the service has 255.
+	maxNumber = 200
 	// maxToken is the maximum length of one value, in bytes.
 	maxToken = 64 << 10
 )
@@ -184,12 +186,10 @@ var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFO
 // The mapping is used for CSV files. When it is nil, the header defines the columns.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		entries := 0
+		var checked recordCheck
 		emit := func(record Record) error {
-			if record.Entry != nil {
-				if entries++; entries > maxEntries {
-					return at(record.Entry.Line, "", "a file can have at most %d entries", maxEntries).because(TooLarge)
-				}
+			if err := checked.add(record); err != nil {
+				return err
 			}
 			if !yield(record, nil) {
 				return errStopped
@@ -200,6 +200,41 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 			yield(Record{}, err)
 		}
 	}
+}
+
+// recordCheck checks what holds in every format.
+type recordCheck struct {
+	entries int
+	// open is the last statement, and account the identity of its account in its first record.
+	open    *FileStatement
+	account StatementAccount
+}
+
+func (c *recordCheck) add(r Record) error {
+	if c.open != r.Statement {
+		c.open, c.account = r.Statement, r.Statement.Account.Identity()
+	}
+	if r.Statement.Account.Identity() != c.account {
+		return at(r.Statement.Line, "", "the account of a statement changes after its first entry").because(NoAccount)
+	}
+	if max(len(c.account.IBAN), len(c.account.Number)) > maxNumber {
+		return at(r.Statement.Line, "", "an account number can have at most %d bytes", maxNumber).because(NoAccount)
+	}
+	for _, b := range []*StatementBalance{r.Statement.Opening, r.Statement.Closing} {
+		if b != nil && implausible(b.Date) {
+			return at(r.Statement.Line, "", "the day of a balance %w", errDay)
+		}
+	}
+	if r.Entry == nil {
+		return nil
+	}
+	if implausible(r.Entry.Booked) {
+		return at(r.Entry.Line, "", "the booking day %w", errDay)
+	}
+	if c.entries++; c.entries > maxEntries {
+		return at(r.Entry.Line, "", "a file can have at most %d entries", maxEntries).because(TooLarge)
+	}
+	return nil
 }
 
 func read(r io.Reader, m *Mapping, emit func(Record) error) error {

@@ -3,6 +3,7 @@ package statementfile
 import (
 	"errors"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/govalues/decimal"
@@ -15,7 +16,17 @@ var (
 	errDate      = errors.New("must be a valid date")
 	errCurrency  = errors.New("must be an ISO 4217 currency")
 	errDirection = errors.New("must be CRDT or DBIT")
+	errDay       = errors.New("must be from 1900 to 2099")
 )
+
+// The days on which entries can be booked. Programs write other days, such as 0001-01-01, when
+// they have none.
+var (
+	firstDay = passerelle.DateOf(time.Date(1900, time.January, 1, 0, 0, 0, 0, time.UTC), time.UTC)
+	lastDay  = passerelle.DateOf(time.Date(2099, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
+)
+
+func implausible(d passerelle.Date) bool { return d.Compare(firstDay) < 0 || d.Compare(lastDay) > 0 }
 
 // maxDigits is the maximum number of digits in an amount. With more digits, sums would not fit.
 // maxDecimals is the maximum number of decimals.

@@ -1,0 +1,41 @@
+package statementfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"passerelle/statementfile"
+)
+
+// An entry belongs to one account, and its day is one on which a bank has booked.
+func TestWrongForEveryFormat(t *testing.T) {
+	const start = ":20:A\n:25:FR7630006000011234567890189\n:60F:C261104EUR100,00\n:61:261105C50,00NTRFNONREF\n"
+	camt := func(booked, more string) string {
+		return `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>1</Id><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id><Ccy>EUR</Ccy></Acct>` +
+			`<Ntry><Amt Ccy="EUR">5.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>` + booked + `</Dt></BookgDt></Ntry>` + more + `</Stmt></BkToCstmrStmt></Document>`
+	}
+	const changes, day = "the account of a statement changes after its first entry", "must be from 1900 to 2099"
+	for _, c := range []struct{ name, file, want string }{
+		{"MT940, another account", start + ":25:DE89370400440532013000\n:61:261105D50,00NTRFNONREF\n:62F:C261105EUR100,00\n-\n", changes},
+		{"MT940, another currency", ":20:A\n:25:FR7630006000011234567890189EUR\n:61:261105C50,00NTRFNONREF\n:62F:C261105USD100,00\n-\n", changes},
+		{"camt, another account", camt("2026-11-05", `<Acct><Id><IBAN>DE89370400440532013000</IBAN></Id></Acct>`), changes},
+		{"camt, another currency", camt("2026-11-05", `<Acct><Ccy>USD</Ccy></Acct>`), changes},
+		{"OFX, another account", "OFXHEADER:100\n\n<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>123<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>" +
+			"<STMTTRN><TRNTYPE>CREDIT<DTPOSTED>20261105<TRNAMT>5.00<FITID>1<NAME>X</STMTTRN></BANKTRANLIST><CURDEF>USD" +
+			"<BANKACCTFROM><BANKID>1<ACCTID>456<ACCTTYPE>CHECKING</BANKACCTFROM><LEDGERBAL><BALAMT>5.00<DTASOF>20261105</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>", changes},
+		{"camt, no day", camt("0001-01-01", ""), day},
+		{"camt, the end of time", camt("9999-12-31", ""), day},
+		{"camt, a balance at the end of time", camt("2026-11-05", `<Bal><Tp><CdOrPrtry><Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">5.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>9999-12-31</Dt></Dt></Bal>`), day},
+		{"camt, a long number", strings.Replace(camt("2026-11-05", ""), "FR7630006000011234567890189", strings.Repeat("9", 201), 1), "an account number can have at most 200 bytes"},
+		{"CSV, a long number", "Date;Amount;Currency;Account;Description\n2026-11-05;5,00;EUR;" + strings.Repeat("9", 201) + ";x\n", "an account number can have at most 200 bytes"},
+		{"camt, an unknown encoding", `<?xml version="1.0" encoding="IBM037"?>` + camt("2026-11-05", ""), "line 1: the encoding is unknown; use UTF-8"},
+	} {
+		var last error
+		for _, err := range statementfile.Read(strings.NewReader(c.file), nil) {
+			last = err
+		}
+		if last == nil || !strings.HasPrefix(last.Error(), "line ") || !strings.Contains(last.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, last, c.want)
+		}
+	}
+}
