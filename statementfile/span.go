@@ -13,6 +13,11 @@ import (
 // BalanceSpan is a period that statements of an account cover, from one balance to another.
 type BalanceSpan struct{ Opening, Closing StatementBalance }
 
+// String has the days and the amounts of the balances. It is equal for equal spans.
+func (s BalanceSpan) String() string {
+	return s.Opening.Date.String() + " " + amountKey(s.Opening) + " to " + s.Closing.Date.String() + " " + amountKey(s.Closing)
+}
+
 // Gap is a period in which entries of an account are missing. It lies between two spans, when the
 // closing balance of the first span differs from the opening balance of the second.
 type Gap struct {
@@ -29,39 +34,132 @@ func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	slices.SortStableFunc(sorted, func(x, y BalanceSpan) int {
 		return cmp.Or(x.Opening.Date.Compare(y.Opening.Date), x.Closing.Date.Compare(y.Closing.Date))
 	})
-	var gaps []Gap
-	var joined []BalanceSpan
-	for i := range sorted {
-		if len(joined) == 0 {
-			joined = append(joined, sorted[i])
-			continue
+	j := joining{}
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && sorted[n].Opening.Date == sorted[0].Opening.Date {
+			n++
 		}
-		last := &joined[len(joined)-1]
-		advance(sorted[i:], last.Closing)
-		missing, err := plus(sorted[i].Opening.Amount, last.Closing.Amount.Neg())
-		if err != nil {
-			return nil, nil, err
+		for _, span := range chain(sorted[:n], j.end()) {
+			if err := j.add(span); err != nil {
+				return nil, nil, err
+			}
 		}
-		if missing.IsZero() || sorted[i].Opening.Date.Compare(last.Closing.Date) < 0 {
-			last.extend(sorted[i].Closing)
-			continue
-		}
-		gaps = append(gaps, Gap{last.Closing.Date, sorted[i].Opening.Date, missing})
-		joined = append(joined, sorted[i])
+		sorted = sorted[n:]
 	}
-	return gaps, joined, nil
+	return j.gaps, j.joined, nil
 }
 
-// advance moves the span that continues a balance before the other spans that begin on the same
-// day.
-func advance(spans []BalanceSpan, from StatementBalance) {
-	for i := 0; i < len(spans) && spans[i].Opening.Date == spans[0].Opening.Date; i++ {
-		if spans[i].Opening.Amount.Equal(from.Amount) {
-			spans[0], spans[i] = spans[i], spans[0]
-			return
+// joining are the spans so far, joined where nothing is missing.
+type joining struct {
+	gaps   []Gap
+	joined []BalanceSpan
+}
+
+// end is the balance with which the next span should begin, nil for the first one.
+func (j *joining) end() *StatementBalance {
+	if len(j.joined) == 0 {
+		return nil
+	}
+	return &j.joined[len(j.joined)-1].Closing
+}
+
+func (j *joining) add(span BalanceSpan) error {
+	end := j.end()
+	if end == nil {
+		j.joined = append(j.joined, span)
+		return nil
+	}
+	missing, err := plus(span.Opening.Amount, end.Amount.Neg())
+	if err != nil {
+		return err
+	}
+	if missing.IsZero() || span.Opening.Date.Compare(end.Date) < 0 {
+		j.joined[len(j.joined)-1].extend(span.Closing)
+		return nil
+	}
+	j.gaps = append(j.gaps, Gap{end.Date, span.Opening.Date, missing})
+	j.joined = append(j.joined, span)
+	return nil
+}
+
+// chain orders spans that begin on the same day so that each one begins with the balance with
+// which an earlier one ends. It begins with the balance before that day or, without one, with a
+// span that continues no other.
+func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
+	if len(day) == 1 {
+		return day
+	}
+	c := newChaining(day)
+	chained := make([]BalanceSpan, 0, len(day))
+	for len(chained) < len(day) {
+		next := &day[c.next(from)]
+		if chained = append(chained, *next); from == nil || from.Date.Compare(next.Closing.Date) <= 0 {
+			from = &next.Closing
 		}
 	}
+	return chained
 }
+
+// chaining has the positions of the spans that wait for their place: by opening amounts, and in
+// the order in which they come when they continue no balance. Each is in both, and taken once.
+type chaining struct {
+	waiting map[string][]int
+	others  []int
+	taken   []bool
+}
+
+func newChaining(day []BalanceSpan) *chaining {
+	c := &chaining{waiting: map[string][]int{}, taken: make([]bool, len(day))}
+	ends := map[string]bool{}
+	for i, s := range day {
+		opening := amountKey(s.Opening)
+		c.waiting[opening] = append(c.waiting[opening], i)
+		if closing := amountKey(s.Closing); s.Closing.Date == s.Opening.Date && closing != opening {
+			ends[closing] = true
+		}
+	}
+	var later []int
+	for i, s := range day {
+		if ends[amountKey(s.Opening)] {
+			later = append(later, i)
+		} else {
+			c.others = append(c.others, i)
+		}
+	}
+	c.others = append(c.others, later...)
+	return c
+}
+
+// next takes the span that continues a balance, or the first of the others.
+func (c *chaining) next(from *StatementBalance) int {
+	if from == nil {
+		return c.first(&c.others)
+	}
+	opening := amountKey(*from)
+	same := c.waiting[opening]
+	next := c.first(&same)
+	if c.waiting[opening] = same; next >= 0 {
+		return next
+	}
+	return c.first(&c.others)
+}
+
+// first takes the first position of a list that is not taken, or returns -1.
+func (c *chaining) first(list *[]int) int {
+	for len(*list) > 0 {
+		next := (*list)[0]
+		*list = (*list)[1:]
+		if !c.taken[next] {
+			c.taken[next] = true
+			return next
+		}
+	}
+	return -1
+}
+
+// amountKey is equal for equal amounts.
+func amountKey(b StatementBalance) string { return b.Amount.Trim(0).String() }
 
 // extend moves the end of a span to a balance, unless the balance is older.
 func (s *BalanceSpan) extend(to StatementBalance) {

@@ -43,6 +43,11 @@ const (
 	maxCorrected = 10_000
 )
 
+// name distinguishes an issue from others.
+func (i *issue) name() string {
+	return i.Digest + i.Opening.Date.String() + i.Closing.Date.String()
+}
+
 // draft is the data about a statement while a file is surveyed.
 type draft struct {
 	digest      hash.Hash
@@ -119,22 +124,27 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// issued stores a statement of the file and records what it corrects. before lists the statements
+// issue stores a statement of the file and records what it corrects. before lists the statements
 // that were stored before the file.
-func (a *account) issued(one issue, line int, before []issue, c *corrected) {
-	same := func(other issue) bool {
-		return other.Digest == one.Digest && other.Opening.Date == one.Opening.Date && other.Closing.Date == one.Closing.Date
+func (a *account) issue(one issue, line int, before []issue, c *corrected) {
+	if a.issued == nil {
+		a.issued = map[string]int{}
+		for i := range a.Issues {
+			a.issued[a.Issues[i].name()] = i
+		}
 	}
-	if i := slices.IndexFunc(a.Issues, same); i >= 0 {
+	if i, known := a.issued[one.name()]; known {
 		if a.Issues[i].Corrected {
 			c.outdated[line] = true
 		}
 		return
 	}
+	a.issued[one.name()] = len(a.Issues)
 	if i := slices.IndexFunc(before, one.corrects); i >= 0 && !slices.ContainsFunc(before, func(other issue) bool {
 		return !other.Corrected && other.Digest != before[i].Digest && other.within(&one)
 	}) {
 		a.Issues[i].Corrected = true
+		a.uncover(statementfile.BalanceSpan{Opening: a.Issues[i].Opening, Closing: a.Issues[i].Closing})
 		c.again = append(c.again, one)
 	}
 	a.Issues = append(a.Issues, one)

@@ -82,6 +82,9 @@ type account struct {
 	// Issues are the statements. Corrected holds hashes of the references of corrected entries.
 	Issues    []issue  `json:",omitempty"`
 	Corrected []string `json:",omitempty"`
+	// covered has the spans, and issued the positions of the issues, while a file is surveyed.
+	covered map[string]bool
+	issued  map[string]int
 }
 
 // maxSpans is the maximum number of periods stored for an account. The oldest are dropped.
@@ -186,9 +189,7 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 	err := f.records(ctx, s.add)
 	for key := range s.inFile {
 		a := known[key]
-		if _, spans, joinErr := statementfile.Gaps(a.Spans); joinErr == nil {
-			a.Spans = spans[max(0, len(spans)-maxSpans):]
-		}
+		a.settle()
 		a.forget()
 		for _, reference := range a.Corrected {
 			s.inFile[key].settled[reference] = true
@@ -220,7 +221,7 @@ func (s *surveying) add(r statementfile.Record) error {
 	}
 	one, whole := s.drafts[key].issue(r.Statement)
 	if s.drafts[key] = (&draft{}); whole {
-		a.issued(one, r.Statement.Line, s.before[key], s.inFile[key])
+		a.issue(one, r.Statement.Line, s.before[key], s.inFile[key])
 	}
 	if !s.inFile[key].outdated[r.Statement.Line] {
 		a.update(key, r.Statement)
@@ -252,11 +253,58 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 	a.Type = cmp.Or(from.Type, a.Type, "checking")
 	a.BIC = cmp.Or(from.Bank, a.BIC)
 	if s.Opening != nil && s.Closing != nil {
-		a.Spans = append(a.Spans, statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
+		a.cover(statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
 	}
 	if s.Closing != nil && a.Day.Compare(s.Closing.Date) <= 0 {
 		a.Balance, a.Day = &s.Closing.Amount, s.Closing.Date
 	}
+}
+
+// cover adds a span, once.
+func (a *account) cover(span statementfile.BalanceSpan) {
+	if a.covered == nil {
+		a.covered = map[string]bool{}
+		for _, one := range a.Spans {
+			a.covered[one.String()] = true
+		}
+	}
+	if name := span.String(); !a.covered[name] {
+		a.covered[name] = true
+		a.Spans = append(a.Spans, span)
+	}
+}
+
+// uncover removes a span.
+func (a *account) uncover(span statementfile.BalanceSpan) {
+	name := span.String()
+	a.Spans, a.covered = slices.DeleteFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }), nil
+}
+
+// settle limits the spans, and takes the balance at the end of the last of them: several
+// statements of one day may come in any order. Spans are joined only when there are too many,
+// because a joined span no longer shows that a statement in its middle belongs to it.
+func (a *account) settle() {
+	_, joined, err := statementfile.Gaps(a.Spans)
+	if err != nil || len(joined) == 0 {
+		return
+	}
+	if last := joined[len(joined)-1].Closing; a.Day.Compare(last.Date) <= 0 {
+		a.Balance, a.Day = &last.Amount, last.Date
+	}
+	if len(a.Spans) > maxSpans {
+		a.shorten()
+	}
+}
+
+// shorten joins the older half of the spans.
+func (a *account) shorten() {
+	slices.SortStableFunc(a.Spans, func(x, y statementfile.BalanceSpan) int { return x.Closing.Date.Compare(y.Closing.Date) })
+	recent := len(a.Spans) - maxSpans/2
+	_, joined, err := statementfile.Gaps(a.Spans[:recent])
+	if err != nil {
+		joined = nil
+	}
+	a.Spans = append(joined[max(0, len(joined)-maxSpans/2):], a.Spans[recent:]...)
 }
 
 func (a *account) details() passerelle.AccountDetails {

@@ -1,0 +1,127 @@
+package statements_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/connector/statements"
+	"passerelle/statementfile"
+)
+
+// dayStatement is an MT940 statement of one day with one entry.
+func dayStatement(from, to int, kind string) string {
+	mark := "C"
+	if to < from {
+		mark = "D"
+	}
+	return fmt.Sprintf(":20:A\n:25:FR7630006000011234567890189\n:60%[3]s:C261105EUR%[1]d,00\n:61:261105%[4]s%[5]d,00NTRFNONREF\n:86:From %[1]d to %[2]d\n:62%[3]s:C261105EUR%[2]d,00\n-\n",
+		from, to, kind, mark, max(from-to, to-from))
+}
+
+// imported is what a connection has after several files.
+type imported struct {
+	balance string
+	keys    []string
+	gaps    []statementfile.Gap
+}
+
+func importAll(t *testing.T, files ...string) imported {
+	t.Helper()
+	r, out := request(), &taken{}
+	for _, text := range files {
+		r.File = handed(text)
+		o, err := statements.Connector{}.Read(t.Context(), r, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Memory = o.Memory
+	}
+	all := imported{balance: out.accounts[0].Balance.String()}
+	for _, e := range out.entries {
+		all.keys = append(all.keys, e.Key)
+	}
+	slices.Sort(all.keys)
+	all.keys = slices.Compact(all.keys)
+	for _, spans := range statements.Covered(r.Memory) {
+		gaps, _, err := statementfile.Gaps(spans)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.gaps = append(all.gaps, gaps...)
+	}
+	return all
+}
+
+// Several statements of one day have no order in their dates. Their balances give it, whatever
+// order and however often the files come.
+func TestStatementsOfOneDayInAnyOrder(t *testing.T) {
+	files := []string{dayStatement(100, 150, "F"), dayStatement(150, 120, "M"), dayStatement(120, 170, "F"), dayStatement(170, 90, "F")}
+	files = append(files, files[1]+files[2], files[0]+files[1])
+	want := importAll(t, files[:4]...)
+	if want.balance != "90.00" || len(want.keys) != 4 || want.gaps != nil {
+		t.Fatalf("in order: %+v", want)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 40 {
+		order := append(slices.Clone(files), files[random.IntN(len(files))])
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if got := importAll(t, order...); got.balance != want.balance || !slices.Equal(got.keys, want.keys) || got.gaps != nil {
+			t.Fatalf("got %+v, want %+v after\n%s", got, want, strings.Join(order, "\n"))
+		}
+	}
+}
+
+// Files with parts of half a year give the same transactions, balance and gaps in any order.
+func TestFilesInAnyOrder(t *testing.T) {
+	var days []string
+	balance := 1000
+	for day := range 28 {
+		date := fmt.Sprintf("2611%02d", day+1)
+		text := fmt.Sprintf(":20:A\n:25:FR7630006000011234567890189\n:60F:C2611%02dEUR%d,00\n", max(1, day), balance)
+		for n := range day % 4 {
+			balance += day
+			text += fmt.Sprintf(":61:%sC%d,00NTRFNONREF\n:86:Rent %d\n", date, day, n/2)
+		}
+		days = append(days, text+fmt.Sprintf(":62F:C%sEUR%d,00\n-\n", date, balance))
+	}
+	want := importAll(t, days...)
+	if want.balance != fmt.Sprintf("%d.00", balance) || len(want.keys) != 42 || want.gaps != nil {
+		t.Fatalf("in order: balance %s, %d transactions, gaps %v", want.balance, len(want.keys), want.gaps)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 15 {
+		var files []string
+		for from := 0; from < len(days); from += 1 + random.IntN(5) {
+			files = append(files, strings.Join(days[max(0, from-random.IntN(4)):min(len(days), from+5)], ""))
+		}
+		random.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+		if got := importAll(t, files...); got.balance != want.balance || !slices.Equal(got.keys, want.keys) || got.gaps != nil {
+			t.Fatalf("balance %s, %d transactions, gaps %v", got.balance, len(got.keys), got.gaps)
+		}
+	}
+}
+
+// A connection keeps a limited number of spans, and knows nevertheless that nothing is missing.
+func TestManyStatements(t *testing.T) {
+	var text strings.Builder
+	for n := range 5000 {
+		text.WriteString(dayStatement(1000+n, 1001+n, "F"))
+	}
+	r, out := request(), &taken{}
+	r.File = handed(text.String())
+	o, err := statements.Connector{}.Read(t.Context(), r, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spans := range statements.Covered(o.Memory) {
+		if gaps, _, err := statementfile.Gaps(spans); err != nil || len(spans) > 501 || gaps != nil {
+			t.Errorf("%v, %d spans, gaps %v", err, len(spans), gaps)
+		}
+	}
+	if got := out.accounts[0].Balance.String(); got != "6000.00" {
+		t.Errorf("the balance is %s", got)
+	}
+}
