@@ -60,7 +60,7 @@ func (c *Console) connectors(pc *page.Context) error {
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
 	banks, data.Pager = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
 	data.Rows = c.connectorRows(banks)
-	return pages.Send(pc, "connectors", "Connectors", data)
+	return pages.Send(pc, "connectors", "Banks", data)
 }
 
 func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {

@@ -49,7 +49,7 @@ func (c *Console) design(pc *page.Context) error {
 	for i, state := range payment.States() {
 		rows = append(rows, listRow{
 			ID: passerelle.PaymentID(i + 1), Address: "#table", Registered: pc.RealWhen(now.Add(-time.Duration(i) * time.Hour)), State: string(state),
-			Amount: page.Amount(passerelle.Money{Minor: 1_234_567 * int64(i+1), Currency: "EUR"}), Payee: "Shop", Label: "Invoice 42", Bank: "Example Bank", Lines: i,
+			Amount: page.Amount(passerelle.Money{Minor: 1_234_567 * int64(i+1), Currency: "EUR"}), Payee: "Shop", Label: "Invoice 42", Bank: "Example Bank", More: i,
 		})
 		data.Chart.Bars = append(data.Chart.Bars, designBar{Label: string(state), Note: "of all", Count: "12", Length: int64(10 * (i + 1)), Address: "#chart"})
 	}

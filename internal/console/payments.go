@@ -52,8 +52,8 @@ type listRow struct {
 	Registered                              page.When
 	State, Code, Amount, Payee, Label, Bank string
 	Client, Execution, Reference            string
-	// Lines is the number of instructions. The texts are those of the first one.
-	Lines int
+	// More is the number of instructions after the first one, to which the texts belong.
+	More int
 }
 
 // listing is the filter that a form selects, and the order of the list.
@@ -112,7 +112,7 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
 		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: string(p.State), Code: string(p.ErrorCode),
 		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
-		Bank: c.connector(p), Lines: len(p.Instructions), Client: fmt.Sprint(p.Client), Execution: string(p.DateType()), Reference: p.Instructions[0].ReferenceID,
+		Bank: c.connector(p), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: string(p.DateType()), Reference: p.Instructions[0].ReferenceID,
 	}
 }
 
