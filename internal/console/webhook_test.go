@@ -246,8 +246,8 @@ func TestHealthAtAGlance(t *testing.T) {
 			t.Fatalf("%d rows", len(rows)-2)
 		}
 		for i, want := range [][]string{
-			{good.URL, "100.0 %", "of 1", `<td class="digits">0</td>`, "enabled", "no provider"},
-			{bad.URL, "0.0 %", "In the last 24 hours, 1 of 1 requests failed.", `<td class="digits">1</td>`, "1 in a row"},
+			{good.URL, "100.0 %", "of 1", `<td data-label="Undelivered" class="digits">0</td>`, "enabled", "no provider"},
+			{bad.URL, "0.0 %", "In the last 24 hours, 1 of 1 requests failed.", `<td data-label="Undelivered" class="digits">1</td>`, "1 in a row"},
 		} {
 			for _, text := range want {
 				if !strings.Contains(rows[i+2], text) {
