@@ -135,7 +135,9 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 
 // statusOrResend asks for the state of the order. It sends the order again only if the bank does
 // not know the key and the connector declares that the bank recognises repeated keys. The order
-// is the same as before, with the stored device of the payer.
+// is the same as before, with the stored device of the payer. A refusal for a reason that the
+// operator can remove, such as a certificate, says nothing about the first order, whose outcome
+// remains unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !bank.Profile().Idempotent {
@@ -144,8 +146,17 @@ func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiato
 	if o.Device, err = decodeDevice(s.attempt.Device); err != nil {
 		return report, err
 	}
-	return bank.Initiate(ctx, o)
+	report, err = bank.Initiate(ctx, o)
+	var refusal *payment.Refusal
+	var fault *connector.Fault
+	if errors.As(err, &refusal) && errors.As(err, &fault) {
+		return report, fmt.Errorf("%w: %s", errResendRefused, fault.Error())
+	}
+	return report, err
 }
+
+// errResendRefused means that the bank did not look at a repeated order.
+var errResendRefused = errors.New("the repeated order was refused before the bank looked at it")
 
 // answer sends the answer of the payer or the client. For a connector without Responder it asks
 // for the status instead, because the bank may already have the answer.

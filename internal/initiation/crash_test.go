@@ -316,6 +316,7 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 		{"question is answered with garbage", nil, answers(payment.Report{}), payment.Created},
 		{"question hangs", nil, before(hangs), payment.Created},
 		{"resend is refused", before(fails(refusal)), nil, payment.Rejected},
+		{"resend is refused for an expired certificate", before(fails(&connector.Fault{Says: "expired", Err: refusal})), nil, payment.Created},
 		{"question is answered with a refusal", nil, before(fails(refusal)), payment.Rejected},
 	} {
 		t.Run(test.name, func(t *testing.T) {
