@@ -305,14 +305,18 @@ func (b *Bank) follow(r request, href string) (string, error) {
 
 // Terminate ends the bank's consent for a deleted connection.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
-	m := recall(of.Memory)
-	if m.Consent == "" {
+	v := &reading{Bank: r.bank, DataRequest: of, memory: recall(of.Memory)}
+	if v.memory.Consent == "" {
 		return nil
 	}
-	end := request{call: "end consent", method: http.MethodDelete, path: m.path()}
-	a, err := r.bank.call(ctx, end)
-	if err != nil || a.good() || a.status == http.StatusNotFound || codes.ReadState(a.status, r.bank.messages(end, a)) == passerelle.SCARequired {
+	end := request{call: "end consent", method: http.MethodDelete, path: v.memory.path()}
+	a, err := v.callAllowed(ctx, end)
+	if err != nil || a.good() || a.status == http.StatusNotFound || slices.Contains(consentEnded, codes.Known(r.bank.messages(end, a))) {
 		return err
 	}
 	return r.bank.refused(end, a)
 }
+
+// consentEnded are the codes of a consent that has already ended. A refused token is none of them:
+// the consent may be valid for months.
+var consentEnded = []string{"CONSENT_UNKNOWN", "CONSENT_INVALID", "CONSENT_EXPIRED", "STATUS_INVALID"}

@@ -25,6 +25,10 @@ func (b *Bank) messages(r request, a answer) []codes.Message {
 	return body.All()
 }
 
+// closedCode is the code with which a bank says that it is closed. Any other 503 may come from a
+// gateway after the bank has accepted an order.
+const closedCode = "SERVICE_UNAVAILABLE"
+
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank accepted nothing for now. Otherwise the
 // outcome is unknown. When the operator can act, the error is also a fault.
@@ -33,7 +37,7 @@ func (b *Bank) refusal(r request, a answer) error {
 	what, text := codes.Judge(a.status, all)
 	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all))) + ": " + cmp.Or(what.Remedy, codes.RequestRemedy) + b.skew(a)
 	switch {
-	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(all) != "":
+	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(all) == closedCode:
 		return b.fault(r, connector.ErrNotSent, says)
 	case a.status == http.StatusRequestTimeout, a.status >= http.StatusInternalServerError, a.status == http.StatusConflict && len(all) == 0:
 		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d, and nobody knows whether it has done what it was asked to", a.status))

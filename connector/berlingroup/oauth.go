@@ -95,6 +95,25 @@ func (b *Bank) refresh(ctx context.Context, g *grant) error {
 	return err
 }
 
+// callGranted makes a request that may be repeated, with the token of a grant, if there is one. It
+// replaces an expired token once.
+func (b *Bank) callGranted(ctx context.Context, g *grant, r request) (answer, error) {
+	if g == nil {
+		return b.call(ctx, r)
+	}
+	g.bear(r.header)
+	a, err := b.call(ctx, r)
+	if err != nil || a.status != http.StatusUnauthorized || g.Refresh == "" {
+		return a, err
+	}
+	if err := b.refresh(ctx, g); err != nil {
+		return answer{}, err
+	}
+	r.header.Del("Authorization")
+	g.bear(r.header)
+	return b.call(ctx, r)
+}
+
 // askTokens requests tokens from the authorisation server. A code that the server refuses is
 // removed from the grant, because it will never be accepted.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {

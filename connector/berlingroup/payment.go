@@ -245,10 +245,7 @@ func (v *ordering) tried(err error) error {
 // askStatus asks for the status of the order.
 func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	r := request{call: "status", method: http.MethodGet, path: v.memory.Path + "/status", header: deviceHeader(v.Device)}
-	if g := v.memory.Approval.OAuth; g != nil {
-		g.bear(r.header)
-	}
-	a, err := v.call(ctx, r)
+	a, err := v.callGranted(ctx, v.memory.Approval.OAuth, r)
 	if err != nil {
 		return paymentStatus{}, err
 	}

@@ -72,7 +72,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description = s.text()
-	for _, m := range s.Messages {
+	for _, m := range codes.Refusals(s.Messages) {
 		if found, known := m.Meant(); known {
 			report.Code = found.Code
 			break
@@ -103,7 +103,7 @@ var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 // are unknown and the order does not change.
 func (v *ordering) divide(report *payment.Report, s paymentStatus, others payment.InstructionState) {
 	why := map[int]codes.Message{}
-	for _, m := range s.Messages {
+	for _, m := range codes.Refusals(s.Messages) {
 		if found := linePath.FindStringSubmatch(m.Path); found != nil {
 			i, _ := strconv.Atoi(found[1]) // the pattern matches only digits
 			why[i] = m

@@ -280,6 +280,39 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+// TestClosedBanks checks that a 503 means an order was not sent only with the code of a closed
+// bank. With any other code, a gateway may have answered after the bank accepted the order.
+func TestClosedBanks(t *testing.T) {
+	bank := &answering{status: http.StatusServiceUnavailable}
+	w := newFixture(t, bank, nil)
+	for code := range codes {
+		want := "unknown"
+		if code == "SERVICE_UNAVAILABLE" {
+			want = "not sent"
+		}
+		bank.body = map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": code}}}
+		if _, err := w.initiator().Initiate(t.Context(), ordersByKind["single"]); meantBy(err) != want {
+			t.Errorf("503 with %s: %v, want %s", code, err, want)
+		}
+	}
+}
+
+// TestCodesInLogs checks that only texts formed like codes reach the operator.
+func TestCodesInLogs(t *testing.T) {
+	bank := &answering{status: http.StatusUnauthorized}
+	able := newFixture(t, bank, nil).initiator()
+	for code, shown := range map[string]bool{
+		"CERTIFICATE_INVALID": true, "OWN_CODE_12": true, "Anna Example": false, "DE03999010010000000001": false, strings.Repeat("A", 1000): false,
+	} {
+		bank.body = map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": code}}}
+		_, err := able.Initiate(t.Context(), ordersByKind["single"])
+		var fault *connector.Fault
+		if !errors.As(err, &fault) || strings.Contains(fault.Says, code) != shown {
+			t.Errorf("%.30q: %v, want it shown: %t", code, err, shown)
+		}
+	}
+}
+
 // TestPlacesOfErrors: the path in a message decides the error code.
 func TestPlacesOfErrors(t *testing.T) {
 	bank := &answering{status: http.StatusBadRequest}
@@ -314,6 +347,50 @@ func TestBareErrors(t *testing.T) {
 		if report, err := w.initiator().Status(t.Context(), o); meantBy(err) != "unknown" {
 			t.Errorf("a status answered with %d is %+v, %v", status, report, err)
 		}
+	}
+}
+
+// TestExpiredTokens checks that the status of an order is asked with a new token when the bank
+// refuses the stored one, and that the new token is stored.
+func TestExpiredTokens(t *testing.T) {
+	var w *fixture
+	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+			fmt.Fprintf(rw, `{"issuer":%[1]q,"authorization_endpoint":"%[1]s/authorise","token_endpoint":"%[1]s/token"}`, w.server.URL)
+		case r.URL.Path == "/token" && r.FormValue("refresh_token") == "R1":
+			fmt.Fprint(rw, `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`)
+		case r.Header.Get("Authorization") != "Bearer T2":
+			rw.WriteHeader(http.StatusUnauthorized)
+		default:
+			fmt.Fprint(rw, `{"transactionStatus":"ACSC"}`)
+		}
+	}), nil)
+	o := ordersByKind["single"]
+	o.Memory = []byte(`{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised","oauth":{"token":"T1","refresh":"R1"}}}`)
+	report, err := w.initiator().Status(t.Context(), o)
+	if err != nil || report.Status != payment.Settled || !strings.Contains(string(report.Memory), "T2") || !strings.Contains(string(report.Memory), "R2") {
+		t.Errorf("%+v, %v, memory %s", report, err, report.Memory)
+	}
+}
+
+// TestWarningsRefuseNothing checks that a warning about a line of a partly refused bulk payment
+// does not reject the line, and gives no reason for a refused payment.
+func TestWarningsRefuseNothing(t *testing.T) {
+	warning := map[string]string{"category": "WARNING", "code": "FORMAT_ERROR", "path": "payments[0].creditorName"}
+	refusal := map[string]string{"category": "ERROR", "code": "FUNDS_NOT_AVAILABLE", "path": "payments[1]"}
+	bank := &answering{status: http.StatusOK}
+	able := newFixture(t, bank, nil).initiator()
+	o := ordersByKind["bulk"]
+	o.Memory = []byte(waitingMemory)
+	bank.body = map[string]any{"transactionStatus": "PART", "tppMessages": []any{warning, refusal}}
+	report, err := able.Status(t.Context(), o)
+	if err != nil || len(report.Lines) != 2 || report.Lines[0].State == payment.InstructionRejected || report.Lines[1].Code != payment.InsufficientFunds {
+		t.Errorf("in part: %+v, %v", report, err)
+	}
+	bank.body = map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{warning, refusal}}
+	if report, err = able.Status(t.Context(), o); err != nil || report.Status != payment.Declined || report.Code != payment.InsufficientFunds {
+		t.Errorf("refused: %+v, %v", report, err)
 	}
 }
 

@@ -125,8 +125,6 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// refreshed means that the read got a new token.
-	refreshed bool
 }
 
 // interruption ends a read with a state that is not a failure of the connector.
@@ -195,34 +193,23 @@ func (v *reading) get(ctx context.Context, r request, into any) error {
 	return v.decode(r, a, into)
 }
 
-// fetch requests data of the customer from the bank. It replaces an expired token once.
+// fetch requests data of the customer from the bank.
 func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
-	r.method, r.header = http.MethodGet, v.header()
-	a, err := v.call(ctx, r)
-	if grant := v.memory.Approval.OAuth; err == nil && a.status == http.StatusUnauthorized && grant != nil && grant.Refresh != "" && !v.refreshed {
-		v.refreshed = true
-		if err := v.refresh(ctx, grant); err != nil {
-			return answer{}, err
-		}
-		r.header = v.header()
-		a, err = v.call(ctx, r)
-	}
+	r.method = http.MethodGet
+	a, err := v.callAllowed(ctx, r)
 	if err == nil && !a.good() {
 		err = v.refused(r, a)
 	}
 	return a, err
 }
 
-// header returns the headers of requests that use the customer's consent.
-func (v *reading) header() http.Header {
-	h := deviceHeader(v.Device)
+// callAllowed makes a request with the customer's consent and token.
+func (v *reading) callAllowed(ctx context.Context, r request) (answer, error) {
+	r.header = deviceHeader(v.Device)
 	if v.memory.Consent != "" {
-		h.Set("Consent-ID", v.memory.Consent)
+		r.header.Set("Consent-ID", v.memory.Consent)
 	}
-	if grant := v.memory.Approval.OAuth; grant != nil {
-		grant.bear(h)
-	}
-	return h
+	return v.callGranted(ctx, v.memory.Approval.OAuth, r)
 }
 
 // deviceHeader returns headers that describe the device of a customer who is present.

@@ -457,6 +457,27 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestEndsOfConsents checks that the request that ends a consent has the customer's token, and that
+// a refused token does not count as an ended consent.
+func TestEndsOfConsents(t *testing.T) {
+	for code, ended := range map[string]bool{
+		"CONSENT_UNKNOWN": true, "CONSENT_INVALID": true, "CONSENT_EXPIRED": true, "STATUS_INVALID": true,
+		"TOKEN_UNKNOWN": false, "TOKEN_INVALID": false, "TOKEN_EXPIRED": false, "SCA_INVALID": false, "CERTIFICATE_INVALID": false,
+	} {
+		bank := &answering{status: http.StatusUnauthorized, body: map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": code}}}}
+		w := newFixture(t, bank, nil)
+		w.file += "\n[profile.accounts]\nconsents = [\"global\"]\nbooking_statuses = [\"both\"]\n"
+		terminator, _ := w.load().Connector().(connector.Terminator)
+		err := terminator.Terminate(t.Context(), connector.DataRequest{Memory: []byte(`{"consent":"C1","approval":{"oauth":{"token":"T1"}}}`), Now: noon})
+		if (err == nil) != ended {
+			t.Errorf("%s: %v", code, err)
+		}
+		if len(bank.requests) != 1 || bank.requests[0].Method != http.MethodDelete || bank.requests[0].Header.Get("Authorization") != "Bearer T1" {
+			t.Errorf("%s: the bank got %+v", code, bank.requests)
+		}
+	}
+}
+
 // TestConsentsAskedFor: each kind of consent is requested with the right scope, duration and
 // frequency, and determines which data is read.
 func TestConsentsAskedFor(t *testing.T) {

@@ -52,14 +52,12 @@ func (s Body) All() []Message {
 	for _, one := range s.Additional {
 		all = append(all, Message{Code: one.Code, Text: cmp.Or(one.Detail, one.Title)})
 	}
-	refuses := func(m Message) int {
-		if m.Category == warning {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(all, func(a, b Message) int { return refuses(a) - refuses(b) })
-	return all
+	return slices.Concat(Refusals(all), slices.DeleteFunc(all, func(m Message) bool { return m.Category != warning }))
+}
+
+// Refusals returns the messages that are not warnings.
+func Refusals(all []Message) []Message {
+	return slices.DeleteFunc(slices.Clone(all), func(m Message) bool { return m.Category == warning })
 }
 
 // Meaning is what an error code means: one of the service's codes and, when the operator rather
@@ -268,16 +266,23 @@ func Judge(status int, all []Message) (Meaning, string) {
 	return found, ""
 }
 
-// Words returns the codes in messages as text for the timeline.
+// Words returns the codes in messages as text for the timeline and the log. A text that is not
+// formed like a code is left out, because it may contain personal data.
 func Words(all []Message) string {
 	var codes []string
 	for _, m := range all {
-		if m.Code != "" && !slices.Contains(codes, m.Code) {
+		if codeForm.MatchString(m.Code) && !slices.Contains(codes, m.Code) && len(codes) < maxWords {
 			codes = append(codes, m.Code)
 		}
 	}
 	return strings.Join(codes, " ")
 }
+
+// codeForm is the form of the standard's codes and of banks' own codes.
+var codeForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,39}[0-9]{0,4}$`)
+
+// maxWords limits the codes in a text.
+const maxWords = 10
 
 // readStates maps the codes with which a bank refuses a read to the states in which the read ends.
 // SCARequired means that the consent must be renewed. Other codes end in the state Bug, because
