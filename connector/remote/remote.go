@@ -32,7 +32,7 @@ const (
 	maxAnswer = 4 << 20
 	maxLine   = 1 << 20
 	// maxStream limits the size of a stream.
-	maxStream = 128 << 20
+	maxStream = 64 << 20
 	// After its first streamBurst bytes, a stream is read at no more than streamRate bytes per
 	// second. This is faster than its transactions can be stored, and slow enough that programs
 	// that send endlessly leave processor time for other calls.

@@ -446,7 +446,7 @@ func TestStreamsArePaced(t *testing.T) {
 	}{
 		"the beginning":   {16 << 20, 0},
 		"twice as much":   {32 << 20, 2 * time.Second},
-		"the whole limit": {512 << 20, 62 * time.Second},
+		"the whole limit": {64 << 20, 6 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
