@@ -36,7 +36,7 @@ const (
 	// After its first streamBurst bytes, a stream is read at no more than streamRate bytes per
 	// second. This is faster than its transactions can be stored, and slow enough that programs
 	// that send endlessly leave processor time for other calls.
-	streamRate  = 8 << 20
+	streamRate  = 16 << 20
 	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of an answer.
 	maxHeaders = 16 << 10

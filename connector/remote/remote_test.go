@@ -445,8 +445,8 @@ func TestStreamsArePaced(t *testing.T) {
 		took time.Duration
 	}{
 		"the beginning":   {16 << 20, 0},
-		"twice as much":   {32 << 20, 2 * time.Second},
-		"the whole limit": {64 << 20, 6 * time.Second},
+		"twice as much":   {32 << 20, time.Second},
+		"the whole limit": {64 << 20, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
