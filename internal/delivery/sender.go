@@ -122,7 +122,7 @@ func (s *Sender) startJob(j job) {
 
 func (s *Sender) work(w *worker) {
 	for j, more := w.job, true; more; j, more = s.next(w) {
-		if _, err := s.delivery.serve(s.ctx, j, jobOptions{more: w.more}); err != nil {
+		if _, err := s.delivery.serve(s.ctx, j, jobOptions{more: w.more}); err != nil && s.ctx.Err() == nil {
 			s.delivery.Log.Error("webhook not served", "webhook", j.webhook, "error", err)
 		}
 	}

@@ -192,9 +192,11 @@ func (l *ledger) behave(choices ...manner) {
 
 const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 
-// settle waits until nothing is left to send, including what becomes due in the next minutes.
+// settle waits until nothing is left to send, including what becomes due in the next minutes. It
+// gives each request more time, because a busy machine may need seconds to send a large event.
 func (l *ledger) settle() {
 	l.t.Helper()
+	l.d.process.Configure("webhooks.timeout_seconds", "60")
 	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // connects only now, because the kills would end the connection
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -36,6 +37,8 @@ type Process struct {
 	args    []string
 	command *exec.Cmd
 	ended   chan struct{}
+	// log is set by the first start.
+	log io.Writer
 }
 
 // build builds the normal program. buildMarked builds the program with marks, where a test can make
@@ -269,7 +272,10 @@ func (p *Process) Start() {
 // TryStart is like Start, for a program that may end before it is ready.
 func (p *Process) TryStart() error {
 	p.command = exec.CommandContext(context.Background(), p.binary, p.args...)
-	p.command.Stderr, p.command.Env = p.t.Output(), append(os.Environ(), p.Environment...)
+	if p.log == nil {
+		p.log = logOf(p.t)
+	}
+	p.command.Stderr, p.command.Env = p.log, append(os.Environ(), p.Environment...)
 	out, err := p.command.StdoutPipe()
 	if err != nil {
 		return err

@@ -70,6 +70,7 @@ type TestBank struct {
 	command *exec.Cmd
 	network *Network
 	bank    string
+	log     io.Writer
 }
 
 // StartTestBank starts the test bank program at a fixed address, with a bank of one profile that
@@ -77,7 +78,7 @@ type TestBank struct {
 func StartTestBank(t testing.TB, profile string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)
-	b := &TestBank{t: t, bank: profile, network: StartNetwork(t, listen)}
+	b := &TestBank{t: t, log: logOf(t), bank: profile, network: StartNetwork(t, listen)}
 	b.args = []string{
 		"testbank", "--json", "--data", t.TempDir(), "--listen", listen, "--address", HostOf(t, b.network.Through("https://"+listen)), "--pages", FreeAddress(t), "--control", FreeAddress(t),
 		"--profile", profile, "--settlement", "1ms",
@@ -94,7 +95,7 @@ func (b *TestBank) Network() *Network { return b.network }
 func (b *TestBank) Start() {
 	b.t.Helper()
 	b.command = exec.CommandContext(context.Background(), present(b.t), b.args...)
-	b.command.Stderr = b.t.Output()
+	b.command.Stderr = b.log
 	out, err := b.command.StdoutPipe()
 	if err != nil {
 		b.t.Fatal(err)

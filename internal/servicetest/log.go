@@ -1,0 +1,69 @@
+package servicetest
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"testing"
+)
+
+// These are the numbers of lines that programLog keeps.
+const (
+	keptLines    = 15
+	keptWarnings = 30
+)
+
+// programLog keeps the last lines of a program's log, and its last warnings and errors. It prints
+// them after a failed test. A whole log would bury the messages of the test.
+type programLog struct {
+	mu              sync.Mutex
+	begun           []byte
+	lines, warnings [][]byte
+}
+
+// logOf returns where a program of a test writes its log. With -v, the test prints each line at
+// once.
+func logOf(t testing.TB) io.Writer {
+	if testing.Verbose() {
+		return t.Output()
+	}
+	l := &programLog{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			l.print(t)
+		}
+	})
+	return l
+}
+
+// Write keeps the complete lines of text. It always succeeds.
+func (l *programLog) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun = append(l.begun, text...)
+	for {
+		line, rest, complete := bytes.Cut(l.begun, []byte("\n"))
+		if !complete {
+			return len(text), nil
+		}
+		l.keep(bytes.Clone(line))
+		l.begun = rest
+	}
+}
+
+func (l *programLog) keep(line []byte) {
+	if bytes.Contains(line, []byte(`"level":"INFO"`)) {
+		l.lines = last(append(l.lines, line), keptLines)
+	} else {
+		l.warnings = last(append(l.warnings, line), keptWarnings)
+	}
+}
+
+func last(lines [][]byte, count int) [][]byte { return lines[max(0, len(lines)-count):] }
+
+func (l *programLog) print(t testing.TB) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.Logf("the last warnings of a program:\n%s", bytes.Join(l.warnings, []byte("\n")))
+	t.Logf("its last lines:\n%s", bytes.Join(l.lines, []byte("\n")))
+}
