@@ -9,5 +9,7 @@ import (
 // SetNow sets the clock of a program.
 func (p *Program) SetNow(now func() time.Time) { p.now = now }
 
-// Paced returns a reader of the stream body at the limited rate.
-func Paced(ctx context.Context, body io.Reader) io.Reader { return newPaced(ctx, body) }
+// Paced returns a reader of a stream's body at the rate of the program's streams.
+func (p *Program) Paced(ctx context.Context, body io.Reader) io.Reader {
+	return paced{ctx, body, p.pace}
+}

@@ -166,7 +166,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 		if response.StatusCode != http.StatusOK {
 			return statusError(response)
 		}
-		lines := lines{from: bufio.NewReaderSize(io.LimitReader(newPaced(ctx, response.Body), maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
+		lines := lines{from: bufio.NewReaderSize(io.LimitReader(paced{ctx, response.Body, p.pace}, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
 		begun, taking := p.now(), time.Duration(0) // excludes the time that the sink needs
 		last, err = lines.read(p, func(one record) error {
 			timer.Stop()
@@ -187,15 +187,11 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 	return last, err
 }
 
-// paced reads a body at a limited rate. TCP then slows the sender down to that rate.
+// paced reads a body at the rate that allowed leaves. TCP then slows the sender down to that rate.
 type paced struct {
 	ctx     context.Context //nolint:containedctx // a body belongs to one call
 	from    io.Reader
 	allowed *rate.Limiter
-}
-
-func newPaced(ctx context.Context, from io.Reader) paced {
-	return paced{ctx, from, rate.NewLimiter(streamRate, streamBurst)}
 }
 
 func (p paced) Read(into []byte) (int, error) {

@@ -33,10 +33,10 @@ const (
 	maxLine   = 1 << 20
 	// maxStream limits the size of a stream.
 	maxStream = 64 << 20
-	// After its first streamBurst bytes, a stream is read at no more than streamRate bytes per
-	// second. This is faster than its transactions can be stored, and slow enough that programs
-	// that send endlessly leave processor time for other calls.
-	streamRate  = 16 << 20
+	// All streams of a program together are read at no more than streamRate bytes per second, after
+	// a burst of streamBurst bytes. This is about as fast as one processor stores transactions.
+	// Programs that send endlessly therefore leave processor time for other calls.
+	streamRate  = 4 << 20
 	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of an answer.
 	maxHeaders = 16 << 10

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -436,24 +437,34 @@ func TestDrippingStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsArePaced: the first part of a stream is read immediately and the rest at a limited
-// rate, so that a program that sends endlessly does not take the processor time of others. When a
-// call ends, reading stops without waiting.
+// TestStreamsArePaced: a program's streams are read immediately at first, and then together at a
+// limited rate, so that a program that sends endlessly does not take the processor time of others.
+// When a call ends, reading stops without waiting.
 func TestStreamsArePaced(t *testing.T) {
 	for name, test := range map[string]struct {
-		size int64
-		took time.Duration
+		streams int
+		size    int64
+		took    time.Duration
 	}{
-		"the beginning":   {16 << 20, 0},
-		"twice as much":   {32 << 20, time.Second},
-		"the whole limit": {64 << 20, 3 * time.Second},
+		"the beginning":   {1, 16 << 20, 0},
+		"twice as much":   {1, 32 << 20, 4 * time.Second},
+		"the whole limit": {1, 64 << 20, 12 * time.Second},
+		"eight streams":   {8, 4 << 20, 4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
-				n, err := io.Copy(io.Discard, remote.Paced(t.Context(), io.LimitReader(zeros{}, test.size)))
-				if took := time.Since(begun).Round(100 * time.Millisecond); err != nil || n != test.size || took != test.took {
-					t.Errorf("%d bytes took %v, %v, want %v", n, took, err, test.took)
+				program, begun := anyProgram(t), time.Now()
+				var reading sync.WaitGroup
+				for range test.streams {
+					reading.Go(func() {
+						if n, err := io.Copy(io.Discard, program.Paced(t.Context(), io.LimitReader(zeros{}, test.size))); err != nil || n != test.size {
+							t.Errorf("%d bytes, %v", n, err)
+						}
+					})
+				}
+				reading.Wait()
+				if took := time.Since(begun).Round(100 * time.Millisecond); took != test.took {
+					t.Errorf("took %v, want %v", took, test.took)
 				}
 			})
 		})
@@ -461,11 +472,21 @@ func TestStreamsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		begun := time.Now()
-		if _, err := io.Copy(io.Discard, remote.Paced(ctx, zeros{})); err == nil || time.Since(begun) > time.Second {
+		program, begun := anyProgram(t), time.Now()
+		if _, err := io.Copy(io.Discard, program.Paced(ctx, zeros{})); err == nil || time.Since(begun) > time.Second {
 			t.Errorf("a call of one second ended after %v with %v", time.Since(begun), err)
 		}
 	})
+}
+
+// anyProgram returns a program that gets no call.
+func anyProgram(t *testing.T) *remote.Program {
+	t.Helper()
+	program, err := remote.NewProgram("https://bank.example", sharedSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // zeros is an endless body.
