@@ -13,8 +13,8 @@ const (
 	SortCode AccountScheme = "sort_code_account_number"
 )
 
-// MaxAccountLabel is the maximum length of an account's label, in code points. ISO 20022 payment
-// messages carry no longer name.
+// MaxAccountLabel is the maximum length of an account's label, in code points. Names in ISO
+// 20022 payment messages have at most this length.
 const MaxAccountLabel = 140
 
 // Account is the account of a payer or a beneficiary, the PaymentAccount of

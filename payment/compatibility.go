@@ -33,8 +33,8 @@ type Settings struct {
 	// means all.
 	BulkDateTypes []DateType
 	PayerAccount  PayerAccount
-	// MaxLabel is the longest label of a line, in characters, up to LongestLabel. Zero means
-	// MaxLabel of this package.
+	// MaxLabel is the maximum length of an instruction label, in characters. It is at most
+	// LongestLabel. Zero means MaxLabel of this package.
 	MaxLabel int
 	// PartialTracking lists the types whose payments may end in accepted.
 	PartialTracking []DateType

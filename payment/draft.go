@@ -13,9 +13,9 @@ import (
 
 // Limits of a draft.
 const (
-	// MaxInstructions is the largest bulk.
+	// MaxInstructions is the maximum number of instructions of a payment.
 	MaxInstructions = 1000
-	// MaxClientState is the longest client_state, in characters.
+	// MaxClientState is the maximum length of client_state, in characters.
 	MaxClientState = 2000
 	// MaxLabel is the maximum length of an instruction label, in characters, for connectors without
 	// a limit of their own. It is the length of the unstructured remittance information of a SEPA
@@ -43,8 +43,8 @@ type Policy struct {
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
-	// MaxLabel is the longest label that the chosen connector allows, in characters. Zero means
-	// MaxLabel of this package.
+	// MaxLabel is the maximum length of a label that the chosen connector accepts, in
+	// characters. Zero means MaxLabel of this package.
 	MaxLabel int
 	// Strict refuses fields that are otherwise dropped, such as identity fields that do not
 	// apply.

@@ -51,8 +51,8 @@ const (
 	InstructionAccepted InstructionState = "accepted"
 )
 
-// Field describes a value that the payer has to enter. Any page can show it. Regex is a PCRE
-// pattern and may be empty.
+// Field describes a value that the payer has to enter. The webview can show it, and so can the
+// client's own page. Regex is a PCRE pattern and may be empty.
 type Field struct {
 	Name     string
 	Type     string // "text" or "list"

@@ -44,7 +44,7 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Program is a set of open banks.
+// Program is a running set of test banks.
 type Program struct {
 	// Opened describes the banks.
 	Opened []Opened

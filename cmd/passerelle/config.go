@@ -20,8 +20,8 @@ type configCommand struct {
 	Log    configLog    `cmd:"" help:"List the changes of settings, newest first."`
 }
 
-// settingView is the printed form of a key. Value is the effective value. Set reports whether it
-// was set. Otherwise it is the default.
+// settingView is a setting as the commands print it. Value is the effective value. Set reports
+// whether it was set. Otherwise it is the default.
 type settingView struct {
 	Key     string `json:"key"`
 	Aliases string `json:"aliases,omitempty"`

@@ -47,9 +47,9 @@ type Program struct {
 	// may have closed a reused one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
-	// pace limits the rate of all streams together.
-	pace *rate.Limiter
-	now  func() time.Time
+	// streamLimiter limits the rate of all streams together.
+	streamLimiter *rate.Limiter
+	now           func() time.Time
 }
 
 // NewProgram prepares calls to a program. It fails with Invalid for an address that is not an http
@@ -66,7 +66,7 @@ func NewProgram(address, shared string) (*Program, error) {
 	return &Program{
 		address: strings.TrimRight(address, "/"), secret: secret(shared), how: lenient,
 		kept: newClient(u.Scheme == "http", false), single: newClient(u.Scheme == "http", true), circuit: &connector.Circuit{},
-		pace: rate.NewLimiter(streamRate, streamBurst), now: time.Now,
+		streamLimiter: rate.NewLimiter(streamRate, streamBurst), now: time.Now,
 	}, nil
 }
 

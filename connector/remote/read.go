@@ -166,7 +166,7 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 		if response.StatusCode != http.StatusOK {
 			return statusError(response)
 		}
-		lines := lines{from: bufio.NewReaderSize(io.LimitReader(paced{ctx, response.Body, p.pace}, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
+		lines := lines{from: bufio.NewReaderSize(io.LimitReader(paced{ctx, response.Body, p.streamLimiter}, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
 		begun, taking := p.now(), time.Duration(0) // excludes the time that the sink needs
 		last, err = lines.read(p, func(one record) error {
 			timer.Stop()

@@ -80,8 +80,8 @@ type Tested interface {
 	Test(ctx context.Context, a Act) (Acted, error)
 }
 
-// Test makes the program act. It fails with ErrNoTest when the program does not offer the call
-// test.
+// Test asks the program to do the act as the payer or the user, and returns the result. It fails
+// with ErrNoTest when the program does not offer the call test.
 func (p *Program) Test(ctx context.Context, a Act) (Acted, error) {
 	var did Acted
 	err := p.call(ctx, callTest, testCall{deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)

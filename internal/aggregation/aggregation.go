@@ -51,11 +51,12 @@ type Aggregation struct {
 	// devices contains, by connection, the device of the user who shared an account, until the
 	// next read.
 	devices sync.Map
-	// passes contains a channel for each domain, with room for the one running call of SyncDue.
+	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills
+	// it.
 	passes sync.Map
 }
 
-// now is the present instant of a domain, in the precision of stored instants.
+// now returns the present instant of a domain, in the precision of stored instants.
 func (a *Aggregation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(a.Now()).Truncate(time.Microsecond)
 }

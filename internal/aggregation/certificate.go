@@ -56,7 +56,7 @@ func (a *Aggregation) institution(c bankstore.Connection) string {
 	return reader.Profile().Name
 }
 
-// certified are the payment accounts of a connection that are shared.
+// certified returns the shared payment accounts of a connection.
 func (a *Aggregation) certified(ctx context.Context, d passerelle.Domain, c bankstore.Connection, zone *time.Location) ([]certificate.CertifiedAccount, error) {
 	all, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: d.ID, User: c.User, Connection: c.ID}, store.Window{Limit: maxAccounts})
 	if err != nil {

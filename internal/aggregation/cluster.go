@@ -92,7 +92,9 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 	return nil
 }
 
-// SaveCluster stores a cluster of a user. A new cluster has no id and gets one.
+// SaveCluster stores a cluster of a user. A new cluster has no id and gets one. SaveCluster
+// fails with Conflict when the account has too many clusters, and with NotFound when the cluster
+// does not exist.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {

@@ -49,9 +49,10 @@ type Request struct {
 	Acts []store.Audit
 }
 
-// Connect creates a connection and reads it. When the credentials are refused, nothing is stored
-// and the error is Invalid with code wrongpass. Every other outcome is a state of the
-// connection. With Background, refused credentials are also a state.
+// Connect creates a connection and reads it. When the institution refuses the credentials,
+// Connect deletes the connection again and fails with Invalid and the code wrongpass. Every
+// other outcome of the read is a state of the connection. With Background, refused credentials
+// are also a state. Connect fails with Invalid for an unknown connector or a wrong value.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (bankstore.Connection, error) {
 	var err error
 	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
@@ -131,7 +132,9 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 
 // Resume continues a connection: with new values, after the user acted elsewhere, or to read it
 // again. Without the user, it does not change a connection whose daily limit at the institution
-// is reached or whose consent has ended.
+// is reached or whose consent has ended. Resume fails with NotFound when the user has no such
+// connection, with Conflict when another run is reading the connection or its connector is no
+// longer offered, and with Invalid for a wrong value.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
@@ -297,7 +300,8 @@ func own(fields []connector.Field, supplied map[string]string) map[string]string
 	return kept
 }
 
-// Connection reads a connection of a user.
+// Connection returns a stored connection of a user. It fails with NotFound when the user has no
+// such connection.
 func (a *Aggregation) Connection(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID) (bankstore.Connection, error) {
 	return connectionBy(ctx, &a.DB.Reader, d, user, id)
 }
@@ -314,8 +318,8 @@ func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, use
 }
 
 // Disconnect deletes a connection and hides its data at once. The data is erased soon after. A
-// running read stores nothing after that. Acts of an operator are recorded in the same
-// transaction.
+// running read stores nothing after that. Disconnect stores the acts of an operator in the audit
+// log in the same transaction.
 func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)

@@ -30,7 +30,7 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 
 // ConfigureConnectors changes the settings of connectors, all or none. by is the actor. It fails
 // with NotFound for a connector that the domain does not have, and with Invalid for a wrong
-// value. Acts of an operator are recorded with the changes.
+// value. It stores the acts of an operator in the audit log with the changes.
 func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string, acts ...store.Audit) error {
 	wanted := map[string]*string{}
 	for _, change := range list {
@@ -78,7 +78,7 @@ func usable(d passerelle.Domain, p connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !p.Sandbox
 }
 
-// bank is the public part of a connector.
+// bank returns the public part of a connector.
 func bank(p connector.Profile, zone *time.Location) wire.Bank {
 	b := wire.Bank{
 		UUID: p.UUID, ID: p.ID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Restricted: p.Restricted, Disturbed: p.Disturbed, Peculiar: p.Peculiar, Mechanism: p.Mechanism, SyncDays: p.SyncDays, Payments: p.Payments, Fields: p.PaymentFields,

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// lengthOfHistory is how many transactions are withdrawn. In a long run
+// lengthOfHistory returns how many transactions the test withdraws. In a long run
 // PASSERELLE_TEST_TRANSACTIONS sets the number, and the test also compares times.
 func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	t.Helper()
@@ -91,7 +91,7 @@ func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.
 	return took
 }
 
-// sharedAccount is an account of a new connection that is shared and read.
+// sharedAccount creates a connection, and returns its account that is shared and read.
 func (h *fixture) sharedAccount(s *hostileConnector) bankstore.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)

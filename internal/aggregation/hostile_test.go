@@ -228,7 +228,7 @@ func spoiltOutcomes() map[string]connectorFault {
 	}
 }
 
-// misbehaviour has the faults of a connector in addition to invalid data.
+// misbehaviour returns the faults of a connector in addition to invalid data.
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")

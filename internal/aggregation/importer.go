@@ -32,8 +32,8 @@ var (
 	// errStore marks a failure of the store. The connector returns this error, but did not cause
 	// it.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks data that no institution can mean. It is logged, so its text contains
-	// no value.
+	// errInvalidData marks data that cannot be correct. It is logged, so its text contains no
+	// value.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
@@ -72,7 +72,7 @@ type syncedAccount struct {
 	read  bool
 }
 
-// reported is the account in the form of events: without transactions unless it was read
+// reported returns the account in the form of events: without transactions unless it was read
 // completely.
 func (a *syncedAccount) reported() bankstore.StoredAccount {
 	shown := a.StoredAccount
@@ -213,7 +213,8 @@ func (im *importer) lost(a bankstore.StoredAccount) error {
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 }
 
-// store is like write, for errors that pass through a connector.
+// store is like write, but wraps a failure in errStore, because the error passes through a
+// connector.
 func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	if err := im.lease.write(im.ctx, fn, events...); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
@@ -221,8 +222,8 @@ func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEv
 	return nil
 }
 
-// storeWithEvent is like writeWithEvents, for one event and for errors that pass through a
-// connector.
+// storeWithEvent is like writeWithEvents for one event, but wraps a failure in errStore, because
+// the error passes through a connector.
 func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	err := im.events.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
 		e, err := event()
@@ -251,7 +252,7 @@ func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 // transactions.
 const rereadDays = 30
 
-// horizon is the first day that a first read requests.
+// horizon returns the first day that a first read requests. The zero day means no limit.
 func (im *importer) horizon() passerelle.Date {
 	months := im.profile.Data.MonthsToFetch
 	if months == 0 {
@@ -336,7 +337,7 @@ func checkCurrencies(codes ...passerelle.Currency) error {
 	return nil
 }
 
-// transactionsReconciler are the transactions of an account.
+// transactionsReconciler returns the reconciler of an account's transactions.
 func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerelle.TransactionDetails] {
 	return reconciler[passerelle.TransactionDetails]{
 		seen:    map[uint64]struct{}{},

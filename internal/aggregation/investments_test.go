@@ -55,7 +55,8 @@ func members(object any, names ...string) []int {
 	return lengths
 }
 
-// assetEvents are the investments, pockets and orders in the accounts of an event.
+// assetEvents returns the numbers of investments, pockets and orders in the accounts of an
+// event.
 func assetEvents(accounts []any) (sum [3]int) {
 	for _, a := range accounts {
 		lengths := members(a, "investments", "market_orders")
@@ -67,7 +68,7 @@ func assetEvents(accounts []any) (sum [3]int) {
 	return sum
 }
 
-// lastEventAccounts are the accounts in the last event of a read.
+// lastEventAccounts returns the accounts in the last event of a read.
 func (h *fixture) lastEventAccounts() []any {
 	h.t.Helper()
 	events := h.events()

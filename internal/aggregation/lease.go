@@ -157,7 +157,7 @@ func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 
 const lockedCode = "connectionLocked"
 
-// locked is the error while another run reads the connection.
+// locked returns the error for a call while another run reads the connection.
 func locked() error {
 	return &passerelle.Error{Kind: passerelle.Conflict, Code: lockedCode, Message: "the connection is being synchronised; try again in a few seconds"}
 }

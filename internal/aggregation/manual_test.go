@@ -79,7 +79,7 @@ func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	return all
 }
 
-// eventWordings are the labels of the transactions in ACCOUNT_SYNCED.
+// eventWordings returns the labels of the transactions in ACCOUNT_SYNCED.
 func (h *fixture) eventWordings() (all []string) {
 	h.t.Helper()
 	for _, e := range h.events() {

@@ -19,7 +19,7 @@ const payloadPage = 500
 // The bodies of events are written page by page from stored data after the change, so that the
 // first read of a long history needs little memory.
 
-// changed are the transactions of an account that the run changed.
+// changed returns the transactions of an account that the run changed.
 func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
 	return func(write func(wire.Transaction)) error {
 		for after := passerelle.TransactionID(0); ; {
@@ -38,7 +38,7 @@ func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.
 	}
 }
 
-// accountRead is an account in an event body, with its changed rows.
+// accountRead returns an account for an event body, with its changed rows.
 func (r *reporter) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
 	w.hold(r.lease.c, a.Holding())
 	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, r.zone()), Investments: r.changedInvestments(ctx, a), Transactions: r.changed(ctx, a)}
@@ -70,8 +70,8 @@ func (im *importer) fetched() error {
 	return im.store(func(*store.Tx) error { return nil }, e)
 }
 
-// shown is the connection with its sources in the form in which the unit of the event stores
-// them.
+// shown returns the connection with its sources in the form in which the unit of the event
+// stores them.
 func (r *reporter) shown() wire.Connection {
 	sources := slices.Clone(r.lease.sources)
 	for i := range sources {
@@ -122,7 +122,7 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 	return events, nil
 }
 
-// shared are the accounts that were read, in the order of the institution.
+// shared returns the accounts that were read, in the order of the institution.
 func (im *importer) shared() []*syncedAccount {
 	var read []*syncedAccount
 	for _, key := range im.accountKeys {

@@ -71,7 +71,7 @@ func (run *syncRun) lapse(ctx context.Context) error {
 	return run.end(ctx, newImporter(ctx, run), connector.Outcome{State: run.renewal()})
 }
 
-// renewal is the state in which a user is asked for a new consent: at a page of the institution
+// renewal returns the state that asks a user for a new consent: on a page of the institution
 // when the source has one.
 func (run *syncRun) renewal() passerelle.ConnectionState {
 	for _, source := range run.profile.Sources {

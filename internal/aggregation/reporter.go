@@ -29,7 +29,7 @@ type reporter struct {
 	report report
 }
 
-// zone is the time zone of the times in event bodies.
+// zone returns the time zone of the times in event bodies.
 func (r *reporter) zone() *time.Location { return r.settings.Location() }
 
 func (r *reporter) shownUser() wire.User { return wire.NewUser(r.lease.user, r.zone()) }

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// A wrong password is tried again once after half a day and then every week: institutions
-	// sometimes refuse correct passwords, and lock an account after a few failures.
+	// The service tries a wrong password again after half a day, and then every week.
+	// Institutions sometimes refuse correct passwords, and lock an account after a few failures.
 	firstWrongpass = 12 * time.Hour
 	laterWrongpass = 7 * 24 * time.Hour
-	// A state that needs no action is tried again after an hour, then after twice as long each
-	// time, up to a day.
+	// In a state that needs no action, the service tries again after an hour, then after twice
+	// the time, up to a day.
 	firstRetry = time.Hour
 	lastRetry  = 24 * time.Hour
 )
 
-// next is the time at which to read a connection without a request; nil means only on request.
+// next returns the time at which to read a connection without a request. Nil means only on
+// request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
 	if !wanted || !run.lease.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {
@@ -44,7 +45,7 @@ func (run *syncRun) pause(o connector.Outcome) (time.Duration, bool) {
 	return 0, false
 }
 
-// frequency is the interval between reads of a healthy connection.
+// frequency returns the interval between reads of a healthy connection.
 func (run *syncRun) frequency() time.Duration {
 	if own, set := settings.DaysOf(run.profile.SyncDays); set {
 		return own

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ending is a run that ends at once.
+// ending returns a read that ends at once with this outcome.
 func ending(o connector.Outcome) reading {
 	return func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) { return o, nil }
 }
@@ -41,8 +41,9 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 }
 
 // TestRetriesByKindOfError: a wrong password is tried again after half a day and then weekly. A
-// state that needs no action is tried after an hour, then after twice as long up to a day, but
-// no sooner than the institution asks. A state that needs the user is never tried.
+// connection in a state that needs no action is read again after an hour, then after twice the
+// time, up to a day, but no sooner than the institution asks. A connection in a state that needs
+// the user is never read without a request.
 func TestRetriesByKindOfError(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const hour, day = time.Hour, 24 * time.Hour

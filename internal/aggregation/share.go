@@ -52,9 +52,9 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
-// WithholdAccounts applies a change that disables to all shared accounts of a user, or to those
-// of one connection when its id is not zero. The accounts of one connection change together or
-// not at all.
+// WithholdAccounts applies a change that disables accounts to all shared accounts of a user, or
+// to those of one connection when its id is not zero. The accounts of one connection change
+// together or not at all.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {
@@ -75,7 +75,8 @@ func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain,
 	}
 }
 
-// Account reads an account of a user, disabled or not.
+// Account returns a stored account of a user, disabled or not. It fails with NotFound when the
+// user has no such account.
 func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID) (bankstore.StoredAccount, error) {
 	found, err := a.accounts(ctx, d, user, []passerelle.AccountID{id})
 	if err != nil {
@@ -84,7 +85,8 @@ func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user pas
 	return found[0], nil
 }
 
-// accounts reads accounts of a user, including disabled ones. It fails when one is missing.
+// accounts returns stored accounts of a user, including disabled ones. It fails with NotFound
+// when one is missing.
 func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]bankstore.StoredAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: d.ID, User: user, IDs: ids, All: true}, store.Window{Limit: len(ids)})

@@ -24,7 +24,7 @@ type syncedSubscription struct {
 	read      bool
 }
 
-// reported is the subscription in the form of events: without documents unless it was read
+// reported returns the subscription in the form of events: without documents unless it was read
 // completely.
 func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	shown := s.StoredSubscription
@@ -146,7 +146,7 @@ func checkDocumentAmount(d passerelle.DocumentDetails) error {
 	return errors.Join(checkAmount(*d.Total), checkCurrencies(d.Currency))
 }
 
-// documentsReconciler are the documents of a subscription.
+// documentsReconciler returns the reconciler of a subscription's documents.
 func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passerelle.DocumentDetails] {
 	return reconciler[passerelle.DocumentDetails]{
 		seen:    map[uint64]struct{}{},

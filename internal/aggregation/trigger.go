@@ -43,8 +43,9 @@ type Triggered struct {
 }
 
 // Trigger emits a test event into a sandbox domain. It is delivered like any other event, after
-// earlier test events about the same subject. It refuses events that a sandbox emits by itself,
-// and the error says what to do instead. It also refuses a user who does not exist.
+// earlier test events about the same subject. It fails with Invalid for an event that a sandbox
+// emits by itself, and the error says what to do instead. It also fails with Invalid for a user
+// who does not exist.
 func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {

@@ -22,9 +22,9 @@ const attempts = 5
 // as its token.
 type Also func(tx *store.Tx, u passerelle.User) error
 
-// CreateUser creates a user. A permanent user is reported at once. A temporary user expires
-// after the minutes of the setting auth.user_token_expire, and is reported when it becomes
-// permanent.
+// CreateUser creates a user and emits USER_CREATED. The service holds the event of a temporary
+// user until the user becomes permanent. A temporary user expires after the minutes of the
+// setting auth.user_token_expire.
 func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, permanent bool, also Also) (passerelle.User, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -62,7 +62,8 @@ func (a *Aggregation) emit(tx *store.Tx, u passerelle.User, name webhook.Event, 
 	})
 }
 
-// User reads a user.
+// User returns a stored user. It fails with NotFound when the user does not exist or has
+// expired.
 func (a *Aggregation) User(ctx context.Context, d passerelle.Domain, id passerelle.UserID) (passerelle.User, error) {
 	return a.userBy(ctx, &a.DB.Reader, d, id)
 }
@@ -115,15 +116,16 @@ func (a *Aggregation) keep(ctx context.Context, d passerelle.Domain, u passerell
 	return u, nil
 }
 
-// changing is the error for a user that changes at every attempt. The client did not cause it,
-// and can try again.
+// changing returns the Unavailable error for a user that changes at every attempt. The client
+// did not cause it, and can try again.
 func changing(id passerelle.UserID) error {
 	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
 }
 
-// DeleteUser deletes a user. A permanent user is reported, and the request still carries its
-// token. No event reports a temporary user. Acts of an operator are recorded in the same
-// transaction.
+// DeleteUser deletes a user. It emits USER_DELETED for a permanent user, and none for a
+// temporary user. The requests about that event still contain the user's token. DeleteUser
+// stores the acts of an operator in the audit log in the same transaction. It fails with
+// NotFound when the user does not exist.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 	})
 }
 
-// synced is the number of reported connections.
+// synced returns the number of CONNECTION_SYNCED events.
 func synced(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "CONNECTION_SYNCED" {

@@ -39,7 +39,8 @@ type Landing struct{ RedirectURI, State string }
 // maxState is the largest length of the client's state parameter, in characters.
 const maxState = 2000
 
-// Check refuses contradictory requests.
+// Check fails with Invalid when the request names neither a connector nor a connection, or both,
+// or when the state is too long.
 func (w Webauth) Check() error {
 	switch {
 	case w.Connector == "" && w.Connection == 0:
@@ -50,8 +51,8 @@ func (w Webauth) Check() error {
 	return passerelle.CheckText("state", w.Landing.State, maxState)
 }
 
-// CheckWebauth refuses requests that lead to no page of an institution: with Conflict for a
-// connection that needs no page or is being read, and otherwise with Invalid or NotFound.
+// CheckWebauth checks that a request leads to a page of an institution. It fails with Conflict
+// for a connection that needs no page or is being read, and otherwise with Invalid or NotFound.
 func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
 	if w.Connection == 0 {
 		_, _, err := a.open(ctx, d, user, w.request())
@@ -166,7 +167,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, fmt.Errorf("load the way back to connection %d: %w", id, err)
 	}
 	if subtle.ConstantTimeCompare(back.Nonce, nonce) == 0 {
-		return Arrival{}, passerelle.Missing() // and guesses do not lock the connection
+		return Arrival{}, passerelle.Missing() // checked before the lease is taken, so that guesses do not lock the connection
 	}
 	if back.RedirectURI != "" && !left(id) {
 		return Arrival{}, passerelle.Forbidden
@@ -192,11 +193,12 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 	return Arrival{URL: landing.arrival(run.lease.c, callback), State: run.lease.c.State}, err
 }
 
-// The error codes of an institution that clients get: RFC 6749, section 4.1.2.1.
+// accessDenied is the error code of RFC 6749, section 4.1.2.1, that the service passes on from
+// the institution to clients.
 const accessDenied = "access_denied"
 
-// arrival is the landing with the result for the connection, or empty without a landing. States
-// that the client resolves with the user itself are no error.
+// arrival returns the landing with the result for the connection, or "" without a landing.
+// States that the client resolves with the user itself are no error.
 func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
@@ -215,8 +217,8 @@ func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	return l.with(reported)
 }
 
-// Refused is the landing with an error, for a user whose request failed before the institution's
-// page.
+// Refused returns the landing with an error, for a user whose request failed before the
+// institution's page.
 func (l Landing) Refused(code, description string) string {
 	return l.with(url.Values{"error": {code}, "error_description": {description}})
 }
@@ -228,8 +230,8 @@ func (l Landing) with(reported url.Values) string {
 	return l.RedirectURI + "?" + reported.Encode()
 }
 
-// A state parameter is the number of the connection, a point and a random text. State parameters
-// of payments have no point.
+// A state parameter is the number of the connection, a dot and a random text. State parameters
+// of payments have no dot.
 const nonceSize = 16
 
 func parseReturn(state string) (passerelle.ConnectionID, []byte, bool) {

@@ -53,7 +53,7 @@ func (h *fixture) closed(id passerelle.ConnectionID) {
 	}
 }
 
-// returns is a return in the browser that set out.
+// returns returns to the service with the browser that left for the institution.
 func (h *fixture) returns(state string, callback url.Values) (aggregation.Arrival, error) {
 	h.t.Helper()
 	return h.Return(h.t.Context(), h.domain, state, callback, left(true))
@@ -63,7 +63,7 @@ func left(did bool) func(passerelle.ConnectionID) bool {
 	return func(passerelle.ConnectionID) bool { return did }
 }
 
-// granted is the query of a customer who has agreed.
+// granted returns the query of a customer who has agreed.
 func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }

@@ -191,7 +191,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// The document describes no call that does not exist.
+// The API document leaves out calls that do not exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

@@ -74,8 +74,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame returns fault for an answer that has no request id, because it did not pass the listener,
-// which assigns the ids.
+// tame returns the result of fault. It first adds a request id to an answer that has none,
+// because the request did not pass the listener, which assigns the ids.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

@@ -20,8 +20,8 @@ type TroubleFilter struct {
 	Connector string
 }
 
-// ConnectionsInTrouble lists connections, ordered by id. The page is merged from one list for
-// each state, because an index contains each of these lists in order.
+// ConnectionsInTrouble lists the connections whose last read failed, ordered by id. The page is
+// merged from one list for each state, because an index contains each of these lists in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := passerelle.ConnectionStates()
 	if f.State != "" {

@@ -97,7 +97,7 @@ const bankScenariosHead = `
 
 ` + "`passerelle dev --bank`" + ` starts [test banks](test-bank.md) as a second program and connects them over mutual TLS. Each is
 named after its profile, as in "Example Bank (Berlin Group, redirect)". The name of the beneficiary selects what the bank does. In
-these rows the payer approves, and time passes at the bank.
+these rows the payer approves, and the clocks of the bank and the sandbox then advance by up to ten hours.
 
 | Profile | Beneficiary | Shows | Result |
 |---|---|---|---|

@@ -11,7 +11,7 @@ Webhook         id int, created time, updated time?, deleted time?, id_service i
 Webhooks        webhooks [Webhook], total int
 WebhookLogs     webhooklogs [obj], total int`
 
-// configurationFacts is section 10, the configuration.
+// configurationFacts are the facts about the configuration, from section 10 of the paper.
 var configurationFacts = tell("10",
 	row{fact: "GET /config", by: "D", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
 		"autosync.enabled autosync.frequency connection.expire connection.questions_code auth.default_token_expire auth.user_token_expire webhooks.alerts_frequency payment.max_amount payment.manual_expire_time_days")},

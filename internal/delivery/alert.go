@@ -74,7 +74,7 @@ func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*no
 	return nil, nil
 }
 
-// mailContent is the data that mails about a webhook are written from.
+// mailContent is the data for the mails about a webhook.
 type mailContent struct {
 	domain  passerelle.Domain
 	values  settings.Values

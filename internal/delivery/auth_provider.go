@@ -107,7 +107,7 @@ type ProviderChange struct {
 }
 
 // UpdateProvider changes a provider. Access tokens of the former endpoint are no longer used.
-// Simultaneous changes do not overwrite each other. UpdateProvider fails with Missing when the
+// Simultaneous changes do not overwrite each other. UpdateProvider fails with NotFound when the
 // provider does not exist, and with Conflict when too many other changes happen at the same
 // time.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts ...store.Audit) (store.AuthProvider, error) {
@@ -161,13 +161,13 @@ func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, n
 	return c.Endpoint.mustBeEmpty()
 }
 
-// Provider loads a provider. It fails with passerelle.Missing when there is none.
+// Provider loads a provider. It fails with NotFound when there is none.
 func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id int64) (store.AuthProvider, error) {
 	a, err := d.DB.AuthProvider(ctx, domain.ID, id)
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
 }
 
-// DeleteProvider deletes a provider. It fails with Missing when the provider does not exist.
+// DeleteProvider deletes a provider. It fails with NotFound when the provider does not exist.
 // Webhooks with this provider send nothing until they get another provider, and the managers of
 // the domain get a mail.
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string, acts ...store.Audit) error {
@@ -220,9 +220,9 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // Rotate replaces the secret of a signing provider with a new random secret, which it returns
 // with the provider. The caller must show the secret once. During the overlap, both secrets sign
 // requests, and the signature of the new secret is in the header for the next signature. After
-// the overlap, only the new secret signs. An overlap is real time, from zero to MaxOverlap. If
-// it is zero, the secret is replaced at once. If Rotate is called during an overlap, it replaces
-// the next secret.
+// the overlap, only the new secret signs. The overlap counts in real time, not in the domain's
+// time. It lasts from zero to MaxOverlap. If it is zero, the secret is replaced at once. If
+// Rotate is called during an overlap, it replaces the next secret.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider

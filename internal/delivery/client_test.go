@@ -130,7 +130,7 @@ func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	refused(t, only("10.0.0.0/8"), map[string][]string{"others": {"172.16.0.1", "127.0.0.1"}})
 }
 
-// port is the port of a receiver.
+// port returns the port of a receiver.
 func port(t *testing.T, address string) uint16 {
 	t.Helper()
 	at, err := netip.ParseAddrPort(strings.TrimPrefix(address, "http://"))

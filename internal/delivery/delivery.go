@@ -12,7 +12,8 @@
 //
 // Registrations fail with a *passerelle.Error that names the field. The failure of a receiver is
 // not an error but a recorded attempt. Deliveries are given up only when their webhook is
-// deleted or their body is erased. A request to a refused address fails with ErrAddress.
+// deleted or their body is erased. A request to an address that is not allowed fails with
+// ErrAddress.
 package delivery
 
 import (

@@ -242,8 +242,8 @@ const maxKept = 2 << 10
 
 // send sends a request, and returns the status and the beginning of an answer that reports a
 // failure. It reads the rest of the answer, so that the connection can be reused. If a receiver
-// does not finish its answer in time, the request has timed out. Other errors after the status
-// has arrived are ignored.
+// does not finish its answer in time, the request has timed out. send ignores other errors after
+// the status has arrived.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)

@@ -17,7 +17,7 @@ const (
 	// leaseReserve is the time that a lease lasts beyond the slowest exchange and its recording,
 	// in case the database is slow.
 	leaseReserve = 30 * time.Second
-	// recordTime limits how long results are stored after the caller has left.
+	// recordTime is the longest time that storing results may take after the caller has left.
 	recordTime = 10 * time.Second
 	// leasePause is the interval between attempts to take a lease that another sender holds.
 	leasePause = 20 * time.Millisecond
@@ -281,8 +281,8 @@ type target struct {
 	agent []string
 }
 
-// exchangeTime is the longest time of an exchange. A token request and a second request with
-// another token may each take as long as the receiver.
+// exchangeTime limits a complete exchange: the requests for tokens, the request to the receiver,
+// and a second request with another token.
 func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 
 // lease is the length of the lease. It is longer than an exchange and its recording together.

@@ -257,7 +257,8 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 	})
 }
 
-// hanging is a receiver that answers when the test allows it.
+// hanging starts a receiver that answers only after the test calls release. It sends to arrived
+// for each request.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})

@@ -135,7 +135,7 @@ func bearer(numbers ...int) (all []string) {
 	return all
 }
 
-// endpointAt is a complete token endpoint.
+// endpointAt returns a complete change of a token endpoint.
 func endpointAt(address string) delivery.EndpointChange {
 	return delivery.EndpointChange{URL: &address, ClientID: new("client é"), ClientSecret: new(clientSecret), GrantType: new(delivery.ClientCredentials)}
 }

@@ -32,7 +32,7 @@ func Payload(d store.WebhookData) string {
 }
 
 // Resend sends a delivery again now, whatever its last result, and returns when the result is
-// stored. It fails with Missing when the webhook has no such delivery. It fails with Conflict
+// stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict
 // when the body was erased, or the delivery still waits for an earlier one. It also fails with
 // Conflict when the webhook is deleted or disabled, and while another sender has the lease of
 // the webhook. It fails with Unavailable when too many clients are waiting, like

@@ -89,7 +89,7 @@ type WebhookUpdate struct {
 }
 
 // Update changes a webhook. Undelivered events are sent to the new URL. Update fails with
-// Missing when the webhook does not exist or stays deleted, and with Conflict when the domain
+// NotFound when the webhook does not exist or stays deleted, and with Conflict when the domain
 // has too many webhooks to restore it.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
@@ -140,7 +140,7 @@ func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error)
 }
 
 // Delete deletes a webhook. Nothing more is sent to it, except requests already in flight. It
-// fails with passerelle.Missing when the webhook does not exist or is already deleted.
+// fails with NotFound when the webhook does not exist or is already deleted.
 func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string, acts ...store.Audit) error {
 	yes := true
 	return d.change(ctx, domain, "deleted", id, by, acts, func(tx *store.Tx) {
@@ -155,8 +155,7 @@ func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by s
 	})
 }
 
-// registered loads a webhook, even if it is deleted. It fails with passerelle.Missing when there
-// is none.
+// registered loads a webhook, even if it is deleted. It fails with NotFound when there is none.
 func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := d.DB.Webhook(ctx, domain.ID, id)
 	if errors.Is(err, store.ErrNotFound) {

@@ -34,8 +34,8 @@ type Sent struct {
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
-// Sent returns the request for a delivery to the webhook. It fails with passerelle.Missing when
-// the webhook has no such delivery.
+// Sent returns the request for a delivery to the webhook. It fails with NotFound when the
+// webhook has no such delivery.
 func (d *Delivery) Sent(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID) (Sent, error) {
 	found, err := d.DB.OneDelivery(ctx, w, id)
 	if errors.Is(err, store.ErrNotFound) {

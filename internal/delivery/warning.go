@@ -9,7 +9,8 @@ import (
 	"passerelle/webhook"
 )
 
-// Above these limits for the requests of a day, Warning reports a webhook.
+// Warning reports a webhook when fewer than fewSuccesses of 100 requests of a day succeeded, or
+// when they took longer than slowRequest on average.
 const (
 	fewSuccesses = 95 // per hundred requests
 	slowRequest  = 5 * time.Second

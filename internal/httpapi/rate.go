@@ -12,8 +12,8 @@ import (
 	"passerelle"
 )
 
-// ratePeriod is the period of a rate. A source that sent nothing during a period may use the whole
-// limit at once.
+// ratePeriod is the time for which a limit counts requests. A source that sent nothing during a
+// period may use the whole limit at once.
 const ratePeriod = time.Minute
 
 // networkBits is the length of the IPv6 prefix that identifies a customer. A customer has all

@@ -28,7 +28,8 @@ type Config struct {
 	// Authenticate returns the principal of a domain's bearer token. It fails with Unauthenticated
 	// and the code invalidToken for an unknown, expired or revoked token.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.BearerToken) (access.Principal, error)
-	// MAC authenticates data for a purpose with a secret of the deployment.
+	// MAC returns the message authentication code of data for a purpose, made with a secret of
+	// the deployment.
 	MAC func(purpose string, data []byte) []byte
 	// Sign returns the function that signs an answer to the caller. It fails with Invalid for a
 	// domain that does not sign answers.

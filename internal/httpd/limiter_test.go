@@ -78,7 +78,7 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 	defer slow.Close()
 	fmt.Fprint(slow, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na")
 	<-reading
-	// The request has begun to read, but may not have reached the place where it waits.
+	// The handler has begun to read, but may not be waiting for the client yet.
 	for t.Context().Err() == nil {
 		if answer, _ := s.get(t, "/"); answer.StatusCode == http.StatusOK {
 			return
@@ -193,7 +193,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// A connection that never sends its first request is also closed for a new one.
+// To accept a new connection, the server also closes a connection that never sent a request.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -345,7 +345,7 @@ func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	<-reading
 	status := make(chan int)
 	go func() {
-		// The request has begun to read, but may not have reached the place where it waits.
+		// The handler has begun to read, but may not be waiting for the client yet.
 		for {
 			if answer, _ := s.get(t, "/"); answer.StatusCode == http.StatusOK {
 				status <- answer.StatusCode

@@ -5,7 +5,7 @@
 // not own the content of reports. The content is ignored, because anybody who knows the address
 // could have sent it. Therefore a notification alone changes nothing.
 //
-// It fails with Missing for an address that was not issued here.
+// It fails with NotFound for an address that was not issued here.
 package notification
 
 import (
@@ -91,8 +91,8 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 const returnTime = time.Minute
 
 // Receive handles a notification at the address with that state. The order is checked, or the
-// connection read, at the next opportunity. It fails with Missing when the state was not issued for
-// the domain.
+// connection read, at the next opportunity. It fails with NotFound when the state was not issued
+// for the domain.
 func (n *Notifications) Receive(ctx context.Context, d passerelle.Domain, state string) error {
 	kind, id, authentic := n.parse(d, state)
 	if !authentic {

@@ -25,7 +25,7 @@ var taskNames = []struct{ name, chapters string }{
 	{"Configure a domain", "clients config admin connector_programs publickey sign-keys openapi.json"},
 }
 
-// otherTask has the chapters that no task names.
+// otherTask is the name of the task with the chapters that no other task names.
 const otherTask = "Other calls"
 
 // byTask groups chapters by task.

@@ -64,8 +64,10 @@ func builtWith(tags string) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(folder, "passerelle"+tags)
-	_, err = exec.CommandContext(context.Background(), "go", "build", "-tags", tags, "-o", binary, "passerelle/cmd/passerelle").Output()
-	return binary, err
+	if out, err := exec.CommandContext(context.Background(), "go", "build", "-tags", tags, "-o", binary, "passerelle/cmd/passerelle").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return binary, nil
 }
 
 // present returns the path of the normal program.

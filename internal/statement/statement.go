@@ -127,8 +127,8 @@ func (a *account) carried() bool {
 	return french
 }
 
-// write returns the statement of an account. The account must have everything that a statement
-// needs.
+// write returns the statement of an account. The caller must have checked the account with
+// carried.
 func (a *account) write() ([]byte, error) {
 	booked := a.booked()
 	decimals := a.decimals(booked)

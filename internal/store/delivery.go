@@ -167,7 +167,8 @@ const TimedOut = "timeout"
 
 // Batch contains the results of a sender's work for one webhook, which are recorded together.
 type Batch struct {
-	// Holder is the sender, whose lease of the webhook is extended to the time Lease from now.
+	// Holder is the sender that has the lease of the webhook. Lease is how long the renewed
+	// lease lasts.
 	Holder string
 	Lease  time.Duration
 	// Attempts are in the order in which they ended.

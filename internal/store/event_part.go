@@ -15,8 +15,8 @@ import (
 // memory.
 const partSize = 256 << 10
 
-// EventBody is a large body that is written before its event is stored. A body whose event is
-// never stored is removed later.
+// EventBody is a large body that is written before its event is stored. PurgeParts removes a
+// body whose event was not stored within a day.
 type EventBody struct {
 	ctx     context.Context
 	db      *DB

@@ -20,8 +20,8 @@ var keyCheckPlace = keys.Place{Table: "key_check", Column: "sealed", Row: 1}
 
 // BindKeys binds a new database to the present keys, with a value that it stores encrypted. It
 // fails with ErrOtherKeys when the database is bound to other keys. A key file that cannot
-// decrypt this value lacks its master key, and has also lost the secrets that are encrypted
-// under that master key.
+// decrypt this value lacks its master key. It cannot decrypt the secrets under that master key
+// either.
 func (db *DB) BindKeys(ctx context.Context) error {
 	sealed, err := db.keys.Seal(keyCheckPlace, provenBy(db.keys))
 	if err != nil {

@@ -118,7 +118,8 @@ func TestSQLitePlansByRule(t *testing.T) {
 	}
 }
 
-// firstMinuteLimit limits the time of a path after a dump was restored, in a long run.
+// firstMinuteLimit is the longest time that one operation may take after a dump was restored.
+// Only a long run checks it.
 const firstMinuteLimit = 50 * time.Millisecond
 
 // TestMillionOfARestoredDump measures each operation before and after PostgreSQL collects

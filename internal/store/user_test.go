@@ -25,7 +25,7 @@ func (s fixture) user(permanent bool) passerelle.User {
 	return u
 }
 
-// userToken stores a permanent token of the text for a user.
+// userToken stores a permanent token for a user, with the text as the token and as its hash.
 func (s fixture) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) store.Token {
 	s.t.Helper()
 	t := store.Token{Domain: u.Domain, Client: client, Kind: "user", User: u.ID, Hash: []byte(text), Created: at}

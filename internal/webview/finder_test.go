@@ -105,8 +105,8 @@ func TestTheCountryIsPreset(t *testing.T) {
 	}
 }
 
-// The operator's favourites are listed after the banks that were used before, and before the
-// others.
+// The list has the banks that were used before, then the operator's favourites, and then the
+// other banks.
 func TestFavouriteBanks(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))

@@ -55,7 +55,8 @@ var seen = struct {
 	until map[string]time.Time
 }{until: map[string]time.Time{}}
 
-// isNew refuses old and repeated requests.
+// isNew reports whether the time of a request differs from the present by at most five minutes
+// and its nonce is new. It then remembers the nonce.
 func isNew(stamp, nonce string) bool {
 	seen.Lock()
 	defer seen.Unlock()
