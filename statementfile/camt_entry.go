@@ -87,7 +87,10 @@ func (c *camt) addRemittance(text string) error {
 
 // camtFields maps paths in the statement to the functions that read the elements.
 var camtFields = map[string]func(c *camt, text string) error{
-	"CreDtTm":  func(c *camt, text string) error { return into(&c.created, dateOf, text) },
+	"CreDtTm": func(c *camt, text string) error {
+		c.statement.Created = timeOf(text)
+		return into(&c.created, dateOf, text)
+	},
 	"Id":       func(c *camt, text string) error { c.statement.ID = tidy(text); return nil },
 	"Acct/Nm":  func(c *camt, text string) error { c.statement.Account.Name = tidy(text); return nil },
 	"Acct/Ccy": func(c *camt, text string) error { return into(&c.statement.Account.Currency, currencyOf, text) },

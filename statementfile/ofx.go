@@ -316,7 +316,10 @@ var ofxFields = map[string]func(*ofx, string) error{
 	"BANKTRANLIST/DTSTART": func(o *ofx, text string) error { return into(&o.statement.From, dateOf, text) },
 	"BANKTRANLIST/DTEND":   func(o *ofx, text string) error { return into(&o.statement.To, dateOf, text) },
 	"LEDGERBAL/BALAMT":     (*ofx).ledgerAmount,
-	"LEDGERBAL/DTASOF":     func(o *ofx, text string) error { return into(&o.ledger.Date, dateOf, text) },
+	"LEDGERBAL/DTASOF": func(o *ofx, text string) error {
+		o.statement.Created = timeOf(text)
+		return into(&o.ledger.Date, dateOf, text)
+	},
 	"STMTTRN/TRNTYPE":      func(o *ofx, text string) error { o.entry.Type = ofxKinds[strings.ToUpper(text)]; return nil },
 	"STMTTRN/DTPOSTED":     func(o *ofx, text string) error { return into(&o.entry.Booked, dateOf, text) },
 	"STMTTRN/DTAVAIL":      func(o *ofx, text string) error { return into(&o.entry.Value, dateOf, text) },

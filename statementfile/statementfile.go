@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -52,6 +53,9 @@ type FileStatement struct {
 	Opening, Closing *StatementBalance
 	// From and To are the days of the period, zero when the file has none.
 	From, To passerelle.Date
+	// Created is when the bank made the statement, for OFX the time of the closing balance. It is
+	// zero when the file has no such time. A time without a zone counts as UTC.
+	Created time.Time
 	// Incomplete means that the end of a statement in MT940 is missing, or that the sums in an
 	// MT942 differ from the sums of its entries.
 	Incomplete bool

@@ -70,6 +70,18 @@ func dateOf(text string) (passerelle.Date, error) {
 	return d, nil
 }
 
+// timeOf reads an ISO 8601 time, or a time of OFX without its zone. It returns zero for other texts.
+func timeOf(text string) time.Time {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC()
+		}
+	}
+	t, _ := time.Parse("20060102150405", text[:min(len(text), len("20060102150405"))])
+	return t
+}
+
 func currencyOf(text string) (passerelle.Currency, error) {
 	c := passerelle.Currency(strings.TrimSpace(text))
 	if !c.Known() {

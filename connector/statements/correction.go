@@ -6,6 +6,7 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -32,6 +33,8 @@ type issue struct {
 	// entries.
 	First, Last passerelle.Date `json:",omitzero"`
 	Digest      string
+	// Created is when the bank made the statement, or zero.
+	Created time.Time `json:",omitzero"`
 	// Corrected means that a later issue has replaced this one.
 	Corrected bool `json:",omitempty"`
 }
@@ -79,7 +82,7 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 		return issue{}, false
 	}
 	end, err := s.Opening.Amount.AddExact(d.sum, max(s.Opening.Amount.Scale(), d.sum.Scale()))
-	one := issue{Opening: *s.Opening, Closing: *s.Closing, First: d.first, Last: d.last, Digest: hex.EncodeToString(d.digest.Sum(nil)[:8])}
+	one := issue{Opening: *s.Opening, Closing: *s.Closing, First: d.first, Last: d.last, Created: s.Created, Digest: hex.EncodeToString(d.digest.Sum(nil)[:8])}
 	return one, err == nil && end.Equal(s.Closing.Amount)
 }
 
@@ -143,11 +146,21 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	if i := slices.IndexFunc(before, one.corrects); i >= 0 && !slices.ContainsFunc(before, func(other issue) bool {
 		return !other.Corrected && other.Digest != before[i].Digest && other.within(&one)
 	}) {
-		a.Issues[i].Corrected = true
-		a.uncover(statementfile.BalanceSpan{Opening: a.Issues[i].Opening, Closing: a.Issues[i].Closing})
-		c.again = append(c.again, one)
+		a.replace(&a.Issues[i], &one, line, c)
 	}
 	a.Issues = append(a.Issues, one)
+}
+
+// replace records that one of two issues replaces the other: the one that the bank made later, or
+// the one in the file when the bank does not say it.
+func (a *account) replace(stored, one *issue, line int, c *corrected) {
+	if !one.Created.IsZero() && one.Created.Before(stored.Created) {
+		one.Corrected, c.outdated[line] = true, true
+		return
+	}
+	stored.Corrected = true
+	a.uncover(statementfile.BalanceSpan{Opening: stored.Opening, Closing: stored.Closing})
+	c.again = append(c.again, *one)
 }
 
 // forget drops all but the latest statements and corrections.

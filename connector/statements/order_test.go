@@ -104,6 +104,23 @@ func TestFilesInAnyOrder(t *testing.T) {
 	}
 }
 
+// Of two OFX files of one day, the balance with the later time counts.
+func TestBalancesOfOneDayInOFX(t *testing.T) {
+	ofx := func(balance int, at string) string {
+		return fmt.Sprintf("<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><LEDGERBAL><BALAMT>%d.00<DTASOF>%s</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>", balance, at)
+	}
+	morning, evening, dayOnly := ofx(10, "20261105080000"), ofx(20, "20261105193000.000[-5:EST]"), ofx(30, "20261105")
+	for want, files := range map[string][]string{
+		"20.00": {evening, morning, evening, morning},
+		"30.00": {evening, dayOnly},
+		"10.00": {dayOnly, morning},
+	} {
+		if got := importAll(t, files...); got.balance != want {
+			t.Errorf("the balance is %s, want %s", got.balance, want)
+		}
+	}
+}
+
 // A connection keeps a limited number of spans, and knows nevertheless that nothing is missing.
 func TestManyStatements(t *testing.T) {
 	var text strings.Builder

@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -75,8 +76,9 @@ type account struct {
 	Type                         passerelle.AccountType
 	Currency                     passerelle.Currency
 	Balance                      *decimal.Decimal
-	// Day is the day of the balance.
-	Day passerelle.Date `json:",omitzero"`
+	// Day is the day of the balance. Created is when the bank made its statement, or zero.
+	Day     passerelle.Date `json:",omitzero"`
+	Created time.Time       `json:",omitzero"`
 	// Spans are the periods that the files cover from balance to balance.
 	Spans []statementfile.BalanceSpan `json:",omitempty"`
 	// Issues are the statements. Corrected holds hashes of the references of corrected entries.
@@ -255,9 +257,17 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 	if s.Opening != nil && s.Closing != nil {
 		a.cover(statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
 	}
-	if s.Closing != nil && a.Day.Compare(s.Closing.Date) <= 0 {
-		a.Balance, a.Day = &s.Closing.Amount, s.Closing.Date
+	if s.Closing != nil && a.precedes(s) {
+		a.Balance, a.Day, a.Created = &s.Closing.Amount, s.Closing.Date, s.Created
 	}
+}
+
+// precedes reports whether the balance is earlier than the closing balance of a statement. Of two
+// balances of one day, the later one is that of the statement that the bank made later, or the one
+// in the file when the bank does not say it.
+func (a *account) precedes(s *statementfile.FileStatement) bool {
+	days := a.Day.Compare(s.Closing.Date)
+	return days < 0 || days == 0 && (s.Created.IsZero() || !s.Created.Before(a.Created))
 }
 
 // cover adds a span, once.

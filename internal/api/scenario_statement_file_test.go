@@ -388,6 +388,38 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
+// Of several versions of a statement, the last that the bank made is right, in whatever order they
+// are imported. Times may have zones. A version that comes too late adds no entry.
+func TestCorrectionBeforeItsOriginal(t *testing.T) {
+	version := func(made, closing, entry string) string {
+		return strings.Replace(camtFile("2026-10-31", "100.00", "2026-11-05", closing, entry), "<Id>1</Id>", "<Id>1</Id><CreDtTm>2026-11-06T"+made+"</CreDtTm>", 1)
+	}
+	original := version("08:00:00", "110.00", "2026-11-02 10.00 Rent")
+	first := version("11:00:00+02:00", "120.00", "2026-11-02 20.00 Rent")
+	second := version("09:30:00.5Z", "130.00", "2026-11-03 30.00 Rent")
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		for n, files := range [][]string{
+			{original, first, second},
+			{second, first, original},
+			{second, original, first, second},
+			{first, second, original, first},
+			{original, second, first},
+		} {
+			connection := s.fileConnection(t)
+			for _, file := range files {
+				s.handOver(t, connection, "", file).says(t, 200, "", "")
+			}
+			if diff := cmp.Diff([]string{"2026-11-03 30.00 Rent"}, s.listedTransactions(t, connection)); diff != "" {
+				t.Errorf("order %d: %s", n, diff)
+			}
+			var out fileReport
+			if s.handOver(t, connection, "?preview=true", first).decode(t, &out); out.Accounts[0].New != 0 || out.Accounts[0].Removed != 0 {
+				t.Errorf("order %d: the preview of an older version is %+v", n, out.Accounts[0])
+			}
+		}
+	})
+}
+
 // ofxFile returns an OFX file with transactions, each with a day, an amount, a reference and
 // further fields.
 func ofxFile(transactions ...string) string {
