@@ -7,6 +7,15 @@ import (
 	"unicode/utf8"
 )
 
+// Excerpt returns text, or its beginning and an ellipsis when it is longer than max characters. The
+// result has at most max characters.
+func Excerpt(text string, max int) string {
+	if utf8.RuneCountInString(text) <= max {
+		return text
+	}
+	return string([]rune(text)[:max-1]) + "…"
+}
+
 // CheckText refuses text that is not valid UTF-8, contains NUL (which one of the databases cannot
 // store) or is longer than max code points. A max of zero sets no limit. The error is Invalid, for
 // the field.

@@ -49,3 +49,11 @@ func TestCheckLine(t *testing.T) {
 		wantField(t, passerelle.CheckLine("label", bad, 140), "label")
 	}
 }
+
+func TestExcerpt(t *testing.T) {
+	for text, want := range map[string]string{"": "", "éàü": "éàü", "éàüö": "éà…"} {
+		if got := passerelle.Excerpt(text, 3); got != want {
+			t.Errorf("the excerpt of %q is %q, want %q", text, got, want)
+		}
+	}
+}

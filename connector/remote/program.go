@@ -123,19 +123,13 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 		return described, err
 	}
 	if err := described.Check(); err != nil {
-		return described, p.fault(callProfile, err, "its profile is wrong: "+brief(strings.ReplaceAll(err.Error(), "\n", "; ")))
+		return described, p.fault(callProfile, err, "its profile is wrong: "+passerelle.Excerpt(strings.ReplaceAll(err.Error(), "\n", "; "), maxQuoted))
 	}
 	return described, nil
 }
 
-// brief shortens a text that may repeat what a program said.
-func brief(text string) string {
-	const most = 300
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
+// maxQuoted is how many characters of a text that a program may have sent are repeated.
+const maxQuoted = 300
 
 // deadline returns the time by which a call that begins now must be answered.
 func deadline(ctx context.Context) time.Time {

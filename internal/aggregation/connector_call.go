@@ -169,10 +169,7 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	case o.ConsentUntil != nil && (o.ConsentUntil.Before(now) || o.ConsentUntil.Sub(now) > maxConsent):
 		return o, fmt.Errorf("%w: no consent lasts until %s", errInvalidData, o.ConsentUntil)
 	}
-	o.Message, o.URL = storable(o.Message), storable(o.URL)
-	if runes := []rune(o.Message); len(runes) > maxMessage {
-		o.Message = string(runes[:maxMessage-1]) + "…"
-	}
+	o.Message, o.URL = passerelle.Excerpt(storable(o.Message), maxMessage), storable(o.URL)
 	o.RetryAfter = min(o.RetryAfter, maxRetryAfter)
 	return o, nil
 }

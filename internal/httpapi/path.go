@@ -48,11 +48,7 @@ func (p *path) String() string {
 
 // shown makes a client's name safe to repeat in an error.
 func shown(name string) string {
-	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?")
-	if utf8.RuneCountInString(name) > maxShownName {
-		name = string([]rune(name)[:maxShownName]) + "…"
-	}
-	return name
+	return passerelle.Excerpt(strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?"), maxShownName)
 }
 
 func (p *path) invalid(format string, args ...any) error {

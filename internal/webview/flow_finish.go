@@ -22,7 +22,7 @@ const (
 )
 
 func failure(code, description string) url.Values {
-	return url.Values{"error": {code}, "error_description": {excerpt(description, maxBankMessage)}}
+	return url.Values{"error": {code}, "error_description": {passerelle.Excerpt(description, maxBankMessage)}}
 }
 
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }

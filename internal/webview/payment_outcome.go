@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 
+	"passerelle"
 	"passerelle/payment"
 )
 
@@ -45,7 +46,7 @@ func outcome(p *payment.Payment, state string) result {
 	add("state", state)
 	if p.State == payment.Rejected {
 		add("error_code", string(p.ErrorCode))
-		add("bank_message", excerpt(p.ErrorDescription, maxBankMessage))
+		add("bank_message", passerelle.Excerpt(p.ErrorDescription, maxBankMessage))
 	}
 	if p.ErrorCode == payment.CancelledByUser {
 		add("error", "cancelled")
@@ -59,13 +60,4 @@ func (r result) at(uri string) string {
 		return uri
 	}
 	return uri + "?" + url.Values(r).Encode()
-}
-
-// excerpt returns the first length characters of a text.
-func excerpt(text string, length int) string {
-	letters := []rune(text)
-	if len(letters) <= length {
-		return text
-	}
-	return string(letters[:length-1]) + "…"
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -168,7 +167,7 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
 		At: pc.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
-		Answer: cut(l.Answer, shownAnswer), Detail: l.Detail, Opening: l.Signed.Opening, Signature: l.Signed.Signature, Next: l.Signed.Next,
+		Answer: passerelle.Excerpt(l.Answer, shownAnswer), Detail: l.Detail, Opening: l.Signed.Opening, Signature: l.Signed.Signature, Next: l.Signed.Next,
 	}
 	if l.Status != 0 {
 		row.Status = strconv.Itoa(l.Status)
@@ -177,14 +176,6 @@ func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow
 		row.Answer = "(hidden)"
 	}
 	return row
-}
-
-// cut shortens a text to a number of characters.
-func cut(text string, characters int) string {
-	if utf8.RuneCountInString(text) <= characters {
-		return text
-	}
-	return string([]rune(text)[:characters]) + "…"
 }
 
 // resend sends a delivery again at once.

@@ -113,7 +113,7 @@ func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([
 
 func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow {
 	row := webhookRow{
-		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: cut(w.URL, shownURL), Client: w.Client, User: w.User,
+		ID: w.ID, State: webhookState(w), Event: string(w.Event), URL: passerelle.Excerpt(w.URL, shownURL), Client: w.Client, User: w.User,
 		Requests: h.Requests, Failures: w.ConsecutiveFailures, LastSuccess: pc.WhenEver(w.LastSuccess), LastFailure: pc.WhenEver(w.LastFailure),
 	}
 	if !w.AuthDeleted { // a deleted provider has no page
