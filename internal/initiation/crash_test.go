@@ -224,19 +224,30 @@ func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) 
 	}
 }
 
+// The wait is at most six hours, and at most a minute when the question could not be sent.
 func TestWaitIsBounded(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
-		id := w.create(1)
-		_, err := w.Validate(t.Context(), w.domain, id, validated())
-		must(t, err)
-		w.execute(`UPDATE attempt SET asked = 1000, lease_until = 0`)
-		w.runDue(t, w.Initiation, w.domain, recovered)
-		until := column[int64](w, `SELECT lease_until FROM attempt`)[0]
-		if wait := time.Until(time.UnixMicro(until)); wait > 6*time.Hour || wait < 5*time.Hour {
-			t.Errorf("the next question comes in %v", wait)
-		}
-	})
+	for name, test := range map[string]struct {
+		status         fault
+		shortest, most time.Duration
+	}{
+		"no answer": {before(fails(errCut)), 5 * time.Hour, 6 * time.Hour},
+		"not sent":  {before(fails(errors.Join(errCut, connector.ErrNotSent))), 40 * time.Second, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.breaks(before(fails(errCut)), test.status)
+				id := w.create(1)
+				_, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				w.execute(`UPDATE attempt SET asked = 1000, lease_until = 0`)
+				w.runDue(t, w.Initiation, w.domain, recovered)
+				until := column[int64](w, `SELECT lease_until FROM attempt`)[0]
+				if wait := time.Until(time.UnixMicro(until)); wait > test.most || wait < test.shortest {
+					t.Errorf("the next question comes in %v", wait)
+				}
+			})
+		})
+	}
 }
 
 // TestOutcomes checks two results of each failure of the first call: the immediate result, and

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/bankcall"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -33,7 +34,7 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postponeAttempt(ctx, s, report, s.backoff()))
+		return errors.Join(err, i.postponeAttempt(ctx, s, report, s.waitAfter(err)))
 	}
 	return err
 }
@@ -93,6 +94,18 @@ func (s bankSession) retryDelay(why error) time.Duration {
 // doubles each time.
 func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
+}
+
+// longestOutage limits the wait after a question that was not sent. Such a question costs the bank
+// nothing, and the outcome of an order must be known soon after the bank can be reached again.
+const longestOutage = time.Minute
+
+// waitAfter returns how long to wait after a question about an attempt failed.
+func (s bankSession) waitAfter(why error) time.Duration {
+	if errors.Is(why, connector.ErrNotSent) {
+		return min(s.backoff(), longestOutage)
+	}
+	return s.backoff()
 }
 
 // postponeAttempt plans when the bank is asked again about an attempt whose outcome is unknown,
