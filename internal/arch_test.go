@@ -124,8 +124,9 @@ var mayImport = map[string][]string{
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
-	"connector/berlingroup":       {".", "payment", "connector", "connector/berlingroup/codes", "connector/identity", "connector/statements", "statementfile"},
-	"connector/berlingroup/codes": {".", "payment"},
+	"connector/berlingroup":         {".", "payment", "connector", "connector/berlingroup/codes", "connector/berlingroup/signing", "connector/identity", "connector/statements", "statementfile"},
+	"connector/berlingroup/codes":   {".", "payment"},
+	"connector/berlingroup/signing": {},
 }
 
 // ownImport lists imports that only one package and the packages below it may have, with the

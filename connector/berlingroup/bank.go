@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/signing"
 )
 
 // Kind is the name of the standard in bank files.
@@ -20,7 +21,7 @@ type Bank struct {
 	material material
 	base     string
 	client   client
-	signer   *signer
+	signer   *signing.Signer
 	health   *connector.Circuit
 	// now returns the real time. Certificates, signatures and health need it.
 	now func() time.Time
@@ -43,7 +44,7 @@ func Load(path string) (*Bank, error) {
 	}
 	return &Bank{
 		file: file, profile: file.profile(), where: where, material: material, base: strings.TrimRight(file.Address.API, "/"),
-		client: newClient(material), signer: newSigner(file.Signature, material), health: &connector.Circuit{}, now: time.Now,
+		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now,
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package berlingroup
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/rsa"
 	"crypto/tls"
@@ -15,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"passerelle/connector/berlingroup/signing"
 )
 
 // Certificate describes a certificate of the operator that a bank file names.
@@ -33,6 +34,18 @@ const (
 	RoleInitiation  = "PSP_PI"
 	RoleInformation = "PSP_AI"
 )
+
+// signer returns the signer of requests, or nil if the bank wants none.
+func (m material) signer(s *Signature) *signing.Signer {
+	if s == nil {
+		return nil
+	}
+	made := &signing.Signer{Digest: s.Digest, Headers: s.Headers, Certificate: m.sealing, Sign: signing.WithKey(m.sealKey)}
+	if len(s.Command) > 0 {
+		made.Sign = signing.WithProgram(s.Command)
+	}
+	return made
+}
 
 // material holds the certificates, keys and authorities that a bank file names.
 type material struct {
@@ -240,11 +253,4 @@ func (b *Bank) expired(now time.Time) string {
 		}
 	}
 	return ""
-}
-
-// encodedCertificate returns a certificate in base64, without the PEM header and footer.
-func encodedCertificate(c *x509.Certificate) string {
-	body := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
-	lines := bytes.Split(bytes.TrimSpace(body), []byte("\n"))
-	return string(bytes.Join(lines[1:len(lines)-1], nil))
 }

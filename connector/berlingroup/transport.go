@@ -297,7 +297,7 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	if b.signer == nil {
 		return out, nil
 	}
-	return out, b.signer.add(ctx, out, body)
+	return out, b.signer.Add(ctx, out, body)
 }
 
 // content returns the body of a request and its media type.

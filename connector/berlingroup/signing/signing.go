@@ -1,4 +1,10 @@
-package berlingroup
+// Package signing signs requests to banks as the XS2A standard requires, according to the draft of
+// Cavage et al.
+//
+// It owns the headers Digest, Signature and TPP-Signature-Certificate, and running the operator's
+// program that signs. It does not own the certificates: the bank file names them. It fails when the
+// program does not sign, or signs with a key that does not belong to the certificate.
+package signing
 
 import (
 	"bytes"
@@ -18,25 +24,17 @@ import (
 	"time"
 )
 
-// signer signs requests as the standard requires, according to the draft of Cavage et al. The key
-// id is the certificate's serial number and issuer.
-type signer struct {
-	digest      string
-	headers     []string
-	certificate *x509.Certificate
-	// sign makes an RSA signature: PKCS #1 v1.5 with SHA-256.
-	sign func(ctx context.Context, text []byte) ([]byte, error)
-}
-
-func newSigner(s *Signature, m material) *signer {
-	if s == nil {
-		return nil
-	}
-	made := &signer{digest: s.Digest, headers: s.Headers, certificate: m.sealing, sign: signWith(m.sealKey)}
-	if len(s.Command) > 0 {
-		made.sign = runSigner(s.Command)
-	}
-	return made
+// Signer signs requests. Its fields must not change once it is in use.
+type Signer struct {
+	// Digest is the algorithm of the header Digest: SHA-256 or SHA-512.
+	Digest string
+	// Headers are the headers that the signature covers, in this order. Those that a request does
+	// not have are skipped.
+	Headers []string
+	// Certificate identifies the key: the key id is its serial number and issuer.
+	Certificate *x509.Certificate
+	// Sign makes an RSA signature: PKCS #1 v1.5 with SHA-256.
+	Sign func(ctx context.Context, text []byte) ([]byte, error)
 }
 
 // digestOf returns the value of the Digest header.
@@ -54,16 +52,16 @@ func keyID(c *x509.Certificate) string {
 	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
 }
 
-// add signs a request whose headers are complete.
-func (s *signer) add(ctx context.Context, r *http.Request, body []byte) error {
-	r.Header.Set("Digest", digestOf(s.digest, body))
+// Add signs a request whose headers are complete.
+func (s *Signer) Add(ctx context.Context, r *http.Request, body []byte) error {
+	r.Header.Set("Digest", digestOf(s.Digest, body))
 	var names, lines []string
-	for _, name := range s.headers {
+	for _, name := range s.Headers {
 		if value := r.Header.Get(name); value != "" {
 			names, lines = append(names, name), append(lines, name+": "+value)
 		}
 	}
-	signature, err := s.sign(ctx, []byte(strings.Join(lines, "\n")))
+	signature, err := s.Sign(ctx, []byte(strings.Join(lines, "\n")))
 	if err == nil {
 		err = s.verify([]byte(strings.Join(lines, "\n")), signature)
 	}
@@ -71,15 +69,15 @@ func (s *signer) add(ctx context.Context, r *http.Request, body []byte) error {
 		return err
 	}
 	r.Header.Set("Signature", fmt.Sprintf(`keyId="%s",algorithm="rsa-sha256",headers="%s",signature="%s"`,
-		keyID(s.certificate), strings.Join(names, " "), base64.StdEncoding.EncodeToString(signature)))
-	r.Header.Set("TPP-Signature-Certificate", encodedCertificate(s.certificate))
+		keyID(s.Certificate), strings.Join(names, " "), base64.StdEncoding.EncodeToString(signature)))
+	r.Header.Set("TPP-Signature-Certificate", base64.StdEncoding.EncodeToString(s.Certificate.Raw))
 	return nil
 }
 
 // verify checks a signature with the certificate, so that a signature made with another key is
 // detected before the request is sent.
-func (s *signer) verify(text, signature []byte) error {
-	public, usable := s.certificate.PublicKey.(*rsa.PublicKey)
+func (s *Signer) verify(text, signature []byte) error {
+	public, usable := s.Certificate.PublicKey.(*rsa.PublicKey)
 	sum := sha256.Sum256(text)
 	if !usable || rsa.VerifyPKCS1v15(public, crypto.SHA256, sum[:], signature) != nil {
 		return errors.New("signature.command answered with what is no signature by the key of signature.certificate")
@@ -87,7 +85,8 @@ func (s *signer) verify(text, signature []byte) error {
 	return nil
 }
 
-func signWith(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error) {
+// WithKey signs with a key.
+func WithKey(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error) {
 	return func(_ context.Context, text []byte) ([]byte, error) {
 		sum := sha256.Sum256(text)
 		return rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
@@ -100,9 +99,9 @@ const (
 	signBytes = 4096
 )
 
-// runSigner signs with the operator's program. The program gets only PATH, because the
+// WithProgram signs with the operator's program. The program gets only PATH, because the
 // environment may contain secrets of the service.
-func runSigner(command []string) func(context.Context, []byte) ([]byte, error) {
+func WithProgram(command []string) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, text []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, signTime)
 		defer cancel()
