@@ -53,8 +53,10 @@ type Profile struct {
 	// PaymentFields are the fields that the payer or the client fills in at validation.
 	PaymentFields []payment.Field
 	// Idempotent declares that the bank recognises an order's key. The same order may then
-	// be sent again when it is unknown whether it arrived.
+	// be sent again when it is unknown whether it arrived, until the order is KeyLife old. Zero
+	// means DefaultKeyLife.
 	Idempotent bool
+	KeyLife    time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as its payer has
 	// validated, without waiting for the client's confirmation.
 	ExecutesAtOnce bool
@@ -72,6 +74,10 @@ type Profile struct {
 	Peculiar bool
 	Labels   Labels
 }
+
+// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. It is short
+// because an order whose key the bank has forgotten is a second order.
+const DefaultKeyLife = time.Hour
 
 // Labels describe a connector to people and programs, in addition to its name. Each may be
 // empty.

@@ -84,6 +84,7 @@ type Profile struct {
 	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. The person is asked for it first, and leaves it empty for private accounts."`
 	LastStatus         string   `toml:"last_status" preset:"ACSC" doc:"The furthest payment status that the bank ever reports: ACTC, ACCP, ACSP, ACWC, ACSC or ACCC. If it comes before ACSC, a payment that reaches it is accepted."`
 	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it treats a repeated X-Request-ID as the same order. The service then resends an order whose answer was lost. Otherwise such an order waits for an operator."`
+	IdempotentMinutes  int      `toml:"idempotent_minutes" preset:"60" doc:"How long the bank recognises a repeated X-Request-ID, in minutes. After that time, an order is never sent again, and waits for an operator. Used with idempotent."`
 	Notifications      bool     `toml:"notifications" doc:"The bank reports changes to TPP-Notification-URI. The host of that address is the domain's, and the transport certificate must contain it."`
 
 	Payments *Payments `toml:"payments" doc:"The payments that the bank accepts. Without this table, the bank accepts none."`

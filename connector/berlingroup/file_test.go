@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -177,7 +178,7 @@ max_amount   = "15000.00"
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
-		ExecutesAtOnce: true, Labels: connector.Labels{Color: "0b5fff"},
+		ExecutesAtOnce: true, KeyLife: time.Hour, Labels: connector.Labels{Color: "0b5fff"},
 		Sources: []connector.Source{{ID: 91011, Name: "openapi", Mechanisms: []passerelle.AuthMechanism{passerelle.ByWebauth}}},
 	}
 	reads := connector.DataSettings{
@@ -217,6 +218,9 @@ func TestProfile(t *testing.T) {
 		{"as it is", "", "", func(*connector.Profile, *payment.Settings) {}},
 		{"hidden", "sandbox   = true", "hidden = true", func(p *connector.Profile, _ *payment.Settings) { p.Hidden, p.Sandbox = true, false }},
 		{"idempotent", "sca =", "idempotent = true\nsca =", func(p *connector.Profile, _ *payment.Settings) { p.Idempotent = true }},
+		{"idempotent for a short time", "sca =", "idempotent = true\nidempotent_minutes = 5\nsca =", func(p *connector.Profile, _ *payment.Settings) {
+			p.Idempotent, p.KeyLife = true, 5*time.Minute
+		}},
 		{"with a confirmation", "sca =", "confirmation = true\nsca =", func(p *connector.Profile, _ *payment.Settings) { p.ExecutesAtOnce = false }},
 		{"with a user name", "sca =", "psu_id = true\nsca =", func(p *connector.Profile, _ *payment.Settings) {
 			p.PaymentFields = []payment.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}

@@ -2,6 +2,7 @@ package berlingroup
 
 import (
 	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/connector"
@@ -35,7 +36,7 @@ func (f *File) identifications(user bool) []payment.Field {
 func (f *File) profile() connector.Profile {
 	p := connector.Profile{
 		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,
-		Idempotent: f.Profile.Idempotent, ExecutesAtOnce: !f.Profile.Confirmation,
+		Idempotent: f.Profile.Idempotent, KeyLife: time.Duration(f.Profile.IdempotentMinutes) * time.Minute, ExecutesAtOnce: !f.Profile.Confirmation,
 		Sources: []connector.Source{{ID: f.ID*10 + 1, Name: "openapi"}},
 		Labels:  connector.Labels{Color: f.Color},
 	}

@@ -163,6 +163,7 @@ func (p *Profile) check(r *rules, oauth bool) {
 	r.between("profile.redirect_seconds", p.RedirectSeconds, 1, maxLife)
 	r.between("profile.authorisation_hours", p.AuthorisationHours, 1, maxHours)
 	r.between("profile.calls_a_day", p.CallsADay, 1, mostCalls)
+	r.between("profile.idempotent_minutes", p.IdempotentMinutes, 1, maxHours*60)
 	r.hold(p.Payments != nil || p.Accounts != nil, "profile", "has neither payments nor accounts")
 	if p.Payments != nil {
 		p.Payments.check(r)
@@ -229,6 +230,7 @@ func (f *File) preset() {
 	p.RedirectSeconds = cmp.Or(p.RedirectSeconds, 600)
 	p.AuthorisationHours = cmp.Or(p.AuthorisationHours, 24)
 	p.CallsADay = cmp.Or(p.CallsADay, 4)
+	p.IdempotentMinutes = cmp.Or(p.IdempotentMinutes, 60)
 	p.LastStatus = cmp.Or(p.LastStatus, "ACSC")
 	if pay := p.Payments; pay != nil {
 		pay.Cancellation = cmp.Or(pay.Cancellation, cancellations[0])

@@ -66,10 +66,12 @@ type Profile struct {
 	Countries []string
 	// Sources are the channels of the connector. If it is empty, the only source is openapi, which
 	// uses credentials when the program reads data.
-	Sources        []Source
-	Hidden         bool
-	Sandbox        bool
+	Sources []Source
+	Hidden  bool
+	Sandbox bool
+	// Idempotent means that the bank recognises the key of an order, for KeyLife. Zero means one hour.
 	Idempotent     bool
+	KeyLife        time.Duration
 	ExecutesAtOnce bool
 	Payments       *payment.Settings
 	PaymentFields  []payment.Field
@@ -93,7 +95,7 @@ type Source struct {
 func (p Profile) withNumber(number int64) connector.Profile {
 	named := connector.Profile{
 		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
-		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, Mechanism: p.Mechanism, Labels: p.Labels,
+		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, KeyLife: p.KeyLife, Mechanism: p.Mechanism, Labels: p.Labels,
 		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // the bank cannot be asked to wait
 	}
 	sources := p.Sources

@@ -28,6 +28,9 @@ type bankSession struct {
 	bank connector.Initiator
 	// callback is the query with which the bank has just sent the payer back, if it did.
 	callback url.Values
+	// repeatable means that the bank recognises the key of the order, so that the order may be sent
+	// again.
+	repeatable bool
 	// late means that the payment changed while the bank was being called. If its report is then
 	// stale, this is not a fault of the bank.
 	late bool
@@ -134,13 +137,13 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 }
 
 // statusOrResend asks for the state of the order. It sends the order again only if the bank does
-// not know the key and the connector declares that the bank recognises repeated keys. The order
-// is the same as before, with the stored device of the payer. A refusal for a reason that the
+// not know the key and would still recognise it (see repeatable). The order is the same as before,
+// with the stored device of the payer. A refusal for a reason that the
 // operator can remove, such as a certificate, says nothing about the first order, whose outcome
 // remains unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
-	if !errors.Is(err, connector.ErrUnknownOrder) || !bank.Profile().Idempotent {
+	if !errors.Is(err, connector.ErrUnknownOrder) || !s.repeatable {
 		return report, err
 	}
 	if o.Device, err = decodeDevice(s.attempt.Device); err != nil {

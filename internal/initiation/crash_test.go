@@ -204,6 +204,64 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
+// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time. Within this time,
+// the order is sent again. After it, only the bank's answer tells the outcome. The time is real: the
+// clock of the sandbox does not change it. An order of a version that stored no time counts as old.
+func TestOldOrdersAreNotSentAgain(t *testing.T) {
+	for _, test := range []struct {
+		name, sent string
+		life       time.Duration
+		repeated   bool
+	}{
+		{"young", "sent - 600000000", 0, true},
+		{"older than the default", "sent - 3600000000", 0, false},
+		{"younger than the connector's own time", "sent - 3600000000", 2 * time.Hour, true},
+		{"older than the connector's own time", "sent - 600000000", 10 * time.Minute, false},
+		{"would arrive too late", "sent - 595000000", 10 * time.Minute, false},
+		{"of an earlier version", "NULL", 0, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.tune(func(p *connector.Profile) { p.KeyLife = test.life })
+				id := w.create(1)
+				w.line.breaks(before(fails(errCut)), nil)
+				_, err := w.Validate(t.Context(), w.domain, id, validated())
+				must(t, err)
+				w.line.breaks(nil, nil)
+				w.execute(`UPDATE attempt SET sent = ` + test.sent)
+				w.leasesLapse()
+				w.runDue(t, w.another(), w.later(48*time.Hour), recovered)
+				if test.repeated {
+					w.wantState(t, id, payment.Validating)
+					w.wantSubmissions(t, id, 1)
+					return
+				}
+				w.wantState(t, id, payment.Created)
+				w.wantAttempt(t, id, "unknown")
+				w.wantSubmissions(t, id, 0)
+				w.wantLogged(t, "knows no such order")
+			})
+		})
+	}
+}
+
+// TestOldOrdersThatArrived checks that an order that is too old to be sent again is still asked
+// about, and continues when the bank has it.
+func TestOldOrdersThatArrived(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		id := w.create(1)
+		w.line.breaks(after(fails(errCut)), nil)
+		_, err := w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.line.breaks(nil, nil)
+		w.execute(`UPDATE attempt SET sent = NULL`)
+		w.leasesLapse()
+		w.runDue(t, w.another(), w.domain, recovered)
+		w.wantState(t, id, payment.Validating)
+		w.wantSubmissions(t, id, 1)
+	})
+}
+
 // wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long
 // as the previous one, up to six hours, and no work may be done before it ends.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {

@@ -10,8 +10,8 @@
 // It fails with *passerelle.Error for mistakes of the caller. When a bank's answer is missing or
 // invalid, it does not reject the payment. The attempt stays recorded and blocks other acts on
 // the payment, and a loop asks the bank for the state of the order. It sends an order a second
-// time only when the connector declares that its bank recognises the key and the bank says that
-// it does not know the key. It never repeats an answer or a cancellation.
+// time only when the connector declares that its bank recognises the key, the bank says that it
+// does not know the key, and the order is younger than the bank's memory of keys. It never repeats an answer or a cancellation.
 package initiation
 
 import (

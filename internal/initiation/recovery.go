@@ -1,8 +1,10 @@
 package initiation
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"passerelle"
@@ -25,6 +27,9 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 		return err
 	}
 	ctx = i.Tracer.Continue(ctx, s.attempt.Trace)
+	if s.repeatable, err = i.repeatable(ctx, s); err != nil {
+		return err
+	}
 	call, waited := s.recovery()
 	if !waited {
 		return i.dismiss(ctx, s, payment.Report{})
@@ -46,6 +51,21 @@ func (s bankSession) recovery() (bankCall, bool) {
 		return s.statusOrResend, s.payment.State == payment.Created
 	}
 	return status, !s.payment.State.Final()
+}
+
+// repeatable reports whether the order may be sent again: the connector declares that the bank
+// recognises a repeated key, and the order would arrive before the bank forgets the key. The bank's
+// memory runs in real time, also in a sandbox. After that time nothing but an answer of the bank or
+// a person can tell the outcome.
+func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error) {
+	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
+		return false, nil
+	}
+	age, err := i.DB.OrderAge(ctx, s.attempt)
+	if err != nil {
+		return false, fmt.Errorf("read the age of the order of payment %d: %w", s.payment.ID, err)
+	}
+	return age+i.answerTime() < cmp.Or(s.bank.Profile().KeyLife, connector.DefaultKeyLife), nil
 }
 
 // conclude interprets a report as the outcome of an attempt. If a payer or a client answered no,

@@ -154,6 +154,13 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
+// OrderAge returns how long ago the order of an attempt was about to be sent, by the database's
+// clock, which a sandbox cannot set. An order whose time was not recorded is decades old.
+func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error) {
+	micros, err := database.One(ctx, r.rows, database.ScanInt, `SELECT {now} - COALESCE(sent, 0) FROM attempt WHERE +domain_id = $1 AND id = $2`, int64(of.Domain), of.OrderID)
+	return time.Duration(micros) * time.Microsecond, err
+}
+
 // UnknownOutcomes lists payments whose last bank call has an unknown outcome. It searches at
 // most MaxOverviewRows calls without a stored answer.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
@@ -207,8 +214,8 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 			return fmt.Errorf("seal the device of a payer: %w", err)
 		}
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until, trace)
-		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12, $13)`,
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO attempt (id, payment_id, domain_id, number, kind, key, connector_uuid, mechanism, waits, fields, device, state, created, lease_until, trace, sent)
+		VALUES ($1, $2, $3, $4, 'initiation', $5, $6, $7, $8, $9, $10, 'open', $11, {now} + $12, $13, {now})`,
 		a.ID, int64(a.Payment), int64(a.Domain), a.Number, a.Key, a.Connector, a.Mechanism, a.Waits, sealed, device, database.Micros(a.Created), lease.Microseconds(), database.OptionalText(a.Trace))
 	return nil
 }

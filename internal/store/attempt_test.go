@@ -347,3 +347,32 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 		}
 	})
 }
+
+// TestOrderAge: the age of an order is counted from its first attempt, by the database's clock. An
+// order without a stored time is decades old.
+func TestOrderAge(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		wantAge := func(least, most time.Duration) {
+			t.Helper()
+			if age, err := s.db.OrderAge(t.Context(), a); err != nil || age < least || age > most {
+				t.Errorf("the order is %v old, %v; want %v to %v", age, err, least, most)
+			}
+		}
+		wantAge(0, time.Minute)
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE attempt SET sent = sent - 3600000000 WHERE id = $1`, a.ID)
+			return nil
+		})
+		wantAge(time.Hour, time.Hour+time.Minute)
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(`UPDATE attempt SET sent = NULL WHERE id = $1`, a.ID)
+			return nil
+		})
+		wantAge(50*365*24*time.Hour, 1<<62)
+		foreign := a
+		foreign.Domain = s.other
+		_, err := s.db.OrderAge(t.Context(), foreign)
+		wantError(t, err, store.ErrNotFound)
+	})
+}
