@@ -108,6 +108,8 @@ type scaAnswer struct {
 	Challenge *challenge  `json:"challengeData"`
 	Message   string      `json:"psuMessage"`
 	Links     links       `json:"_links"`
+	// IDs is the list of the order's authorisations. Only the answer to a request for it has it.
+	IDs []string `json:"authorisationIds"`
 }
 
 // person describes the customer who authorises, with the data that requests must contain.

@@ -225,12 +225,28 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	if err != nil {
 		return payment.Report{}, err
 	}
-	if !status.ended() && (v.memory.Cancelling != nil || !v.approved(status)) || status.silent() {
-		if err := v.tried(v.ask(ctx, a, v.person())); err != nil {
+	if !status.ended() && (v.memory.Cancelling != nil || !v.shown(status)) || status.silent() {
+		if err := v.tried(v.askProgress(ctx, a)); err != nil {
 			return payment.Report{}, err
 		}
 	}
 	return v.carryOn(ctx, status)
+}
+
+// askProgress asks for the state of the payer's authorisation. If the bank's answer had no link to
+// it, the authorisation is taken from the list of the order's authorisations.
+func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
+	if a.Own == "" && (a.Page != "" || a.Step == inApp) && v.memory.Cancelling == nil {
+		r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
+		listed, _, err := v.callAbout(ctx, a, r)
+		if err != nil {
+			return err
+		}
+		if last := len(listed.IDs) - 1; last >= 0 {
+			a.Own = r.path + "/" + url.PathEscape(listed.IDs[last])
+		}
+	}
+	return v.ask(ctx, a, v.person())
 }
 
 // tried ignores that the bank denied a step, because the status of the order shows the result.
@@ -257,13 +273,27 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// approved reports whether the payer has done the actions that the bank requires, according to
-// the status or the authorisation.
+// approved reports whether the payer has done the actions that the bank requires.
 func (v *ordering) approved(s paymentStatus) bool {
+	return v.shown(s) || codes.Rank(s.Transaction) >= codes.Rank(codes.Checked) && v.presumed()
+}
+
+// shown reports whether the status or the authorisation shows the payer's approval.
+func (v *ordering) shown(s paymentStatus) bool {
+	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
+}
+
+// presumed reports whether a payer who returned from a bank that has no status of the approval
+// counts as having approved, once the bank has checked the order. The return alone does not suffice,
+// because the check says nothing about the payer. A token of the authorisation server suffices. So
+// does the end of the time for approvals, because the bank refuses orders that nobody approved.
+func (v *ordering) presumed() bool {
 	a := &v.memory.Approval
-	known := a.Own != "" || a.Step == atStart
-	return v.Payment.State == payment.Pending || a.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing) ||
-		!known && a.Back && !a.Declined && codes.Rank(s.Transaction) >= codes.Rank(codes.Checked)
+	if a.Own != "" || a.Step == atStart || !a.Back || a.Declined {
+		return false
+	}
+	life := time.Duration(v.file.Profile.AuthorisationHours) * time.Hour
+	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(life))
 }
 
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
@@ -275,7 +305,7 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 	if waits {
 		v.renew(ctx, a)
 		err = v.proceed(ctx, a, v.person())
-		if a.Step == atPage && a.Opened.IsZero() {
+		if a.Page != "" && a.Opened.IsZero() {
 			a.Opened = v.Now
 		}
 		v.show(&report, a)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -205,6 +206,81 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 				t.Errorf("%s, %s: %+v, %v; want %s", status, sca, report, err, want)
 			}
 		}
+	}
+}
+
+// approving is a bank that answers by path and counts its calls. A path without an answer is 404.
+type approving struct {
+	bodies map[string]map[string]any
+	calls  map[string]int
+}
+
+func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/v1/payments/sepa-credit-transfers/1/")
+	if b.calls == nil {
+		b.calls = map[string]int{}
+	}
+	b.calls[r.Method+" "+name]++
+	body, known := b.bodies[r.Method+" "+name]
+	w.Header().Set("Content-Type", "application/json")
+	if !known {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		panic(err)
+	}
+}
+
+// status is the answer of a bank about an order or an authorisation.
+func status(of, word string) map[string]any { return map[string]any{of: word} }
+
+// TestReturnsAreNoApprovals checks that a payer's return from the page of a bank without a link to
+// the authorisation is no approval: the status before ACSP only says that the order has no mistake.
+// The approval is known from the list of authorisations, from a later status, from a token of the
+// authorisation server, or from the end of the time in which the bank would have refused the order.
+func TestReturnsAreNoApprovals(t *testing.T) {
+	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
+	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
+	token := strings.Replace(page, `"step":"page"`, `"step":"server","oauth":{"token":"T"}`, 1)
+	for _, test := range []struct {
+		name, memory, status, last string
+		callback                   url.Values
+		listed                     []string
+		after                      time.Duration
+		want                       payment.Status
+	}{
+		{name: "a return", memory: page, status: "ACTC", callback: back, want: payment.Awaiting},
+		{name: "a return to a bank whose last status it is", memory: page, status: "ACTC", last: "ACTC", callback: back, want: payment.Awaiting},
+		{name: "a return with funds checked", memory: page, status: "ACFC", callback: back, want: payment.Awaiting},
+		{name: "no return", memory: page, status: "ACTC", after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "a return from the refusal", memory: page, status: "ACTC", callback: refused, after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "executing", memory: page, status: "ACSP", callback: back, want: payment.Processing},
+		{name: "an approval in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "finalised"}, want: payment.Processing},
+		{name: "an open one in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "started"}, after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "one that failed in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "failed"}, want: payment.Declined},
+		{name: "after the time for approvals", memory: page, status: "ACTC", callback: back, after: 24 * time.Hour, want: payment.Processing},
+		{name: "before the end of that time", memory: page, status: "ACTC", callback: back, after: 24*time.Hour - time.Second, want: payment.Awaiting},
+		{name: "unchecked after that time", memory: page, status: "RCVD", callback: back, after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "a token", memory: token, status: "ACTC", callback: back, want: payment.Processing},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", test.status)}}
+			if test.listed != nil {
+				bank.bodies["GET authorisations"] = map[string]any{"authorisationIds": test.listed[:1]}
+				bank.bodies["GET authorisations/"+test.listed[0]] = status("scaStatus", test.listed[1])
+			}
+			w := newFixture(t, bank, nil)
+			if test.last != "" {
+				w.with("sca =", `last_status = "`+test.last+"\"\nsca =")
+			}
+			o := ordersByKind["single"]
+			o.Memory, o.Callback, o.Now = []byte(test.memory), test.callback, noon.Add(test.after)
+			report, err := w.initiator().Status(t.Context(), o)
+			if err != nil || report.Status != test.want || test.want == payment.Awaiting && report.Action != payment.Redirect {
+				t.Errorf("%+v, %v; want %s", report, err, test.want)
+			}
+		})
 	}
 }
 
