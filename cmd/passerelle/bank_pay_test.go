@@ -518,15 +518,21 @@ func TestConfirmationAtABank(t *testing.T) {
 }
 
 // TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The others
-// are paid.
+// are paid. They stay pending until the bank has named no further line for a day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "redirect")
 		p := s.settle(s.act(s.pay(order(line("Shop", nil), line("Fault RR04", nil), line("Other shop", nil))), "approve"))
-		if p.State != "partial" || *p.Instructions[1].State != "rejected" || *p.Instructions[1].ErrorCode != "regulatoryReason" || *p.Instructions[0].State == "rejected" || *p.Instructions[2].State == "rejected" {
-			t.Errorf("%s: %+v\n%s", inWords(p), p.Instructions, s.Logs)
+		wantLines := func(state, others string) {
+			if p.State != state || *p.Instructions[1].State != "rejected" || *p.Instructions[1].ErrorCode != "regulatoryReason" || *p.Instructions[0].State != others || *p.Instructions[2].State != others {
+				t.Errorf("%s: %+v, want %s and %s\n%s", inWords(p), p.Instructions, state, others, s.Logs)
+			}
 		}
+		wantLines("pending", "pending")
+		s.due("25h")
+		p = s.payment(p.ID)
+		wantLines("partial", "accepted")
 		s.booked("bulk", p)
 	})
 }

@@ -41,9 +41,13 @@ type orderMemory struct {
 	Path string `json:"path,omitempty"`
 	// Status is the last reported status. Cancelled means that the bank has cancelled the order
 	// on our request.
-	Status    string        `json:"status,omitempty"`
-	Cancelled bool          `json:"cancelled,omitempty"`
-	Approval  authorisation `json:"approval,omitzero"`
+	Status    string `json:"status,omitempty"`
+	Cancelled bool   `json:"cancelled,omitempty"`
+	// Refused is the number of lines that the bank has refused by name, and Divided the time at
+	// which it named the last of them.
+	Refused  int           `json:"refused,omitempty"`
+	Divided  time.Time     `json:"divided,omitzero"`
+	Approval authorisation `json:"approval,omitzero"`
 	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
 	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`

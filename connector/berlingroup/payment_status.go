@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
@@ -41,7 +42,7 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 	case report.Status == payment.Declined:
 		v.decline(&report, s)
 	case s.Transaction == codes.InPart:
-		v.divide(&report, s, line)
+		v.divide(&report, s)
 	case report.Status == payment.Settled && line == payment.InstructionAccepted:
 		for i := range v.Payment.Instructions {
 			report.Lines = append(report.Lines, payment.Line{Position: i, State: line})
@@ -99,9 +100,15 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 // linePath matches a path that names a line of a bulk payment. Lines count from 0.
 var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 
-// divide marks the refused lines of a bulk payment. If the bank names no lines, the refused lines
-// are unknown and the order does not change.
-func (v *ordering) divide(report *payment.Report, s paymentStatus, others payment.InstructionState) {
+// partTime is how long the bank must have reported the same refused lines of a bulk payment before
+// the others count as accepted.
+const partTime = 24 * time.Hour
+
+// divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
+// of the others, but not which, so they stay pending until the bank reports another status. The
+// standard requires none: if the bank names no further line for partTime, the others are accepted.
+// If it names no line at all, nothing is known about any line.
+func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := map[int]codes.Message{}
 	for _, m := range codes.Refusals(s.Messages) {
 		if found := linePath.FindStringSubmatch(m.Path); found != nil {
@@ -110,8 +117,16 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus, others paymen
 		}
 	}
 	if len(why) == 0 {
-		report.Status = payment.Processing
 		return
+	}
+	others := payment.InstructionPending
+	switch {
+	case len(why) > v.memory.Refused:
+		v.memory.Refused, v.memory.Divided = len(why), v.Now
+		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not said what becomes of the others.", report.Remark, len(why), len(v.Payment.Instructions)))
+	case !v.Now.Before(v.memory.Divided.Add(partTime)):
+		report.Status, others = payment.Settled, payment.InstructionAccepted
+		report.Remark = "The bank has refused no further instruction for a day. The others count as accepted."
 	}
 	for i := range v.Payment.Instructions {
 		line := payment.Line{Position: i, State: others}

@@ -113,7 +113,7 @@ func fromThen(status string) []string {
 }
 
 // expected returns the state of an approved order according to the specification: pending while the
-// bank will report more, accepted when it will report nothing more, and done once the money has
+// bank will report more, which it does after PART, accepted when it will report nothing more, and done once the money has
 // left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
@@ -122,8 +122,6 @@ func expected(status, kind, last string) string {
 	switch {
 	case status == "RJCT" || status == "CANC":
 		return "rejected"
-	case status == "PART" && kind == "bulk":
-		return "partial"
 	case status == "PART", status == "PATC", status == "RCVD", status == "PDNG", status == "ZZZZ":
 		return "pending"
 	case kind == "periodic":
@@ -467,6 +465,82 @@ func TestWarningsRefuseNothing(t *testing.T) {
 	bank.body = map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{warning, refusal}}
 	if report, err = able.Status(t.Context(), o); err != nil || report.Status != payment.Declined || report.Code != payment.InsufficientFunds {
 		t.Errorf("refused: %+v, %v", report, err)
+	}
+}
+
+// TestPartOfABulk checks that only the lines that a bank refuses by name are rejected at once. The
+// others are pending until the bank reports another status. If it repeats the same refusals for a
+// day, they are accepted.
+func TestPartOfABulk(t *testing.T) {
+	type step struct {
+		after   time.Duration
+		status  string
+		refused []int
+		want    string
+		remark  string
+	}
+	for name, steps := range map[string][]step{
+		"nothing else": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""},
+			{24 * time.Hour, "PART", []int{1}, "partial: accepted rejected accepted", "count as accepted"},
+		},
+		"another refusal": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{23 * time.Hour, "PART", []int{1, 2}, "pending: pending rejected rejected", "refuses 2 of 3"},
+			{25 * time.Hour, "PART", []int{1, 2}, "pending: pending rejected rejected", ""},
+			{47 * time.Hour, "PART", []int{1, 2}, "partial: accepted rejected rejected", "count as accepted"},
+		},
+		"executed": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{time.Hour, "ACSC", nil, "partial: done rejected done", ""},
+		},
+		"all refused": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{time.Hour, "RJCT", nil, "rejected: rejected rejected rejected", ""},
+		},
+		"none named": {
+			{0, "PART", nil, "pending: pending pending pending", ""},
+			{25 * time.Hour, "PART", nil, "pending: pending pending pending", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := &answering{status: http.StatusOK}
+			able := newFixture(t, bank, nil).initiator()
+			o := orderOf(instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay))
+			for i := range o.Payment.Instructions {
+				o.Payment.Instructions[i].State = payment.InstructionPending
+			}
+			o.Memory = []byte(approvedMemory)
+			for _, one := range steps {
+				messages := []any{}
+				for _, line := range one.refused {
+					messages = append(messages, map[string]string{"category": "ERROR", "code": "ERROR", "path": fmt.Sprintf("payments[%d]", line), "text": "AM04: no funds"})
+				}
+				bank.body, o.Now = map[string]any{"transactionStatus": one.status, "tppMessages": messages}, noon.Add(one.after)
+				report, err := able.Status(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := o.Payment.Apply(report, o.Now); err != nil {
+					t.Fatal(err)
+				}
+				if report.Memory != nil {
+					o.Memory = report.Memory
+				}
+				got := string(o.Payment.State) + ":"
+				for _, in := range o.Payment.Instructions {
+					got += " " + string(in.State)
+				}
+				var remarks string
+				for _, note := range o.Payment.TakeNotes() {
+					remarks += note.Text
+				}
+				if got != one.want || !strings.Contains(remarks, one.remark) || one.remark == "" && strings.Contains(remarks, "instruction") {
+					t.Errorf("after %v: %s, and the timeline has %q; want %s, %q", one.after, got, remarks, one.want, one.remark)
+				}
+			}
+		})
 	}
 }
 

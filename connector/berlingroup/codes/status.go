@@ -23,11 +23,12 @@ var ranks = map[string]int{
 // refusal.
 func Rank(status string) int { return ranks[status] }
 
-// Ended reports whether a status is the last one of an order.
+// Ended reports whether nobody has to approve an order with a status any more. Except for InPart, no
+// other status follows.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends lists the statuses that no other status follows, whether or not the payer has approved.
-var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Settled}
+// ends lists these statuses, whether or not the payer has approved.
+var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Processing}
 
 // Standing returns what a status means for an order: its state and, once it is settled, the state
 // of its lines. last is the best status that the bank ever reports. periodic means that the order
@@ -38,8 +39,8 @@ func Standing(status, last string, periodic, approved bool) (payment.Status, pay
 	switch {
 	case ends[status] == payment.Declined:
 		return payment.Declined, payment.InstructionRejected
-	case status == InPart:
-		return payment.Settled, payment.InstructionAccepted
+	case status == InPart: // some lines are refused, and others are not accepted yet
+		return payment.Processing, payment.InstructionPending
 	case periodic && known >= Rank(Checked) && (approved || known >= Rank(Executing)):
 		return payment.Settled, payment.InstructionAccepted
 	case known >= Rank(Settled):
