@@ -3,9 +3,7 @@ package berlingroup
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +30,7 @@ func (s paymentStatus) silent() bool {
 // report returns the state of the order. It does not include the payer's action.
 func (v *ordering) report(s paymentStatus) payment.Report {
 	status, line := codes.Standing(s.Transaction, v.file.Profile.LastStatus, v.Payment.DateType() == payment.Periodic, v.approved(s))
-	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Words(s.reasons()))}
+	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Reasons(s.Messages))}
 	v.tell(&report, s)
 	if v.memory.Approval.Step == failed && status == payment.Awaiting {
 		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, v.memory.Approval.Message)
@@ -97,9 +95,6 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// linePath matches a path that names a line of a bulk payment. Lines count from 0.
-var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
-
 // partTime is how long the bank must have reported the same refused lines of a bulk payment before
 // the others count as accepted.
 const partTime = 24 * time.Hour
@@ -109,13 +104,7 @@ const partTime = 24 * time.Hour
 // standard requires none: if the bank names no further line for partTime, the others are accepted.
 // If it names no line at all, nothing is known about any line.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
-	why := map[int]codes.Message{}
-	for _, m := range codes.Refusals(s.Messages) {
-		if found := linePath.FindStringSubmatch(m.Path); found != nil {
-			i, _ := strconv.Atoi(found[1]) // the pattern matches only digits
-			why[i] = m
-		}
-	}
+	why := codes.RefusedLines(s.Messages)
 	if len(why) == 0 {
 		return
 	}
@@ -150,26 +139,4 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 }
 
 // text returns the bank's text for customers or, if there is none, its text for us.
-func (s paymentStatus) text() string {
-	if s.Message != "" {
-		return s.Message
-	}
-	var all []string
-	for _, m := range s.Messages {
-		if m.Text != "" {
-			all = append(all, m.Text)
-		}
-	}
-	return strings.Join(all, " ")
-}
-
-// reasons returns the messages whose codes contain a reason.
-func (s paymentStatus) reasons() []codes.Message {
-	var all []codes.Message
-	for _, m := range s.Messages {
-		if code := m.Reason(); code != "" {
-			all = append(all, codes.Message{Code: code})
-		}
-	}
-	return all
-}
+func (s paymentStatus) text() string { return cmp.Or(s.Message, codes.Texts(s.Messages)) }

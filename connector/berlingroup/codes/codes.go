@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"passerelle"
@@ -276,6 +277,43 @@ func Words(all []Message) string {
 		}
 	}
 	return strings.Join(codes, " ")
+}
+
+// Reasons returns the reasons in messages as text for the timeline, like Words.
+func Reasons(all []Message) string {
+	var known []Message
+	for _, m := range all {
+		if code := m.Reason(); code != "" {
+			known = append(known, Message{Code: code})
+		}
+	}
+	return Words(known)
+}
+
+// Texts returns the texts of messages as one text.
+func Texts(all []Message) string {
+	var texts []string
+	for _, m := range all {
+		if m.Text != "" {
+			texts = append(texts, m.Text)
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// linePath matches a path that names a line of a bulk payment. Lines count from 0.
+var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
+
+// RefusedLines returns the refusals that name a line of a bulk payment, by line.
+func RefusedLines(all []Message) map[int]Message {
+	lines := map[int]Message{}
+	for _, m := range Refusals(all) {
+		if found := linePath.FindStringSubmatch(m.Path); found != nil {
+			i, _ := strconv.Atoi(found[1]) // the pattern matches only digits
+			lines[i] = m
+		}
+	}
+	return lines
 }
 
 // codeForm is the form of the standard's codes and of banks' own codes.
