@@ -272,6 +272,36 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
+// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service has
+// requested another one, can approve there. The order is for a later day, so the bank's status says
+// nothing about the approval.
+func TestApprovalOnAnEarlierPage(t *testing.T) {
+	names := []string{"redirect", "redirect-explicit", "confirmation"}
+	banks := newBanks(t, strings.Join(names, ","))
+	for _, bank := range names {
+		banks.with(bank, "redirect_seconds = 600", "redirect_seconds = 60")
+	}
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for _, bank := range names {
+			t.Run(bank, func(t *testing.T) {
+				s := newShopper(t, i, banks, bank)
+				p := s.pay(order(line("Shop", map[string]any{"execution_date_type": "deferred", "execution_date": inDays(90)})))
+				for range 2 {
+					before := *s.payment(p.ID).ValidateURI
+					s.due("2m")
+					if after := s.payment(p.ID); after.ValidateURI == nil || *after.ValidateURI == before {
+						t.Fatalf("no other page: %s\n%s", inWords(after), s.Logs)
+					}
+				}
+				s.browse(*p.ValidateURI, "approve")
+				if p = s.payment(p.ID); p.State != "pending" || s.sent(p) != 1 {
+					t.Errorf("approved on the first page: %s\n%s", inWords(p), s.Logs)
+				}
+			})
+		}
+	})
+}
+
 // TestABankNotifies: after a notification, the service checks the status at once, even if the payer
 // does not return. Only the bank can send a notification. The notification itself changes nothing.
 func TestABankNotifies(t *testing.T) {

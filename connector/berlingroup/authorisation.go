@@ -75,11 +75,42 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
+	// Earlier are the authorisations that this one replaced, oldest first. The customer may still
+	// approve in them. Unlisted means that the bank may have started another one, whose answer was
+	// lost. Only the list of authorisations names it.
+	Earlier  []authorisation `json:"earlier,omitempty"`
+	Unlisted bool            `json:"unlisted,omitempty"`
 }
 
 // startAt returns an authorisation that the connector must start with a request to a path.
 func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
+}
+
+// replace puts another authorisation into the place of one that the customer may still use.
+func (a *authorisation) replace(next authorisation) {
+	former := *a
+	former.Earlier, former.Unlisted = nil, false
+	next.Earlier, next.Unlisted = a.Earlier, a.Unlisted
+	switch {
+	case former.Own != "":
+		next.Earlier = append(slices.Clip(next.Earlier), former)
+	case former.Page != "":
+		next.Unlisted = true
+	}
+	*a = next
+}
+
+// resume puts an earlier authorisation into the place of the present one, with the customer's
+// return.
+func (a *authorisation) resume(i int) {
+	next := a.Earlier[i]
+	next.Back, next.Declined, next.Code = a.Back, a.Declined, a.Code
+	a.Earlier = slices.Delete(slices.Clone(a.Earlier), i, i+1)
+	if a.Code = ""; a.Step == failed {
+		a.Own, a.Page = "", "" // nobody can use it any more
+	}
+	a.replace(next)
 }
 
 // scaMethod is a way to receive a code.
@@ -198,7 +229,7 @@ var errNoStep = errors.New("it wants the person to authorise in a way that the c
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
-		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
+		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Earlier: into.Earlier, Unlisted: into.Unlisted, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
 	}
 	for link, place := range map[string]*string{"scaStatus": &next.Own, "confirmation": &next.Confirm} {
 		if err := b.place(r, said.Links[link].Href, place); err != nil {
@@ -271,10 +302,10 @@ var passed = map[step][]string{
 // data for the next step, was lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
-		*a = authorisation{
+		a.replace(authorisation{
 			Step: a.FirstStep, At: a.First, Post: true, Sealed: a.FirstSealed, First: a.First, FirstStep: a.FirstStep, FirstSealed: a.FirstSealed,
 			Person: a.Person, OAuth: a.OAuth,
-		}
+		})
 	}
 }
 
@@ -503,21 +534,56 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 	return b.tell(ctx, a, r)
 }
 
-// ask asks the bank for the state of the authorisation. If the bank reports only that it is still
-// open, nothing changes.
+// ask asks the bank for the state of the authorisation and of earlier ones. If the bank reports only
+// that they are still open, nothing changes. When the present one has failed, the customer continues
+// with an earlier page, unless the customer refused.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
-	if a.Own == "" || a.Step.over() {
-		return nil
+	if err := b.askEarlier(ctx, a, p); err != nil {
+		return err
 	}
+	if a.Own != "" && !a.Step.over() {
+		said, err := b.askState(ctx, a, p)
+		if err != nil {
+			return err
+		}
+		if end := ended[said.Status]; end != "" {
+			a.Step, a.Message = end, said.Message
+		}
+		a.restart(said.Status)
+	}
+	if last := len(a.Earlier) - 1; last >= 0 && a.Step == failed && !a.Declined && a.Earlier[last].Page != "" {
+		a.resume(last)
+		a.Back = false
+	}
+	return nil
+}
+
+func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAnswer, error) {
 	r := request{call: "authorisation", method: http.MethodGet, header: deviceHeader(p.device)}
 	r.aim(a.Own)
 	said, _, err := b.callAbout(ctx, a, r)
-	if err != nil {
-		return err
+	return said, err
+}
+
+// askEarlier asks the bank for the states of the earlier authorisations. One in which the customer
+// has approved, or whose code the customer has brought back, takes the place of the present one.
+// Those that have failed are dropped.
+func (b *Bank) askEarlier(ctx context.Context, a *authorisation, p person) error {
+	var denial *denied
+	for i := len(a.Earlier) - 1; i >= 0 && a.Step != authorised; i-- {
+		said, err := b.askState(ctx, &a.Earlier[i], p)
+		switch end := ended[said.Status]; {
+		case err != nil && !errors.As(err, &denial):
+			return err
+		case end == authorised:
+			a.resume(i)
+			a.Step, a.Message = authorised, said.Message
+		case said.Status == "unconfirmed" && a.Code != "":
+			a.resume(i)
+			return nil
+		case end == failed:
+			a.Earlier = slices.Delete(a.Earlier, i, i+1)
+		}
 	}
-	if end := ended[said.Status]; end != "" {
-		a.Step, a.Message = end, said.Message
-	}
-	a.restart(said.Status)
 	return nil
 }

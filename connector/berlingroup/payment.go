@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,6 +179,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	}
 	if err != nil && !placed.status().ended() {
 		v.memory.Approval = startAt(v.memory.Path + "/authorisations")
+		v.memory.Approval.Unlisted = true
 		return v.later(), nil
 	}
 	report, _ := v.carryOn(ctx, placed.status()) // the next check of the order tries a failed step again
@@ -220,6 +222,11 @@ func (v *ordering) current() *authorisation {
 func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	a := v.current()
 	a.back(v.Callback)
+	if a.Code != "" {
+		if err := v.askEarlier(ctx, a, v.person()); err != nil {
+			return payment.Report{}, err
+		}
+	}
 	if !v.toConfirm(a) {
 		if err := v.tried(v.redeem(ctx, a, v.person())); err != nil {
 			return payment.Report{}, err
@@ -237,21 +244,40 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisation. If the bank's answer had no link to
-// it, the authorisation is taken from the list of the order's authorisations.
+// askProgress asks for the state of the payer's authorisations. Those to which the bank's answers
+// had no link are taken from the list of the order's authorisations.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
-	if a.Own == "" && (a.Page != "" || a.Step == inApp) && v.memory.Cancelling == nil {
-		r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
-		listed, _, err := v.callAbout(ctx, a, r)
-		if err != nil {
+	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
+	if (unknown || a.Unlisted) && v.memory.Cancelling == nil {
+		if err := v.tried(v.list(ctx, a)); err != nil {
 			return err
-		}
-		if last := len(listed.IDs) - 1; last >= 0 {
-			a.Own = r.path + "/" + url.PathEscape(listed.IDs[last])
 		}
 	}
 	return v.ask(ctx, a, v.person())
 }
+
+// list adds the authorisations that the bank lists. The last one is the present one if that has no
+// address.
+func (v *ordering) list(ctx context.Context, a *authorisation) error {
+	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
+	listed, _, err := v.callAbout(ctx, a, r)
+	if err != nil {
+		return err
+	}
+	a.Unlisted = false
+	for _, id := range slices.Backward(listed.IDs[:min(len(listed.IDs), mostEarlier)]) {
+		own := r.path + "/" + url.PathEscape(id)
+		known := func(one authorisation) bool { return one.Own == own }
+		if a.Own = cmp.Or(a.Own, own); !known(*a) && !slices.ContainsFunc(a.Earlier, known) {
+			a.Earlier = append(a.Earlier, authorisation{Step: inApp, Own: own})
+		}
+	}
+	return nil
+}
+
+// mostEarlier is the maximum number of earlier authorisations. With more of them, the payer keeps the
+// last page.
+const mostEarlier = 20
 
 // tried ignores that the bank denied a step, because the status of the order shows the result.
 func (v *ordering) tried(err error) error {
@@ -324,7 +350,7 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 // the old page.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
-	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) {
+	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) || len(a.Earlier) >= mostEarlier {
 		return
 	}
 	kind := "/authorisations"
@@ -332,12 +358,12 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 		kind = "/cancellation-authorisations"
 	}
 	next := startAt(v.memory.Path + kind)
-	next.Person = a.Person
+	next.Person, next.OAuth = a.Person, a.OAuth
 	if err := v.proceed(ctx, &next, v.person()); err != nil {
 		a.Opened = v.Now // delays the next attempt
 		return
 	}
-	*a = next
+	a.replace(next)
 }
 
 // toConfirm reports whether the payer's approval waits for the client's confirmation.

@@ -282,6 +282,74 @@ func TestReturnsAreNoApprovals(t *testing.T) {
 	}
 }
 
+// TestEarlierAuthorisations checks that the approval in an authorisation counts after another one has
+// replaced it.
+func TestEarlierAuthorisations(t *testing.T) {
+	const (
+		page    = `{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/1","opened":"2026-03-02T12:00:00Z"}`
+		both    = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/2","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","earlier":[` + page + `]}}`
+		alone   = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":` + page + `}`
+		unknown = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/2","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","unlisted":true}}`
+	)
+	for _, test := range []struct {
+		name, memory  string
+		first, second string
+		callback      url.Values
+		after         time.Duration
+		want          payment.Status
+		page          string
+		// kept and dropped are texts that the memory has, or does not have, afterwards.
+		kept, dropped string
+		confirms      int
+	}{
+		{name: "both wait", memory: both, first: "received", second: "started", want: payment.Awaiting, page: "2"},
+		{name: "approved in the first", memory: both, first: "finalised", second: "received", want: payment.Processing},
+		{name: "approved in the second", memory: both, first: "received", second: "finalised", want: payment.Processing},
+		{name: "the first has ended", memory: both, first: "failed", second: "received", want: payment.Awaiting, page: "2", kept: "authorisations/2", dropped: "authorisations/1"},
+		{name: "the second has ended", memory: both, first: "received", second: "failed", want: payment.Awaiting, page: "1", kept: "authorisations/1", dropped: "authorisations/2"},
+		{name: "both have ended", memory: both, first: "failed", second: "failed", want: payment.Declined},
+		{name: "refused in the second", memory: both, first: "received", second: "failed", callback: url.Values{"nok": {"1"}}, want: payment.Declined},
+		{name: "the bank forgot the first", memory: both, second: "received", want: payment.Awaiting, page: "2", kept: "authorisations/1"},
+		{
+			name: "a code of the first", memory: both, first: "unconfirmed", second: "received", callback: url.Values{"confirmationCode": {"C"}},
+			want: payment.Processing, confirms: 1,
+		},
+		{name: "a page that has ended", memory: alone, first: "received", second: "received", after: time.Hour, want: payment.Awaiting, page: "2", kept: "authorisations/1"},
+		{name: "an authorisation whose answer was lost", memory: unknown, first: "finalised", second: "received", want: payment.Processing},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bank := &approving{bodies: map[string]map[string]any{
+				"GET status":           status("transactionStatus", "ACTC"),
+				"GET authorisations":   {"authorisationIds": []string{"1", "2"}},
+				"GET authorisations/2": status("scaStatus", test.second),
+				"PUT authorisations/1": status("scaStatus", "finalised"),
+				"POST authorisations": {"scaStatus": "received", "_links": map[string]any{
+					"scaRedirect": map[string]string{"href": "https://bank.example/2"}, "scaStatus": map[string]string{"href": "/v1/payments/sepa-credit-transfers/1/authorisations/2"},
+				}},
+			}}
+			if test.first != "" {
+				bank.bodies["GET authorisations/1"] = status("scaStatus", test.first)
+			}
+			o := ordersByKind["single"]
+			o.Memory, o.Callback, o.Now = []byte(test.memory), test.callback, noon.Add(test.after)
+			report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+			if err != nil || report.Status != test.want {
+				t.Fatalf("%+v, %v; want %s", report, err, test.want)
+			}
+			if test.page != "" && report.ValidateURI != "https://bank.example/"+test.page {
+				t.Errorf("the payer is sent to %s, want page %s", report.ValidateURI, test.page)
+			}
+			memory := string(report.Memory)
+			if memory == "" {
+				memory = test.memory
+			}
+			if !strings.Contains(memory, test.kept) || test.dropped != "" && strings.Contains(memory, test.dropped) || bank.calls["PUT authorisations/1"] != test.confirms {
+				t.Errorf("%d confirmations, and the memory is %s", bank.calls["PUT authorisations/1"], memory)
+			}
+		})
+	}
+}
+
 // operators marks codes that only the operator can act on.
 const operators = "operator"
 
