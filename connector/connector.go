@@ -57,6 +57,10 @@ type Profile struct {
 	// means DefaultKeyLife.
 	Idempotent bool
 	KeyLife    time.Duration
+	// ApprovalLife is how long a payer who has abandoned an order can still approve it at a bank that
+	// did not cancel it. Until then, the service asks the bank, and the payment has no final state.
+	// Zero means that the bank takes no such approval.
+	ApprovalLife time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as its payer has
 	// validated, without waiting for the client's confirmation.
 	ExecutesAtOnce bool
@@ -136,6 +140,9 @@ type Order struct {
 	// ManualConfirmation asks the bank to execute the order only after the client has confirmed the
 	// payer's validation.
 	ManualConfirmation bool
+	// Abandoned means that the payer has abandoned the order here. The connector must not give the
+	// payer a new way to approve it.
+	Abandoned bool
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the

@@ -47,6 +47,10 @@ func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
 
+// Abandon adds a note that the payer has abandoned a payment that they can still approve at the bank.
+// The state does not change, because only the bank's answer tells what becomes of the order.
+func (p *Payment) Abandon(now time.Time) { p.record(NoteAbandoned, ByPayer, "", now) }
+
 // RefuseCancellation drops a requested cancellation and adds a note about it. It keeps the
 // redirect address, because the payer may still be on the bank's page. Apply does the same when
 // a report refuses the cancellation.

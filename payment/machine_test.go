@@ -176,6 +176,7 @@ var kind = map[string]string{
 	payment.NoteCancellationGranted:   "the bank cancels the rest of the order",
 	payment.NoteCancellationRefused:   "the order continues",
 	payment.NoteCancellationOvertaken: "the payment ended before the cancellation was decided",
+	payment.NoteAbandoned:             "the payer abandoned the payment, and can still approve it at the bank",
 	payment.NoteOccurrence:            "a periodic order was executed once",
 	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order continues",
 	payment.NoteBankStatus:            "the bank has another status, or has a message about the order",

@@ -34,6 +34,8 @@ const (
 	NoteCancellationRefused = "cancellationRefused"
 	// NoteCancellationOvertaken: the payment ended for another reason before it was cancelled.
 	NoteCancellationOvertaken = "cancellationOvertaken"
+	// NoteAbandoned: the payer abandoned the payment here, and may still approve it at the bank.
+	NoteAbandoned = "abandoned"
 	// NoteOccurrence: a periodic order was executed once.
 	NoteOccurrence = "occurrence"
 	// NoteOccurrenceFailed: one execution of a periodic order failed, and the order continues.
@@ -49,7 +51,7 @@ const (
 // NoteKinds lists every kind of note.
 func NoteKinds() []string {
 	return []string{
-		NoteCancelling, NoteCancellationGranted, NoteCancellationRefused, NoteCancellationOvertaken,
+		NoteCancelling, NoteCancellationGranted, NoteCancellationRefused, NoteCancellationOvertaken, NoteAbandoned,
 		NoteOccurrence, NoteOccurrenceFailed, NoteBankStatus, NoteStale, NoteSenseless,
 	}
 }

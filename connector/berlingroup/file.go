@@ -78,7 +78,7 @@ type Profile struct {
 	Confirmation       bool     `toml:"confirmation" doc:"The bank executes nothing until it receives a confirmation after the payer comes back. Domains that confirm payments themselves need such a bank."`
 	DebtorAccount      string   `toml:"debtor_account" preset:"optional" doc:"Whether the order names the payer's account: required, optional, or refused."`
 	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that, the service requests a new page. For a payment, it does so when it next asks for the status."`
-	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours."`
+	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. A payment that its payer has abandoned, and that the bank does not cancel, is rejected after this time."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the service may read the bank without the user present."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank requires the payer's user name (PSU-ID) with the order. The payer is asked for it first."`
 	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. The person is asked for it first, and leaves it empty for private accounts."`

@@ -178,7 +178,7 @@ max_amount   = "15000.00"
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
-		ExecutesAtOnce: true, KeyLife: time.Hour, Labels: connector.Labels{Color: "0b5fff"},
+		ExecutesAtOnce: true, KeyLife: time.Hour, ApprovalLife: 24 * time.Hour, Labels: connector.Labels{Color: "0b5fff"},
 		Sources: []connector.Source{{ID: 91011, Name: "openapi", Mechanisms: []passerelle.AuthMechanism{passerelle.ByWebauth}}},
 	}
 	reads := connector.DataSettings{

@@ -322,8 +322,7 @@ func (v *ordering) presumed() bool {
 	if a.Own != "" || a.Step == atStart || !a.Back || a.Declined {
 		return false
 	}
-	life := time.Duration(v.file.Profile.AuthorisationHours) * time.Hour
-	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(life))
+	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(v.file.Profile.approvalLife()))
 }
 
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
@@ -333,8 +332,10 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 	a, report := v.current(), v.report(s)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits {
-		v.renew(ctx, a)
-		err = v.proceed(ctx, a, v.person())
+		if !v.Abandoned {
+			v.renew(ctx, a)
+			err = v.proceed(ctx, a, v.person())
+		}
 		if a.Page != "" && a.Opened.IsZero() {
 			a.Opened = v.Now
 		}

@@ -350,6 +350,30 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
+// TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
+// service learns for how long the payer can still approve.
+func TestAbandonedOrders(t *testing.T) {
+	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"}}`
+	for step, want := range map[string]string{"page": "https://bank.example/1", "start": ""} {
+		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", "RCVD")}}
+		able := newFixture(t, bank, nil).with("sca =", "authorisation_hours = 2\nsca =").initiator()
+		o := ordersByKind["single"]
+		o.Memory, o.Now, o.Abandoned = []byte(strings.Replace(memory, "STEP", step, 1)), noon.Add(time.Hour), true
+		report, err := able.Status(t.Context(), o)
+		if err != nil || report.Status != payment.Awaiting || report.ValidateURI != want || report.CheckAfter != 0 {
+			t.Errorf("%s: %+v, %v", step, report, err)
+		}
+		if life := able.Profile().ApprovalLife; life != 2*time.Hour {
+			t.Errorf("payers can approve for %v", life)
+		}
+		for call := range bank.calls {
+			if strings.HasPrefix(call, "POST") {
+				t.Errorf("%s: the bank got %s", step, call)
+			}
+		}
+	}
+}
+
 // operators marks codes that only the operator can act on.
 const operators = "operator"
 

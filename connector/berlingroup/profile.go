@@ -36,7 +36,8 @@ func (f *File) identifications(user bool) []payment.Field {
 func (f *File) profile() connector.Profile {
 	p := connector.Profile{
 		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,
-		Idempotent: f.Profile.Idempotent, KeyLife: time.Duration(f.Profile.IdempotentMinutes) * time.Minute, ExecutesAtOnce: !f.Profile.Confirmation,
+		Idempotent: f.Profile.Idempotent, KeyLife: time.Duration(f.Profile.IdempotentMinutes) * time.Minute,
+		ApprovalLife: f.Profile.approvalLife(), ExecutesAtOnce: !f.Profile.Confirmation,
 		Sources: []connector.Source{{ID: f.ID*10 + 1, Name: "openapi"}},
 		Labels:  connector.Labels{Color: f.Color},
 	}
@@ -51,6 +52,11 @@ func (f *File) profile() connector.Profile {
 		p.PaymentFields = f.identifications(f.Profile.PSUID)
 	}
 	return p
+}
+
+// approvalLife is the time after which the bank accepts no approval.
+func (p *Profile) approvalLife() time.Duration {
+	return time.Duration(p.AuthorisationHours) * time.Hour
 }
 
 // payers maps values in the bank file to the way in which the bank treats the payer's account.

@@ -41,7 +41,7 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 	if report.Action == payment.FillFields {
 		report.Fields = a.fields(v.profile.Name, v.Fields[psuIDField])
 	}
-	if report.Action == "" {
+	if report.Action == "" && !v.Abandoned {
 		report.CheckAfter = shortly
 	}
 }

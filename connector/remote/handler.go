@@ -110,7 +110,7 @@ func (e exchange) profile(context.Context, string, []byte) error {
 func Describe(c connector.Connector) Profile {
 	p := c.Profile()
 	described := Profile{
-		UUID: p.UUID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Idempotent: p.Idempotent, KeyLife: p.KeyLife, ExecutesAtOnce: p.ExecutesAtOnce,
+		UUID: p.UUID, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Idempotent: p.Idempotent, KeyLife: p.KeyLife, ApprovalLife: p.ApprovalLife, ExecutesAtOnce: p.ExecutesAtOnce,
 		Payments: p.Payments, PaymentFields: p.PaymentFields, Data: p.Data, Mechanism: p.Mechanism, Labels: p.Labels,
 	}
 	for _, s := range p.Sources {

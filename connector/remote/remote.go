@@ -70,8 +70,10 @@ type Profile struct {
 	Hidden  bool
 	Sandbox bool
 	// Idempotent means that the bank recognises the key of an order, for KeyLife. Zero means one hour.
-	Idempotent     bool
-	KeyLife        time.Duration
+	Idempotent bool
+	KeyLife    time.Duration
+	// ApprovalLife is how long a payer who has abandoned an order can still approve it at the bank.
+	ApprovalLife   time.Duration
 	ExecutesAtOnce bool
 	Payments       *payment.Settings
 	PaymentFields  []payment.Field
@@ -95,7 +97,7 @@ type Source struct {
 func (p Profile) withNumber(number int64) connector.Profile {
 	named := connector.Profile{
 		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
-		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, KeyLife: p.KeyLife, Mechanism: p.Mechanism, Labels: p.Labels,
+		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, KeyLife: p.KeyLife, ApprovalLife: p.ApprovalLife, Mechanism: p.Mechanism, Labels: p.Labels,
 		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // the bank cannot be asked to wait
 	}
 	sources := p.Sources
@@ -155,10 +157,13 @@ type order struct {
 	ReturnURL          string
 	NotificationURL    string
 	ManualConfirmation bool
-	Memory             []byte
-	Callback           url.Values
-	Device             connector.Device
-	Now                time.Time
+	// Abandoned means that the payer has abandoned the order. The program must not give the payer a
+	// new way to approve it.
+	Abandoned bool
+	Memory    []byte
+	Callback  url.Values
+	Device    connector.Device
+	Now       time.Time
 }
 
 // orderPayment is the part of a payment that an order contains.
@@ -177,7 +182,7 @@ func newOrder(o connector.Order) order {
 	p := o.Payment
 	return order{
 		Domain: o.Domain, Key: o.Key, Mechanism: o.Mechanism, Fields: o.Fields, ReturnURL: o.ReturnURL, NotificationURL: o.NotificationURL,
-		ManualConfirmation: o.ManualConfirmation, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
+		ManualConfirmation: o.ManualConfirmation, Abandoned: o.Abandoned, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
 		Payment: orderPayment{p.ID, p.State, p.Detail, p.BankPaymentID, p.Payer, p.PayerIdentity, p.OperatorIdentity, p.Instructions},
 	}
 }
@@ -186,7 +191,7 @@ func (o order) order() connector.Order {
 	p := o.Payment
 	return connector.Order{
 		Domain: o.Domain, Key: o.Key, Mechanism: o.Mechanism, Fields: o.Fields, ReturnURL: o.ReturnURL, NotificationURL: o.NotificationURL,
-		ManualConfirmation: o.ManualConfirmation, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
+		ManualConfirmation: o.ManualConfirmation, Abandoned: o.Abandoned, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
 		Payment: payment.Payment{
 			ID: p.ID, State: p.State, Detail: p.Detail, BankPaymentID: p.BankPaymentID, Payer: p.Payer,
 			PayerIdentity: p.PayerIdentity, OperatorIdentity: p.OperatorIdentity, Instructions: p.Instructions,

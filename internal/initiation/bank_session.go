@@ -69,6 +69,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	return connector.Order{
 		Domain: s.domain.ID, Key: s.attempt.Key, Payment: p, Mechanism: s.attempt.Mechanism,
 		Fields: maps.Clone(s.attempt.Fields), ManualConfirmation: s.attempt.Waits,
+		Abandoned: s.abandoned(),
 		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), NotificationURL: i.Notifications.OfPayment(s.domain, p.ID), Now: i.now(s.domain),
 		Memory: slices.Clone(s.attempt.Memory), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
 	}
@@ -80,6 +81,13 @@ func (s bankSession) remember(tx *store.Tx, report payment.Report) error {
 		return nil
 	}
 	return tx.RememberOrder(s.attempt, report.Memory)
+}
+
+// abandoned reports whether the payer has abandoned the payment and done nothing for it since. The
+// payer's no to a question of the bank is not meant: the bank is told, so that the order ends there.
+func (s bankSession) abandoned() bool {
+	a, p := s.attempt, s.payment
+	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed && p.State == payment.Validating && p.Action != payment.PSUValidation
 }
 
 // errNoConnector reports that this program no longer has the connector.

@@ -32,7 +32,8 @@ func (c CancelRequest) code() payment.ErrorCode {
 // Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel it. It
 // returns the resulting payment. The payment is rejected, has an action by which the payer
 // approves the cancellation, or is unchanged because the bank refuses. A payer who has not
-// approved a payment can abandon it even when the bank does not cancel orders. If the bank does
+// approved a payment can abandon it even when the bank does not cancel orders. It then stays
+// validating for as long as the bank would accept an approval. If the bank does
 // not reply in time, a loop finds the outcome later. Cancel fails with Conflict when the payment
 // can no longer be cancelled or another act on it is under way. It fails with Invalid and the
 // code notSupported when the bank does not cancel orders, and with Unavailable when the bank did
@@ -65,7 +66,7 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	defer leave()
-	if s.payment.MayCancel(payment.ByClient, s.cancellable()) != nil {
+	if !s.cancellable() || s.payment.MayCancel(payment.ByClient, true) != nil && s.bank.Profile().ApprovalLife == 0 {
 		return i.abandon(ctx, s, c, record)
 	}
 	return i.cancelAtBank(ctx, s, c, record)
@@ -97,7 +98,8 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 
 // abandon ends the payment on behalf of a payer who has not approved it. It only asks the bank
 // for the status, because the payer may have approved a moment ago. In that case the payment
-// continues. A bank that still waits for the payer is left waiting.
+// continues. It also continues while the bank would still accept an approval, because the final
+// state must be what the bank does (see concludeAbandoned).
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {

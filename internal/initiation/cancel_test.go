@@ -1,6 +1,7 @@
 package initiation_test
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"strings"
@@ -278,6 +279,105 @@ func TestCancellationNotSent(t *testing.T) {
 		must(t, err)
 		if stands.Detail != payment.Cancelling {
 			t.Errorf("the payment is %q", stands.Detail)
+		}
+	})
+}
+
+// abandonedAt returns a payment whose payer has abandoned it at a bank that does not cancel orders,
+// and where payers can approve for a day.
+func (w *fixture) abandonedAt(script string) *payment.Payment {
+	w.t.Helper()
+	w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable, p.ApprovalLife = false, 24*time.Hour })
+	p := w.steered(script)
+	_, err := w.Cancel(w.t.Context(), w.domain, p.ID, initiation.CancelRequest{By: payment.ByPayer})
+	must(w.t, err)
+	return w.stored(p.ID)
+}
+
+// TestAbandoned checks that a payment that its payer has abandoned has no final state while the payer
+// can still approve it at the bank. It then ends as the bank's order does.
+func TestAbandoned(t *testing.T) {
+	byPayer := ended(2, payment.Rejected, payment.CancelledByUser)
+	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})
+	refused := answers(payment.Report{Status: payment.Declined, Code: payment.NoAnswerFromCustomer, Raw: "RJCT"})
+	pending := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
+	for _, test := range []struct {
+		name   string
+		status fault
+		after  time.Duration
+		want   []eventSummary
+	}{
+		{"the payer can still approve", waits, 24*time.Hour - time.Second, nil},
+		{"the payer can no longer approve", waits, 24 * time.Hour, []eventSummary{byPayer}},
+		{"the bank refuses", refused, time.Hour, []eventSummary{byPayer}},
+		{"the payer approves all the same", answers(payment.Report{Status: payment.Processing}), time.Hour, []eventSummary{pending}},
+		{"the bank executes", answers(payment.Report{Status: payment.Settled}), 25 * time.Hour, []eventSummary{pending, ended(3, payment.Done, "")}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.abandonedAt("actn(redirect)/done")
+				if p.State != payment.Validating || p.ErrorCode != "" || p.Detail != "" {
+					t.Errorf("the payment is %s, %q with %q", p.State, p.Detail, p.ErrorCode)
+				}
+				w.wantAttempt(t, p.ID, "answered")
+				w.wantNotes(t, p.ID, "abandoned payer")
+				before := w.eventSummaries(p.ID)
+				w.line.breaks(nil, test.status)
+				w.runDue(t, w.another(), w.later(test.after), one)
+				w.wantEvents(t, p.ID, append(before, test.want...)...)
+				w.wantBankCalls(t, 0, 0)
+			})
+		})
+	}
+}
+
+// TestAbandonedAndApproved checks that a payer who approves at the bank after abandoning the payment,
+// and returns, finds it executed.
+func TestAbandonedAndApproved(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.abandonedAt("actn(redirect)/done")
+		back, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"), nil)
+		must(t, err)
+		if back.State != payment.Done {
+			t.Errorf("the payment is %s", back.State)
+		}
+	})
+}
+
+// TestAbandonedUnanswered checks that a payment is abandoned when the bank could not be asked at
+// first, and that the connector is told not to give the payer a new way to approve.
+func TestAbandonedUnanswered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		w.line.breaks(nil, before(fails(errCut)))
+		p := w.abandonedAt("actn(redirect)/done")
+		w.wantAttempt(t, p.ID, "unknown")
+		w.wantNotes(t, p.ID)
+		informed := false
+		w.line.breaks(nil, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+			informed = o.Abandoned
+			return next(ctx, o)
+		})
+		w.leasesLapse()
+		w.runDue(t, w.another(), w.domain, recovered)
+		w.wantState(t, p.ID, payment.Validating)
+		w.wantNotes(t, p.ID, "abandoned payer")
+		if !informed {
+			t.Error("the connector is not told that the payer has abandoned the order")
+		}
+	})
+}
+
+// TestUnapprovedInstantOrders checks that an instant order that the payer has not approved is
+// cancelled at a bank where the payer could otherwise still approve it.
+func TestUnapprovedInstantOrders(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		w.line.tune(func(p *connector.Profile) { p.ApprovalLife = 24 * time.Hour })
+		w.line.interrupts(nil, answers(payment.Report{Status: payment.Declined, Cancellation: payment.CancellationGranted, Raw: "CANC"}))
+		p := w.steered("actn(redirect)/done", func(d *payment.Draft) { d.Instructions[0].DateType = payment.Instant })
+		stands, err := w.Cancel(t.Context(), w.domain, p.ID, initiation.CancelRequest{By: payment.ByPayer})
+		must(t, err)
+		if stands.State != payment.Rejected || stands.ErrorCode != payment.CancelledByUser {
+			t.Errorf("the payment is %s with %q", stands.State, stands.ErrorCode)
 		}
 	})
 }

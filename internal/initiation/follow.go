@@ -143,9 +143,9 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 // applyOnce stores the outcome and marks the attempt as answered, in one transaction. It does not
 // change the payment of the session.
 func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
-	p := *s.payment
-	report = conclude(s.attempt, report)
-	steps, err := p.Apply(report, i.now(s.domain))
+	p, now := *s.payment, i.now(s.domain)
+	report = s.conclude(report, now)
+	steps, err := p.Apply(report, now)
 	switch {
 	case errors.Is(err, payment.ErrStale):
 		return s.payment, errors.Join(i.endStale(ctx, s, report), i.keepNotes(ctx, s, &p))
@@ -153,6 +153,9 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 		return s.payment, errors.Join(fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err), i.keepNotes(ctx, s, &p))
 	case !s.attempt.Live() && report.Memory == nil && reflect.DeepEqual(*s.payment, p):
 		return s.payment, i.postpone(ctx, s, report)
+	}
+	if s.attempt.Live() && s.abandoned() && p.State == payment.Validating {
+		p.Abandon(now)
 	}
 	err = i.commit(ctx, s.domain, &p, steps, i.nextCheck(s.domain, &p, report), func(tx *store.Tx) error {
 		if s.attempt.Live() {

@@ -71,10 +71,18 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 // conclude interprets a report as the outcome of an attempt. If a payer or a client answered no,
 // the order has ended unless the bank continued it, because no other answer will come. If the
 // bank does not report a cancellation that was requested, it will not execute the cancellation.
-func conclude(a store.Attempt, report payment.Report) payment.Report {
-	if !a.Live() {
-		return report
+func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
+	switch {
+	case s.abandoned():
+		return s.concludeAbandoned(report, now)
+	case s.attempt.Live():
+		return concludeAct(s.attempt, report)
 	}
+	return report
+}
+
+// concludeAct does so for an answer or a cancellation whose outcome is not stored yet.
+func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	no, said := refusals[a.Action]
 	waits := report.Status == payment.Awaiting || report.Status == payment.Processing
 	switch {
@@ -86,6 +94,21 @@ func conclude(a store.Attempt, report payment.Report) payment.Report {
 		}
 		report.Status, report.Code, report.By = payment.Declined, no.code, no.by
 	}
+	return report
+}
+
+// concludeAbandoned ends a payment on behalf of a payer who has abandoned it, when the bank refuses
+// the order or accepts no approval of it any more. Until then, a payer who still approves at the bank
+// continues the payment.
+func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
+	waits := report.Status == payment.Awaiting
+	if waits && s.bank != nil && now.Before(s.attempt.Created.Add(s.bank.Profile().ApprovalLife)) || !waits && report.Status != payment.Declined {
+		return report
+	}
+	if waits {
+		report.Description = "" // the description says what the payer was to do
+	}
+	report.Status, report.Code, report.By = payment.Declined, payment.CancelledByUser, payment.ByPayer
 	return report
 }
 

@@ -41,6 +41,9 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
 		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),
 	})
+	if err == nil && w.abandoned(pc, p) {
+		return w.proceed(pc, s, nil, stepLeave)
+	}
 	refused := err == nil && !p.State.Final() && p.Detail != payment.Cancelling
 	if !refused && !errors.Is(err, passerelle.Invalid) {
 		return w.proceed(pc, s, err, stepOnward)
@@ -50,4 +53,11 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	}
 	pc.notice = "notice.kept"
 	return w.show(pc, s)
+}
+
+// abandoned reports whether the payer has abandoned a payment that the bank does not cancel. The
+// payment ends when the bank accepts no approval any more, and the payer need not wait for that.
+func (w *Webview) abandoned(pc *pageContext, p *payment.Payment) bool {
+	last, err := w.lastAttempt(pc, p.ID)
+	return err == nil && !last.Live() && p.State == payment.Validating && p.Detail == ""
 }

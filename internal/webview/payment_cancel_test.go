@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/connector"
 	"passerelle/internal/initiation"
@@ -151,6 +152,31 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// lasting is a connector whose payers can approve for a day after they have abandoned a payment.
+type lasting struct{ connector.Responder }
+
+func (l lasting) Profile() connector.Profile {
+	p := l.Responder.Profile()
+	p.ApprovalLife, p.Data = 24*time.Hour, nil
+	return p
+}
+
+// A payer who abandons a payment that they could still approve at the bank goes back to the client.
+// The payment has no outcome yet.
+func TestAnAbandonedPaymentHasNoOutcomeYet(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		s.offer(t, lasting{s.numbered(t, 58).(connector.Responder)})
+		p := s.create(t, labelled("actn(redirect)/done"))
+		page := s.open(t, p.ID, sorry)
+		s.post(t, page, "same-origin", s.form(t, page))
+		got := s.post(t, page, "same-origin", cancel)
+		checkBack(t, s.get(t, got.location), "/sorry", p.ID, url.Values{"payment_state": {"validating"}})
+		if body := s.get(t, page).body; !strings.Contains(body, "step=cancel") {
+			t.Errorf("the page does not go on: %s", body)
+		}
+	})
 }
 
 // A payer who has approved at the bank, for example in another window, can no longer cancel without
