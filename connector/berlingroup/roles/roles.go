@@ -1,0 +1,62 @@
+// Package roles reads the PSD2 roles of a payment service provider from a certificate.
+//
+// It owns the form of the statement in ETSI TS 119 495. It does not own the check of the
+// certificate. It never fails: a certificate without a statement, or with one that cannot be parsed,
+// has no roles.
+package roles
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"slices"
+)
+
+// The object identifiers of RFC 3739 and ETSI TS 119 495.
+var (
+	statementsOID = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
+	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
+)
+
+// statement is one statement in a certificate. Its content can be of any type.
+type statement struct {
+	ID   asn1.ObjectIdentifier
+	Info asn1.RawValue `asn1:"optional"`
+}
+
+// psd2Statement holds the roles of a payment service provider and the authority that granted them.
+type psd2Statement struct {
+	Roles []struct {
+		ID   asn1.ObjectIdentifier
+		Name string `asn1:"utf8"`
+	}
+	AuthorityName string `asn1:"utf8"`
+	AuthorityID   string `asn1:"utf8"`
+}
+
+// Of returns the roles in the PSD2 statement of a certificate, or none when the statement cannot be
+// parsed.
+func Of(c *x509.Certificate) []string {
+	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
+	if i < 0 {
+		return nil
+	}
+	var all []statement
+	if _, err := asn1.Unmarshal(c.Extensions[i].Value, &all); err != nil {
+		return nil
+	}
+	var names []string
+	for _, one := range all {
+		var said psd2Statement
+		if !one.ID.Equal(psd2OID) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(one.Info.FullBytes, &said); err != nil {
+			return nil
+		}
+		for _, role := range said.Roles {
+			names = append(names, role.Name)
+		}
+	}
+	return names
+}
