@@ -145,6 +145,10 @@ type Order struct {
 	Abandoned bool
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
+	// Save stores a memory in the middle of a call, before the report. A connector calls it when the
+	// bank has issued something only once, such as a refresh token, so that a failure later in the
+	// call does not lose it. It is nil when the caller stores only reports.
+	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
 	// payer has just returned from the bank.
 	Callback url.Values

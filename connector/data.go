@@ -71,6 +71,9 @@ type DataRequest struct {
 	NotificationURL string
 	// Memory is the memory from the last read, such as tokens or a session. It is stored encrypted.
 	Memory []byte
+	// Save stores a memory in the middle of a read, as for an Order. It is nil when the caller stores
+	// only outcomes.
+	Save func(ctx context.Context, memory []byte)
 	// Present means that the user takes part. If it is false, the read must not trigger anything
 	// that reaches the user, such as a message with a code.
 	Present bool

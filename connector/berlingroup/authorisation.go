@@ -155,6 +155,8 @@ type person struct {
 	back string
 	// scope is the scope to request from the authorisation server, such as PIS:id.
 	scope string
+	// save stores the memory with the authorisation.
+	save func(context.Context)
 }
 
 // header returns the headers about the customer's device and the return addresses.

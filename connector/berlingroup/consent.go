@@ -91,7 +91,7 @@ func (m *readMemory) path() string { return consentsPath + "/" + url.PathEscape(
 
 // person returns the customer who consents.
 func (v *reading) person() person {
-	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent}
+	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent, save: v.save}
 }
 
 // admit returns nil when there is a valid consent. Otherwise it ends the read, with the action that

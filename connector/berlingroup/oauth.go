@@ -82,13 +82,13 @@ type tokens struct {
 // issued for us, or it has already been exchanged.
 func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
-	return b.askTokens(ctx, a.OAuth, form)
+	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
 // refresh gets a new token. If the server issues none, the stored token is dropped.
-func (b *Bank) refresh(ctx context.Context, g *grant) error {
+func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
-	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}})
+	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
 	if err == nil && g.Token == before {
 		g.Token, g.Refresh = "", ""
 	}
@@ -97,7 +97,7 @@ func (b *Bank) refresh(ctx context.Context, g *grant) error {
 
 // callGranted makes a request that may be repeated, with the token of a grant, if there is one. It
 // replaces an expired token once.
-func (b *Bank) callGranted(ctx context.Context, g *grant, r request) (answer, error) {
+func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	if g == nil {
 		return b.call(ctx, r)
 	}
@@ -106,7 +106,7 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request) (answer, er
 	if err != nil || a.status != http.StatusUnauthorized || g.Refresh == "" {
 		return a, err
 	}
-	if err := b.refresh(ctx, g); err != nil {
+	if err := b.refresh(ctx, g, save); err != nil {
 		return answer{}, err
 	}
 	r.header.Del("Authorization")
@@ -114,9 +114,10 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request) (answer, er
 	return b.call(ctx, r)
 }
 
-// askTokens requests tokens from the authorisation server. A code that the server refuses is
-// removed from the grant, because it will never be accepted.
-func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
+// askTokens requests tokens from the authorisation server, and saves them at once, because the server
+// accepts the code or the refresh token only once. A code that the server refuses is removed from
+// the grant, because it will never be accepted.
+func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) error {
 	m, err := b.metadata(ctx)
 	if err != nil {
 		return err
@@ -139,5 +140,6 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values) error {
 		return err
 	}
 	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
+	save(ctx)
 	return nil
 }

@@ -133,7 +133,14 @@ func requestID(key string) string {
 
 // person returns the payer's data for requests.
 func (v *ordering) person() person {
-	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path)}
+	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path), save: v.save}
+}
+
+// save stores the memory before the call ends.
+func (v *ordering) save(ctx context.Context) {
+	if memory, err := json.Marshal(v.memory); err == nil && v.Save != nil {
+		v.Save(ctx, memory)
+	}
 }
 
 // placedOrder is the answer to an order.
@@ -291,7 +298,7 @@ func (v *ordering) tried(err error) error {
 // askStatus asks for the status of the order.
 func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	r := request{call: "status", method: http.MethodGet, path: v.memory.Path + "/status", header: deviceHeader(v.Device)}
-	a, err := v.callGranted(ctx, v.memory.Approval.OAuth, r)
+	a, err := v.callGranted(ctx, v.memory.Approval.OAuth, r, v.save)
 	if err != nil {
 		return paymentStatus{}, err
 	}

@@ -1,6 +1,7 @@
 package berlingroup_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -537,6 +538,45 @@ func TestExpiredTokens(t *testing.T) {
 	report, err := w.initiator().Status(t.Context(), o)
 	if err != nil || report.Status != payment.Settled || !strings.Contains(string(report.Memory), "T2") || !strings.Contains(string(report.Memory), "R2") {
 		t.Errorf("%+v, %v, memory %s", report, err, report.Memory)
+	}
+}
+
+// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request, which
+// may fail or never end: the server does not accept the former one again.
+func TestTokensAreSavedAtOnce(t *testing.T) {
+	var w *fixture
+	var saved []byte
+	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+			fmt.Fprintf(rw, `{"issuer":%[1]q,"authorization_endpoint":"%[1]s/authorise","token_endpoint":"%[1]s/token"}`, w.server.URL)
+		case r.URL.Path == "/token":
+			fmt.Fprint(rw, `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`)
+		case r.Header.Get("Authorization") == "Bearer T2" && strings.Contains(string(saved), "R2"):
+			rw.WriteHeader(http.StatusInternalServerError)
+		case r.Header.Get("Authorization") == "Bearer T2":
+			t.Error("the new token is used before it is stored")
+		default:
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+	}), nil)
+	save := func(_ context.Context, memory []byte) { saved = memory }
+	o := ordersByKind["single"]
+	o.Save = save
+	o.Memory = []byte(`{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised","oauth":{"token":"T1","refresh":"R1"}}}`)
+	if report, err := w.initiator().Status(t.Context(), o); err == nil || !strings.Contains(string(saved), "R2") || !strings.Contains(string(report.Memory), "R2") {
+		t.Errorf("the status: %v, stored %s and %s", err, saved, report.Memory)
+	}
+	saved = nil
+	w.with("[profile.payments]", "[profile.accounts]\nconsents = [\"global\"]\n\n[profile.payments]")
+	reader, reads := w.load().Connector().(connector.DataReader)
+	if !reads {
+		t.Fatal("the bank has no accounts")
+	}
+	memory := fmt.Sprintf(`{"consent":"C","valid":true,"until":%q,"approval":{"step":"authorised","oauth":{"token":"T1","refresh":"R1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+	_, err := reader.Read(t.Context(), connector.DataRequest{Now: noon, Memory: []byte(memory), Save: save}, nil)
+	if !strings.Contains(string(saved), "R2") {
+		t.Errorf("the read: %v, stored %s", err, saved)
 	}
 }
 

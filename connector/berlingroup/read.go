@@ -209,7 +209,14 @@ func (v *reading) callAllowed(ctx context.Context, r request) (answer, error) {
 	if v.memory.Consent != "" {
 		r.header.Set("Consent-ID", v.memory.Consent)
 	}
-	return v.callGranted(ctx, v.memory.Approval.OAuth, r)
+	return v.callGranted(ctx, v.memory.Approval.OAuth, r, v.save)
+}
+
+// save stores the memory before the read ends.
+func (v *reading) save(ctx context.Context) {
+	if memory, err := v.memory.encode(); err == nil && v.Save != nil {
+		v.Save(ctx, memory)
+	}
 }
 
 // deviceHeader returns headers that describe the device of a customer who is present.

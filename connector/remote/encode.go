@@ -64,7 +64,7 @@ type member struct {
 var memberCache sync.Map // the keys are of type reflect.Type, the values of type []member
 
 // membersOf lists the fields of a struct type, including those of embedded structs. A field hides
-// the field with the same name in an embedded struct.
+// the field with the same name in an embedded struct. Functions are not part of the protocol.
 func membersOf(t reflect.Type) []member {
 	if known, found := memberCache.Load(t); found {
 		return known.([]member) //nolint:errcheck,forcetypeassert // the map stores nothing else
@@ -72,7 +72,7 @@ func membersOf(t reflect.Type) []member {
 	var list []member
 	for _, f := range reflect.VisibleFields(t) {
 		direct, _ := t.FieldByName(f.Name)
-		if f.Anonymous || !f.IsExported() || !slices.Equal(direct.Index, f.Index) {
+		if f.Anonymous || !f.IsExported() || f.Type.Kind() == reflect.Func || !slices.Equal(direct.Index, f.Index) {
 			continue
 		}
 		name := nameOf(f.Name)

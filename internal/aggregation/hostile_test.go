@@ -500,6 +500,34 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
+// TestMemoryStoredDuringARead: what a connector stores in the middle of a read is not lost when the
+// read fails later, and the next read gets it. After the read has ended, nothing more is stored.
+func TestMemoryStoredDuringARead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		var save func(context.Context, []byte)
+		s.read = func(ctx context.Context, req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			save = req.Save
+			save(ctx, []byte("the first token"))
+			save(ctx, []byte("the second token"))
+			panic("the connector is broken")
+		}
+		_, err := h.resume(id)
+		must(t, err)
+		save(t.Context(), []byte("a late token"))
+		var got []byte
+		s.read = func(_ context.Context, req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			got = req.Memory
+			return connector.Outcome{Memory: []byte("the last token")}, nil
+		}
+		_, err = h.resume(id)
+		must(t, err)
+		if string(got) != "the second token" {
+			t.Errorf("the next read gets %q", got)
+		}
+	})
+}
+
 // TestConnectorsThatIgnoreTheirDeadline: the run does not wait for a connector that ignores its
 // deadline, and drops its late result.
 func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {

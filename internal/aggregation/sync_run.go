@@ -72,6 +72,13 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 		Domain: run.lease.domain.ID, Connection: run.lease.c.ID, Source: run.lease.source.Name, Values: run.values, Answers: r.answers, Resumed: r.resumed,
 		Callback: r.callback, ReturnURL: back, NotificationURL: a.Notifications.OfConsent(run.lease.domain, run.lease.c.ID), Memory: run.memory, Present: r.attended, BrokenOff: run.lease.brokenOff, File: r.file, Now: run.started,
 	}
+	request.Save = func(_ context.Context, memory []byte) {
+		_ = out.pass(func() error {
+			return im.store(func(tx *store.Tx) error {
+				return bankstore.In(tx).SetConnectionMemory(run.lease.c, memory, run.terminable)
+			})
+		}) // the sink reports the failure
+	}
 	if shared, known := a.devices.LoadAndDelete(run.lease.c.ID); known && run.lease.c.Soon {
 		request.Device, _ = shared.(connector.Device)
 	}
@@ -103,11 +110,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 		bankstore.In(tx).SetUpdateError(c)
 		run.storeReturn(tx)
 		if o.Memory != nil {
-			remember := bankstore.In(tx).SetConnectionMemory
-			if run.terminable {
-				remember = bankstore.In(tx).TerminableMemory
-			}
-			if err := remember(c, o.Memory); err != nil {
+			if err := bankstore.In(tx).SetConnectionMemory(c, o.Memory, run.terminable); err != nil {
 				return err
 			}
 		}

@@ -318,8 +318,12 @@ func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	return nil
 }
 
-// SetConnectionMemory replaces the memory of the last sync.
-func (tx Tx) SetConnectionMemory(c Connection, memory []byte) error {
+// SetConnectionMemory replaces the memory of the last sync. terminable marks the connection so that
+// after its deletion the consent is ended at the institution.
+func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) error {
+	if terminable {
+		tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
+	}
 	sealed, err := tx.sealFor(c, "memory", memory)
 	if err != nil {
 		return err

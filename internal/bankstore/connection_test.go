@@ -18,7 +18,7 @@ func TestConnections(t *testing.T) {
 		if err != nil || values["password"] != "secret" || memory != nil {
 			t.Fatalf("%v %q (%v)", values, memory, err)
 		}
-		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionMemory(c, []byte("token")) })
+		s.write(func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionMemory(c, []byte("token"), false) })
 		if _, memory, err = bankstore.From(s.db).ConnectionSecrets(t.Context(), s.domain, c.ID); err != nil || string(memory) != "token" {
 			t.Errorf("memory %q (%v)", memory, err)
 		}

@@ -24,13 +24,6 @@ type Termination struct {
 	due int64
 }
 
-// TerminableMemory replaces the memory of the last sync, and marks the connection so that after
-// its deletion the consent is ended at the institution.
-func (tx Tx) TerminableMemory(c Connection, memory []byte) error {
-	tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
-	return tx.SetConnectionMemory(c, memory)
-}
-
 // TerminationsDue lists the consents of a domain that are due to be ended at the domain's
 // instant now. Those that are overdue for the longest time come first.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"passerelle"
 	"passerelle/connector"
@@ -31,6 +32,9 @@ type bankSession struct {
 	// repeatable means that the bank recognises the key of the order, so that the order may be sent
 	// again.
 	repeatable bool
+	// saved is the memory that the connector stored in the middle of the call. It is nil when
+	// no call was made.
+	saved *atomic.Pointer[[]byte]
 	// late means that the payment changed while the bank was being called. If its report is then
 	// stale, this is not a fault of the bank.
 	late bool
@@ -58,7 +62,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 		err = fmt.Errorf("load the attempt of payment %d: %w", id, err)
 	}
 	c, _ := i.Connectors.Initiator(a.Connector)
-	return bankSession{domain: d, payment: p, attempt: a, bank: c}, err
+	return bankSession{domain: d, payment: p, attempt: a, bank: c, saved: &atomic.Pointer[[]byte]{}}, err
 }
 
 // order builds the order that the connector gets. Slices and maps are copied, because a
@@ -71,7 +75,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 		Fields: maps.Clone(s.attempt.Fields), ManualConfirmation: s.attempt.Waits,
 		Abandoned: s.abandoned(),
 		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), NotificationURL: i.Notifications.OfPayment(s.domain, p.ID), Now: i.now(s.domain),
-		Memory: slices.Clone(s.attempt.Memory), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
+		Memory: slices.Clone(s.attempt.Memory), Save: i.save(s), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
 	}
 }
 
@@ -81,6 +85,32 @@ func (s bankSession) remember(tx *store.Tx, report payment.Report) error {
 		return nil
 	}
 	return tx.RememberOrder(s.attempt, report.Memory)
+}
+
+// save returns the function with which the connector stores its memory in the middle of a call. A
+// failure is only logged, because the report has the memory too.
+func (i *Initiation) save(s bankSession) func(context.Context, []byte) {
+	if s.saved == nil {
+		return nil
+	}
+	return func(ctx context.Context, memory []byte) {
+		err := i.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SaveOrder(s.attempt, memory) })
+		if err != nil {
+			i.Log.WarnContext(ctx, "the memory of an order could not be stored during a call", "payment", s.payment.ID, "connector", s.attempt.Connector, "error", err)
+			return
+		}
+		s.saved.Store(&memory)
+	}
+}
+
+// lastMemory returns the memory that the database had of the order when this session used it last.
+func (s bankSession) lastMemory() []byte {
+	if s.saved != nil {
+		if saved := s.saved.Load(); saved != nil {
+			return *saved
+		}
+	}
+	return s.attempt.Memory
 }
 
 // abandoned reports whether the payer has abandoned the payment and done nothing for it since. The

@@ -134,7 +134,7 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 		return now.payment, nil
 	}
 	now.late = true
-	if !bytes.Equal(now.attempt.Memory, s.attempt.Memory) {
+	if !bytes.Equal(now.attempt.Memory, s.lastMemory()) {
 		report.Memory = nil // this memory was derived from data that is no longer valid
 	}
 	return i.applyOnce(ctx, now, report)

@@ -136,6 +136,66 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
+// wantMemory checks the memory of the connector about the order of a payment.
+func (w *fixture) wantMemory(t *testing.T, id passerelle.PaymentID, want string) {
+	t.Helper()
+	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
+	must(t, err)
+	if string(a.Memory) != want {
+		t.Errorf("the memory of the order is %q, want %q", a.Memory, want)
+	}
+}
+
+// TestMemoryStoredDuringACall checks that what a connector stores in the middle of a call, such as a
+// token that the bank issues once, survives the failure of the call, the death of the process and
+// a simultaneous call with an older memory.
+func TestMemoryStoredDuringACall(t *testing.T) {
+	saving := func(memory string, then fault) fault {
+		return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+			o.Save(ctx, []byte(memory))
+			return then(ctx, o, next)
+		}
+	}
+	remembering := func(memory string) fault {
+		return answers(payment.Report{Status: payment.Processing, Memory: []byte(memory)})
+	}
+	for _, test := range []struct {
+		name   string
+		status func(w *fixture) fault
+		want   string
+	}{
+		{"the call fails", func(*fixture) fault { return saving("first", before(fails(errCut))) }, "first"},
+		{"the process dies", func(*fixture) fault { return saving("first", before(dies)) }, "first"},
+		{"the call stores two", func(*fixture) fault { return saving("first", saving("second", before(dies))) }, "second"},
+		{"the call succeeds", func(*fixture) fault { return saving("first", remembering("last")) }, "last"},
+		{"another call stores a memory meanwhile", func(w *fixture) fault {
+			return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+				w.line.breaks(nil, saving("first", remembering("last")))
+				w.leasesLapse()
+				w.runDue(w.t, w.another(), w.later(time.Minute), one)
+				return remembering("older")(ctx, o, next)
+			}
+		}, "last"},
+		{"this call and another store one", func(w *fixture) fault {
+			return saving("first", func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+				w.line.breaks(nil, saving("other", before(dies)))
+				w.leasesLapse()
+				w.runDue(w.t, w.another(), w.later(time.Minute), one)
+				return remembering("older")(ctx, o, next)
+			})
+		}, "other"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.sent(1)
+				w.line.breaks(nil, test.status(w))
+				w.runDue(t, w.Initiation, w.later(time.Minute), one)
+				w.wantMemory(t, p.ID, test.want)
+			})
+		})
+	}
+}
+
 // TestConnectorIsGone checks that checks become rarer after the connector of sent payments was
 // removed, and that a program with the connector continues them.
 func TestConnectorIsGone(t *testing.T) {

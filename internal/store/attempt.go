@@ -230,6 +230,14 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	return nil
 }
 
+// SaveOrder does the same in the middle of a call about the order. It counts as a change of the
+// payment: a simultaneous call that has read the memory before fails with ErrConflict when it stores
+// its own, and must not replace this one.
+func (tx *Tx) SaveOrder(a Attempt, memory []byte) error {
+	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2`, int64(a.Domain), int64(a.Payment))
+	return tx.RememberOrder(a, memory)
+}
+
 // AnswerAttempt closes an attempt in the transaction that stores its outcome. Write fails with
 // ErrConflict when the attempt is already answered, or another process has taken it over since
 // it was read.

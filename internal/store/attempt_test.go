@@ -376,3 +376,21 @@ func TestOrderAge(t *testing.T) {
 		wantError(t, err, store.ErrNotFound)
 	})
 }
+
+// TestSavedOrder: a memory that is stored in the middle of a call counts as a change of the payment.
+func TestSavedOrder(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		before, err := s.db.Payment(t.Context(), s.domain, a.Payment, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(func(tx *store.Tx) error { return tx.SaveOrder(a, []byte("token")) })
+		a.Memory = []byte("token")
+		s.wantAttempt(a)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdatePayment(before, nil, nil) }), store.ErrConflict)
+		foreign := a
+		foreign.Domain = s.other
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(foreign, []byte("of another domain")) }), store.ErrConflict)
+	})
+}
