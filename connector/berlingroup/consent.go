@@ -174,7 +174,7 @@ func (v *reading) goOn(ctx context.Context, status, message string) error {
 		message = "Another person must agree as well."
 	}
 	toPage := a.Step == atPage || a.Step == atServer
-	if v.Present && toPage && v.Callback == nil && v.Now.Sub(v.memory.Asked) >= time.Duration(v.file.Profile.RedirectSeconds)*time.Second {
+	if v.Present && toPage && v.Callback == nil && v.Now.Sub(v.memory.Asked) >= v.file.Profile.pageLife() {
 		return v.wish(ctx)
 	}
 	return v.waitForPerson(message)

@@ -357,8 +357,7 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 // renew starts the approval again when the bank's page has expired. If that fails, the payer keeps
 // the old page.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
-	life := time.Duration(v.file.Profile.RedirectSeconds) * time.Second
-	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(life)) || len(a.Earlier) >= mostEarlier {
+	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(v.file.Profile.pageLife())) || len(a.Earlier) >= mostEarlier {
 		return
 	}
 	kind := "/authorisations"

@@ -70,13 +70,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 // none, a reason that follows from the approval or the funds.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
-	report.Description = s.text()
-	for _, m := range codes.Refusals(s.Messages) {
-		if found, known := m.Meant(); known {
-			report.Code = found.Code
-			break
-		}
-	}
+	report.Description, report.Code = s.text(), codes.Refused(s.Messages)
 	switch {
 	case report.Code != "":
 	case s.Transaction == codes.Cancelled || approval.Declined:
@@ -85,6 +79,8 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 		report.Code = payment.AuthenticationFailed
 	case s.Funds != nil && !*s.Funds:
 		report.Code = payment.InsufficientFunds
+	case v.timedOut(s):
+		report.Code = payment.NoAnswerFromCustomer
 	case report.Description != "":
 		report.Code = payment.BankMessage
 	default:
@@ -93,6 +89,19 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	if report.Code == payment.CancelledByUser {
 		report.By = payment.ByPayer
 	}
+}
+
+// timedOut reports whether the bank rejected the order because the payer did nothing. The standard
+// requires this rejection, but no reason for it. When the bank's page has expired and the payer has
+// not come back, the open authorisation shows it.
+func (v *ordering) timedOut(s paymentStatus) bool {
+	a := &v.memory.Approval
+	since := a.Opened
+	if v.Payment.Validated != nil {
+		since = *v.Payment.Validated
+	}
+	return s.Transaction == codes.Rejected && v.Payment.State == payment.Validating && stepActions[a.Step] != "" && !a.Back &&
+		!since.IsZero() && !v.Now.Before(since.Add(v.file.Profile.pageLife()))
 }
 
 // partTime is how long the bank must have reported the same refused lines of a bulk payment before

@@ -351,6 +351,57 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
+// TestOrdersThatTimeOut checks that an order that the bank rejects without a reason, after its payer
+// had time and did nothing, ends with that reason. A rejection with a reason, before that time, or
+// after the payer's return or failure ends otherwise.
+func TestOrdersThatTimeOut(t *testing.T) {
+	const (
+		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
+		app  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app"}}`
+	)
+	for _, test := range []struct {
+		name, memory, sca string
+		after             time.Duration
+		status            payment.State
+		callback          url.Values
+		funds             bool
+		message           string
+		want              payment.ErrorCode
+	}{
+		{name: "never opened", memory: page, sca: "received", after: time.Hour, want: payment.NoAnswerFromCustomer},
+		{name: "never finished", memory: page, sca: "started", after: time.Hour, want: payment.NoAnswerFromCustomer},
+		{name: "with the bank's words", memory: page, sca: "received", after: time.Hour, message: "Time is up.", want: payment.NoAnswerFromCustomer},
+		{name: "in the app", memory: app, after: time.Hour, want: payment.NoAnswerFromCustomer},
+		{name: "its status is gone", memory: page, after: time.Hour, want: payment.NoAnswerFromCustomer},
+		{name: "too early", memory: page, sca: "received", after: time.Minute, want: payment.NoSpecifiedReason},
+		{name: "after a return", memory: page, sca: "received", after: time.Hour, callback: url.Values{"state": {"s"}}, want: payment.NoSpecifiedReason},
+		{name: "after an approval", memory: page, sca: "finalised", after: time.Hour, want: payment.NoSpecifiedReason},
+		{name: "approved before", memory: page, sca: "received", after: time.Hour, status: payment.Pending, want: payment.NoSpecifiedReason},
+		{name: "failed", memory: page, sca: "failed", after: time.Hour, want: payment.AuthenticationFailed},
+		{name: "no funds", memory: page, sca: "received", after: time.Hour, funds: true, want: payment.InsufficientFunds},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			body := map[string]any{"transactionStatus": "RJCT", "psuMessage": test.message}
+			if test.funds {
+				body["fundsAvailable"] = false
+			}
+			bank := &approving{bodies: map[string]map[string]any{"GET status": body}}
+			if test.sca != "" {
+				bank.bodies["GET authorisations/2"] = status("scaStatus", test.sca)
+			}
+			o := ordersByKind["single"]
+			o.Memory, o.Callback, o.Now, o.Payment.Validated = []byte(test.memory), test.callback, noon.Add(test.after), &noon
+			if test.status != "" {
+				o.Payment.State = test.status
+			}
+			report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+			if err != nil || report.Status != payment.Declined || report.Code != test.want || report.Description != test.message {
+				t.Errorf("%+v, %v; want %s", report, err, test.want)
+			}
+		})
+	}
+}
+
 // TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
 // service learns for how long the payer can still approve.
 func TestAbandonedOrders(t *testing.T) {

@@ -59,6 +59,9 @@ func (p *Profile) approvalLife() time.Duration {
 	return time.Duration(p.AuthorisationHours) * time.Hour
 }
 
+// pageLife is how long the bank's page waits for the person.
+func (p *Profile) pageLife() time.Duration { return time.Duration(p.RedirectSeconds) * time.Second }
+
 // payers maps values in the bank file to the way in which the bank treats the payer's account.
 var payers = map[string]payment.PayerAccount{
 	"required": payment.PayerMandatory,

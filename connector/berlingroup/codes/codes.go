@@ -290,6 +290,16 @@ func Reasons(all []Message) string {
 	return Words(known)
 }
 
+// Refused returns our code for the first refusal with a known meaning, or "" if there is none.
+func Refused(all []Message) payment.ErrorCode {
+	for _, m := range Refusals(all) {
+		if found, known := m.Meant(); known {
+			return found.Code
+		}
+	}
+	return ""
+}
+
 // Texts returns the texts of messages as one text.
 func Texts(all []Message) string {
 	var texts []string
