@@ -180,6 +180,7 @@ var kind = map[string]string{
 	payment.NoteOccurrence:            "a periodic order was executed once",
 	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order continues",
 	payment.NoteBankStatus:            "the bank has another status, or has a message about the order",
+	payment.NoteSettled:               "an operator stated the outcome of an order that the bank could not tell",
 	payment.NoteStale:                 "the bank reported an older state; nothing changed",
 	payment.NoteSenseless:             "the bank's report was not understood; nothing changed",
 }

@@ -42,6 +42,8 @@ const (
 	NoteOccurrenceFailed = "occurrenceFailed"
 	// NoteBankStatus: only the bank's status word has changed, or the bank sent a remark.
 	NoteBankStatus = "bankStatus"
+	// NoteSettled: an operator stated the outcome of an order that the bank could not tell.
+	NoteSettled = "settled"
 	// NoteStale: a report contained less than the stored data and changed nothing.
 	NoteStale = "staleReport"
 	// NoteSenseless: a report could not be understood, and changed nothing.
@@ -52,7 +54,7 @@ const (
 func NoteKinds() []string {
 	return []string{
 		NoteCancelling, NoteCancellationGranted, NoteCancellationRefused, NoteCancellationOvertaken, NoteAbandoned,
-		NoteOccurrence, NoteOccurrenceFailed, NoteBankStatus, NoteStale, NoteSenseless,
+		NoteOccurrence, NoteOccurrenceFailed, NoteBankStatus, NoteSettled, NoteStale, NoteSenseless,
 	}
 }
 
@@ -63,6 +65,9 @@ func (p *Payment) TakeNotes() []Note {
 	p.Notes = nil
 	return notes
 }
+
+// Settle adds a note with the reason for which an operator ended a payment with an unknown outcome.
+func (p *Payment) Settle(reason string, now time.Time) { p.record(NoteSettled, ByService, reason, now) }
 
 // record appends a note without writing into memory that copies of the payment may share.
 func (p *Payment) record(kind string, by Actor, text string, now time.Time) {

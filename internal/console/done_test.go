@@ -1,17 +1,22 @@
 package console_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/initiation"
 	"passerelle/internal/operators"
 	"passerelle/internal/servicetest"
+	"passerelle/payment"
 )
 
 // TestThePageAfterAnAct checks that the page after an act shows a confirmation once, and only to
@@ -51,6 +56,49 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 		d.shows(d.paymentPath(id), []string{"The payment is confirmed."})
 		if got := d.state(id); got != "done" {
 			t.Errorf("the payment is %s", got)
+		}
+	})
+}
+
+// forgetful is a bank that loses its answer to an order and then does not know the order.
+type forgetful struct{ connector.Initiator }
+
+func (f forgetful) Profile() connector.Profile {
+	p := f.Initiator.Profile()
+	p.Idempotent, p.Data = false, nil
+	return p
+}
+
+func (forgetful) Initiate(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{}, errors.New("the answer is lost")
+}
+
+func (forgetful) Status(context.Context, connector.Order) (payment.Report, error) {
+	return payment.Report{}, connector.ErrUnknownOrder
+}
+
+// TestSettling checks that an operator settles a payment whose order has an unknown outcome, after a
+// page that asks for the reason, and that both are recorded.
+func TestSettling(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
+		must(t, d.Initiation.Connectors.Replace(forgetful{bank}))
+		d.enter(operators.Acting)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		d.shows(d.paymentPath(id), nil, "The bank executed it")
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
+		must(t, err)
+		confirm := d.paymentPath(id) + "/confirm?act=settle+payment+as+done"
+		d.shows(d.paymentPath(id), []string{"The bank executed it", "The bank has it", "The bank does not have it"})
+		d.shows(confirm, []string{"The bank executed it?", "12.50 EUR", "cannot be undone", `name="reason" required maxlength`})
+		d.submit(confirm, d.paymentPath(id), "act", "settle payment as done")
+		if got := d.state(id); got != "created" {
+			t.Errorf("without a reason the payment is %s", got)
+		}
+		d.submit(confirm, d.paymentPath(id), "act", "settle payment as done", "reason", "Booked on 20 November, says the bank's desk.")
+		d.shows(d.paymentPath(id), []string{"The payment is settled.", "Booked on 20 November", "settled"}, "The bank executed it")
+		if got := d.state(id); got != "done" || !slices.Contains(d.acts(), fmt.Sprint("settle payment as done payment ", id)) {
+			t.Errorf("the payment is %s, and on record is %v", got, d.acts())
 		}
 	})
 }

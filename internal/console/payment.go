@@ -56,9 +56,9 @@ type evidenceRow struct {
 type actButton struct {
 	Act, State, Label string
 	// Effect describes a consequence of the act that cannot be undone. Such an act is confirmed on
-	// a separate page. Grave marks acts that end the payment.
-	Effect string
-	Grave  bool
+	// a separate page. Grave marks acts that end the payment. Reasoned acts need a reason.
+	Effect          string
+	Grave, Reasoned bool
 }
 
 func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, error) {
@@ -250,7 +250,7 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
-		acts = append(acts, c.clientActs(p)...)
+		acts = append(c.settlements(pc, p), c.clientActs(p)...)
 	}
 	if !pc.Who.May(operators.Simulate) || pc.Domain.Kind != passerelle.Sandbox {
 		return acts
@@ -262,6 +262,25 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 	}
 	return acts
 }
+
+// settlements returns the acts that end a payment whose order has an unknown outcome.
+func (c *Console) settlements(pc *page.Context, p *payment.Payment) []actButton {
+	if p.State != payment.Created {
+		return nil
+	}
+	if last, err := c.DB.Attempt(pc, pc.Domain.ID, p.ID); err != nil || last.State != store.AttemptUnknown {
+		return nil
+	}
+	const ask = " Ask the bank about the order before you state this. It cannot be undone."
+	return []actButton{
+		{Act: actSettleDone, Label: "The bank executed it", Effect: "The payment becomes done." + ask, Reasoned: true},
+		{Act: actSettleAccepted, Label: "The bank has it", Effect: "The payment becomes accepted: the bank executes it later." + ask, Reasoned: true},
+		{Act: actSettleRejected, Label: "The bank does not have it", Effect: "The payment becomes rejected, and may be made again." + ask, Grave: true, Reasoned: true},
+	}
+}
+
+// settledStates are the states that the acts lead to.
+var settledStates = map[string]payment.State{actSettleDone: payment.Done, actSettleAccepted: payment.Accepted, actSettleRejected: payment.Rejected}
 
 // clientActs returns the acts of the application that an operator may do on its behalf.
 func (c *Console) clientActs(p *payment.Payment) []actButton {
@@ -288,6 +307,10 @@ const (
 	actResume   = "resume payment"
 	actCancel   = "cancel payment"
 	actSimulate = "simulate payment"
+
+	actSettleDone     = "settle payment as done"
+	actSettleAccepted = "settle payment as accepted"
+	actSettleRejected = "settle payment as rejected"
 )
 
 // Simulates reports whether a change of state can be simulated.
@@ -341,6 +364,8 @@ func (c *Console) act(pc *page.Context) error {
 		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, entry)
 	case actCancel:
 		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState}, entry)
+	case actSettleDone, actSettleAccepted, actSettleRejected:
+		_, err = do.Settle(pc, pc.Domain, p.ID, initiation.Settlement{State: settledStates[act], Reason: pc.Field("reason")}, entry)
 	case actSimulate:
 		_, err = do.Simulate(pc, pc.Domain, p.ID, initiation.SimulatedChange{State: payment.State(pc.Field("state"))}, entry)
 	default:
@@ -360,4 +385,5 @@ func (c *Console) act(pc *page.Context) error {
 var doneTexts = map[string]string{
 	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank has been asked.",
 	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state is simulated.",
+	actSettleDone: "The payment is settled.", actSettleAccepted: "The payment is settled.", actSettleRejected: "The payment is settled.",
 }

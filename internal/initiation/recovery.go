@@ -65,7 +65,12 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("read the age of the order of payment %d: %w", s.payment.ID, err)
 	}
-	return age+i.answerTime() < cmp.Or(s.bank.Profile().KeyLife, connector.DefaultKeyLife), nil
+	return age+i.answerTime() < keyLife(s.bank), nil
+}
+
+// keyLife returns how long a bank recognises the key of an order.
+func keyLife(bank connector.Initiator) time.Duration {
+	return cmp.Or(bank.Profile().KeyLife, connector.DefaultKeyLife)
 }
 
 // conclude interprets a report as the outcome of an attempt. If a payer or a client answered no,

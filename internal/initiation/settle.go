@@ -1,0 +1,126 @@
+package initiation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// Settlement is what an operator has learned from a bank about an order whose outcome the service
+// cannot find out.
+type Settlement struct {
+	// State is done when the bank has executed the order, accepted when it has the order and will
+	// execute it, and rejected when it does not have it.
+	State payment.State
+	// Reason says how the operator knows. The timeline shows it.
+	Reason string
+}
+
+// settled is the bank's status word in the timeline.
+const settled = "settled"
+
+// settledReports contains the report of a bank that would lead to each state.
+var settledReports = map[payment.State]payment.Report{
+	payment.Done:     {Status: payment.Settled, By: payment.ByService, Raw: settled},
+	payment.Accepted: {Status: payment.Settled, By: payment.ByService, Raw: settled},
+	payment.Rejected: {Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: settled},
+}
+
+// Settle ends a payment whose order has an unknown outcome, on behalf of an operator who has asked
+// the bank. It asks the bank once more, and ends nothing if the bank knows the order. It fails with
+// Conflict when the outcome is known, when the service may still send the order again, or when
+// another act on the payment is under way. It fails with Unavailable when the bank does not answer
+// the question whether it knows the order.
+func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, outcome Settlement, acts ...store.Audit) (*payment.Payment, error) {
+	report, known := settledReports[outcome.State]
+	if !known {
+		return nil, passerelle.InvalidField("state", "must be done, accepted or rejected")
+	}
+	if outcome.Reason == "" {
+		return nil, passerelle.MissingField("reason", "it says how the outcome of the order is known")
+	}
+	if err := passerelle.CheckText("reason", outcome.Reason, payment.MaxDescription); err != nil {
+		return nil, err
+	}
+	s, err := i.unanswerable(ctx, d, id)
+	if err != nil {
+		return nil, err
+	}
+	p, now := *s.payment, i.now(d)
+	for n := range p.Instructions {
+		if outcome.State == payment.Accepted {
+			report.Lines = append(slices.Clip(report.Lines), payment.Line{Position: n, State: payment.InstructionAccepted})
+		}
+	}
+	steps, err := p.Apply(report, now)
+	if err != nil {
+		return nil, err
+	}
+	p.Settle(outcome.Reason, now)
+	record := i.onRecord(d, nil, acts)
+	err = i.commit(ctx, d, &p, steps, nil, func(tx *store.Tx) error {
+		tx.AnswerAttempt(s.attempt)
+		return record(tx)
+	})
+	return &p, raced(err)
+}
+
+// unanswerable returns the session of a payment whose order has an outcome that nobody but a person
+// can find out.
+func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
+	s, err := i.bankSession(ctx, d, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return s, err
+	}
+	if s.attempt.State != store.AttemptUnknown || s.attempt.Kind != store.AttemptInitiation || s.payment.State != payment.Created {
+		return s, passerelle.Conflicting("The outcome of the order is known, or the bank may be answering now.")
+	}
+	waits, err := i.mayArrive(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if waits {
+		return s, passerelle.Conflicting("The service may still send the order again. It finds out the outcome by itself.")
+	}
+	return s, i.askInVain(ctx, s)
+}
+
+// askInVain asks the bank about an order, outside any transaction. It fails unless the bank does not
+// know the order. The answer of a bank that knows it is applied.
+func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
+	leave, err := i.takeCallSlot(s.attempt.Connector)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	report, err := i.callBank(ctx, s, status)
+	if err == nil {
+		if _, err = i.apply(ctx, s, report); err == nil {
+			err = passerelle.Conflicting("The bank knows the order. The payment now has the state that the bank reports.")
+		}
+		return err
+	}
+	if errors.Is(err, connector.ErrUnknownOrder) || errors.Is(err, errNoConnector) {
+		return nil
+	}
+	return &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank cannot be asked about the order now. Try again later.", RetryAfter: 60}
+}
+
+// mayArrive reports whether another process may be sending the order again: the bank recognised its
+// key when the process began.
+func (i *Initiation) mayArrive(ctx context.Context, s bankSession) (bool, error) {
+	if s.bank == nil || !s.bank.Profile().Idempotent {
+		return false, nil
+	}
+	age, err := i.DB.OrderAge(ctx, s.attempt)
+	if err != nil {
+		return false, fmt.Errorf("read the age of the order of payment %d: %w", s.payment.ID, err)
+	}
+	return age < keyLife(s.bank), nil
+}

@@ -1,0 +1,126 @@
+package initiation_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/internal/store"
+	"passerelle/payment"
+)
+
+// lostAt returns a payment with an unknown outcome at a bank that does not recognise keys. cut says
+// whether the order arrived.
+func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
+	w.t.Helper()
+	w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
+	id := w.create(2)
+	w.line.breaks(cut, nil)
+	_, err := w.Validate(w.t.Context(), w.domain, id, validated())
+	must(w.t, err)
+	w.line.breaks(nil, nil)
+	w.wantAttempt(w.t, id, store.AttemptUnknown)
+	return id
+}
+
+// settle states the outcome of an order on behalf of an operator.
+func (w *fixture) settle(id passerelle.PaymentID, state payment.State) (*payment.Payment, error) {
+	entry := store.Audit{Domain: w.domain.ID, At: noon, Act: "settle", Subject: "payment", SubjectID: int64(id)}
+	return w.Settle(w.t.Context(), w.domain, id, initiation.Settlement{State: state, Reason: "The bank's desk says so."}, entry)
+}
+
+// TestSettlements checks that an operator ends a payment whose outcome the bank cannot tell, with the
+// usual transitions and events, the reason in the timeline, and one entry of the audit log.
+func TestSettlements(t *testing.T) {
+	for state, want := range map[payment.State][]eventSummary{
+		payment.Done: {
+			{Version: 1, State: payment.Validating, Lines: "pending pending"},
+			{Version: 2, State: payment.Pending, Lines: "pending pending"},
+			{Version: 3, State: payment.Done, Lines: "done done"},
+		},
+		payment.Accepted: {
+			{Version: 1, State: payment.Validating, Lines: "pending pending"},
+			{Version: 2, State: payment.Pending, Lines: "pending pending"},
+			{Version: 3, State: payment.Accepted, Lines: "accepted accepted"},
+		},
+		payment.Rejected: {{Version: 1, State: payment.Rejected, ErrorCode: string(payment.WebsiteUnavailable), Lines: "rejected rejected"}},
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				id := w.lostAt(before(fails(errCut)))
+				p, err := w.settle(id, state)
+				must(t, err)
+				if diff := unlike(w.stored(id), p); diff != "" || p.State != state {
+					t.Errorf("the payment is %s\n%s", p.State, diff)
+				}
+				w.wantEvents(t, id, want...)
+				w.wantNotes(t, id, "settled service")
+				w.wantAttempt(t, id, store.AttemptAnswered)
+				if acts := column[int64](w, `SELECT count(*) FROM audit WHERE act = 'settle'`)[0]; acts != 1 {
+					t.Errorf("the audit log has %d entries", acts)
+				}
+				w.leasesLapse()
+				w.runDue(t, w.another(), w.later(time.Hour), none)
+				rows := w.rows()
+				_, err = w.settle(id, state)
+				w.wantRefusal(t, err, rows, passerelle.Conflict, "")
+			})
+		})
+	}
+}
+
+// TestRefusedSettlements checks that nothing is settled while the service can find out the outcome by
+// itself, or without a reason.
+func TestRefusedSettlements(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		id := w.lostAt(before(fails(errCut)))
+		rows := w.rows()
+		_, err := w.Settle(t.Context(), w.domain, id, initiation.Settlement{State: payment.Done})
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "reason")
+		_, err = w.Settle(t.Context(), w.domain, id, initiation.Settlement{State: payment.Expired, Reason: "Why."})
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "state")
+		w.line.breaks(nil, before(fails(errCut)))
+		_, err = w.settle(id, payment.Done)
+		w.wantRefusal(t, err, rows, passerelle.Unavailable, "")
+		w.line.breaks(nil, nil)
+		w.line.tune(func(p *connector.Profile) { p.Idempotent = true })
+		_, err = w.settle(id, payment.Done)
+		w.wantRefusal(t, err, rows, passerelle.Conflict, "", "may still send")
+		_, err = w.settle(w.sent(1).ID, payment.Done)
+		w.wantRefusal(t, err, w.rows(), passerelle.Conflict, "")
+	})
+}
+
+// TestSettledAgainstTheBank checks that the bank's answer counts when the bank knows the order after
+// all.
+func TestSettledAgainstTheBank(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		id := w.lostAt(after(fails(errCut)))
+		if _, err := w.settle(id, payment.Rejected); err == nil {
+			t.Error("the bank's answer does not count")
+		}
+		w.wantState(t, id, payment.Validating)
+		w.wantNotes(t, id)
+	})
+}
+
+// TestSettledMeanwhile checks that a loop that asks the bank at the same time, or an earlier
+// settlement, prevents a settlement.
+func TestSettledMeanwhile(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		id := w.lostAt(before(fails(errCut)))
+		w.line.breaks(nil, before(func(context.Context) error {
+			w.line.breaks(nil, nil)
+			_, err := w.settle(id, payment.Rejected)
+			must(t, err)
+			return connector.ErrUnknownOrder
+		}))
+		if _, err := w.settle(id, payment.Done); err == nil {
+			t.Error("a payment is settled twice")
+		}
+		w.wantState(t, id, payment.Rejected)
+	})
+}
