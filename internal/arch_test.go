@@ -124,10 +124,11 @@ var mayImport = map[string][]string{
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
-	"connector/berlingroup":         {".", "payment", "connector", "connector/berlingroup/codes", "connector/berlingroup/roles", "connector/berlingroup/signing", "connector/identity", "connector/statements", "statementfile"},
-	"connector/berlingroup/codes":   {".", "payment"},
-	"connector/berlingroup/roles":   {},
-	"connector/berlingroup/signing": {},
+	"connector/berlingroup":          {".", "payment", "connector", "connector/berlingroup/codes", "connector/berlingroup/roles", "connector/berlingroup/signing", "connector/berlingroup/tomlfile", "connector/identity", "connector/statements", "statementfile"},
+	"connector/berlingroup/codes":    {".", "payment"},
+	"connector/berlingroup/roles":    {},
+	"connector/berlingroup/signing":  {},
+	"connector/berlingroup/tomlfile": {},
 }
 
 // ownImport lists imports that only one package and the packages below it may have, with the

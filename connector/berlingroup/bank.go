@@ -1,13 +1,13 @@
 package berlingroup
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"time"
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/signing"
+	"passerelle/connector/berlingroup/tomlfile"
 )
 
 // Kind is the name of the standard in bank files.
@@ -17,7 +17,7 @@ const Kind = "berlin-group"
 type Bank struct {
 	file     File
 	profile  connector.Profile
-	where    *places
+	where    *tomlfile.Places
 	material material
 	base     string
 	client   client
@@ -28,9 +28,10 @@ type Bank struct {
 }
 
 // Load reads the file of a bank, and the certificates and keys that it names. The error joins one
-// *Complaint for each mistake.
+// *tomlfile.Complaint for each mistake.
 func Load(path string) (*Bank, error) {
-	file, where, err := readFile(path)
+	var file File
+	where, err := tomlfile.Read(path, &file)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func Load(path string) (*Bank, error) {
 func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path returns the path of the file that the bank was loaded from.
-func (b *Bank) Path() string { return b.where.path }
+func (b *Bank) Path() string { return b.where.Path }
 
 // Profile describes the bank and says whether it is disturbed. Callers must not change its maps and
 // slices, because they are shared.
@@ -60,22 +61,6 @@ func (b *Bank) Profile() connector.Profile {
 	p := b.profile
 	p.Disturbed = b.health.Disturbed()
 	return p
-}
-
-// Complaints returns the complaints in an error of Load.
-func Complaints(err error) []*Complaint {
-	var all []*Complaint
-	var one *Complaint
-	if joined, several := err.(interface{ Unwrap() []error }); several {
-		for _, part := range joined.Unwrap() {
-			all = append(all, Complaints(part)...)
-		}
-		return all
-	}
-	if errors.As(err, &one) {
-		all = append(all, one)
-	}
-	return all
 }
 
 // Setting is one field of a bank file with its effective value.
@@ -90,7 +75,7 @@ type Setting struct {
 // Settings lists the fields of the bank's file that have a value or a default.
 func (b *Bank) Settings() []Setting { return settings("", reflect.ValueOf(b.file), b.where) }
 
-func settings(prefix string, table reflect.Value, where *places) []Setting {
+func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Setting {
 	var all []Setting
 	for i := range table.NumField() {
 		name, value := prefix+table.Type().Field(i).Tag.Get("toml"), reflect.Indirect(table.Field(i))
@@ -98,8 +83,7 @@ func settings(prefix string, table reflect.Value, where *places) []Setting {
 		case value.IsValid() && value.Kind() == reflect.Struct:
 			all = append(all, settings(name+".", value, where)...)
 		case value.IsValid() && !value.IsZero():
-			_, supplied := where.at[name]
-			all = append(all, Setting{name, value.Interface(), !supplied})
+			all = append(all, Setting{name, value.Interface(), !where.Has(name)})
 		}
 	}
 	return all

@@ -14,6 +14,7 @@ import (
 
 	"passerelle/connector/berlingroup/roles"
 	"passerelle/connector/berlingroup/signing"
+	"passerelle/connector/berlingroup/tomlfile"
 )
 
 // Certificate describes a certificate of the operator that a bank file names.
@@ -56,7 +57,7 @@ type material struct {
 }
 
 // load reads the files named in a bank file. The error joins all complaints.
-func (f *File) load(where *places) (material, error) {
+func (f *File) load(where *tomlfile.Places) (material, error) {
 	var m material
 	r := &rules{where: where}
 	own, key := r.certificates("tls.certificate", f.TLS.Certificate), r.key("tls.key", f.TLS.Key)
@@ -108,9 +109,9 @@ func (m *material) loadSeal(r *rules, s *Signature) {
 func (r *rules) blocks(field, name string) []*pem.Block {
 	path := name
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(r.where.path), path)
+		path = filepath.Join(filepath.Dir(r.where.Path), path)
 	}
-	content, err := readBounded(path)
+	content, err := tomlfile.Bounded(path)
 	if err != nil {
 		r.hold(false, field, "%s: %v", path, err)
 		return nil
@@ -145,7 +146,7 @@ const othersRead = 0o004
 func (r *rules) key(field, name string) crypto.Signer {
 	for _, block := range r.blocks(field, name) {
 		if key := parseKey(block.Bytes); key != nil {
-			path := filepath.Join(filepath.Dir(r.where.path), name)
+			path := filepath.Join(filepath.Dir(r.where.Path), name)
 			if filepath.IsAbs(name) {
 				path = name
 			}

@@ -23,6 +23,7 @@ import (
 
 	"passerelle/connector/berlingroup"
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/connector/berlingroup/tomlfile"
 )
 
 // quiet discards what a server logs about handshakes that must fail.
@@ -261,7 +262,7 @@ func TestMaterial(t *testing.T) {
 			w.write(test.file, test.content)
 			w.write("bank.toml", []byte(w.file))
 			_, err := berlingroup.Load(filepath.Join(w.folder, "bank.toml"))
-			for _, c := range berlingroup.Complaints(err) {
+			for _, c := range tomlfile.Complaints(err) {
 				if c.Field == test.field && c.Line > 0 && strings.Contains(c.Message, test.says) {
 					return
 				}

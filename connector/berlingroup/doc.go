@@ -9,5 +9,5 @@
 // It fails like every connector: with a refusal when the bank refuses, with connector.ErrNotSent
 // when no byte of an order was sent, and with connector.ErrUnknownOrder when nothing identifies the
 // order at the bank. After any other error, the outcome is unknown. A wrong bank file is refused
-// with Complaints.
+// with complaints of tomlfile.
 package berlingroup

@@ -19,6 +19,7 @@ import (
 	"passerelle/connector"
 	"passerelle/connector/berlingroup"
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/connector/berlingroup/tomlfile"
 	"passerelle/payment"
 )
 
@@ -112,7 +113,7 @@ func TestWrongFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := berlingroup.Load(written(t, test.old, test.replacement))
-			all := berlingroup.Complaints(err)
+			all := tomlfile.Complaints(err)
 			if len(all) == 0 {
 				t.Fatalf("no complaint: %v", err)
 			}
@@ -143,14 +144,14 @@ func TestUnreadableFile(t *testing.T) {
 // TestSeveralComplaints: all errors of a file are reported at once.
 func TestSeveralComplaints(t *testing.T) {
 	_, err := berlingroup.Load(written(t, "9101", "0\nhidden = true\nextra = 1\nmore = 2"))
-	if n := len(berlingroup.Complaints(err)); n != 2 {
+	if n := len(tomlfile.Complaints(err)); n != 2 {
 		t.Errorf("%d complaints about two fields that are none:\n%v", n, err)
 	}
 	_, err = berlingroup.Load(written(t, "9101\nname      = \"Example", "0\nname = \"\\nExample"))
-	if n := len(berlingroup.Complaints(err)); n != 2 {
+	if n := len(tomlfile.Complaints(err)); n != 2 {
 		t.Errorf("%d complaints about two wrong values:\n%v", n, err)
 	}
-	if got := berlingroup.Complaints(errors.New("of something else")); got != nil {
+	if got := tomlfile.Complaints(errors.New("of something else")); got != nil {
 		t.Errorf("complaints in an error that has none: %v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"passerelle"
+	"passerelle/connector/berlingroup/tomlfile"
 	"passerelle/payment"
 )
 
@@ -63,14 +64,14 @@ const (
 
 // rules collects the mistakes of a file.
 type rules struct {
-	where *places
+	where *tomlfile.Places
 	wrong []error
 }
 
 // hold adds a complaint about a field unless the field is right.
 func (r *rules) hold(right bool, field, message string, args ...any) {
 	if !right {
-		r.wrong = append(r.wrong, r.where.complaint(field, fmt.Sprintf(message, args...)))
+		r.wrong = append(r.wrong, r.where.Complaint(field, fmt.Sprintf(message, args...)))
 	}
 }
 
@@ -108,7 +109,7 @@ func (r *rules) address(field, text string) {
 
 // check checks a file, after defaults are set, as far as this is possible without other files and
 // without the bank. The error joins all complaints.
-func (f *File) check(where *places) error {
+func (f *File) check(where *tomlfile.Places) error {
 	r := &rules{where: where}
 	f.checkNames(r)
 	f.checkPlaces(r)

@@ -11,6 +11,7 @@ import (
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup"
+	"passerelle/connector/berlingroup/tomlfile"
 )
 
 // BankFile is one file of a folder of banks, with the bank or the error of the file.
@@ -130,10 +131,10 @@ func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, prog
 	}
 	next := map[string]*berlingroup.Bank{}
 	for _, f := range files {
-		for _, wrong := range berlingroup.Complaints(f.Err) {
+		for _, wrong := range tomlfile.Complaints(f.Err) {
 			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", wrong.Path, "line", wrong.Line, "field", wrong.Field, "wrong", wrong.Message, "kept", f.Bank != nil)
 		}
-		if f.Err != nil && len(berlingroup.Complaints(f.Err)) == 0 {
+		if f.Err != nil && len(tomlfile.Complaints(f.Err)) == 0 {
 			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", f.Path, "wrong", f.Err, "kept", f.Bank != nil)
 		}
 		if f.Bank != nil {

@@ -1,0 +1,170 @@
+// Package tomlfile reads configuration files in TOML strictly.
+//
+// It owns the positions of fields, so that each complaint names line and column. It does not own
+// what fields mean: its callers check the values. It fails with Complaints.
+package tomlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// maxSize limits the size of a file, in bytes.
+const maxSize = 1 << 20
+
+// A Complaint is one mistake in a file. Line and Column count from 1. They are zero when
+// something is missing.
+type Complaint struct {
+	Path         string
+	Line, Column int
+	// Field is the dotted name of the field, such as profile.sca.
+	Field   string
+	Message string
+}
+
+// Error returns the file, line and column in the form that compilers use, followed by the field and
+// the message.
+func (c *Complaint) Error() string {
+	place := c.Path
+	if c.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d", c.Path, c.Line, c.Column)
+	}
+	if c.Field == "" {
+		return place + ": " + c.Message
+	}
+	return fmt.Sprintf("%s: %s: %s", place, c.Field, c.Message)
+}
+
+// Read decodes a file and returns the places of its fields. Its error joins Complaints, one for
+// each field that the target does not have.
+func Read(path string, into any) (*Places, error) {
+	content, err := Bounded(path)
+	if err != nil {
+		return nil, &Complaint{Path: path, Message: err.Error()}
+	}
+	decoder := toml.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return nil, complain(path, err)
+	}
+	return locate(path, content)
+}
+
+// Bounded reads a file of at most 1 MiB. Its error contains only the kind of a failure, because a
+// complaint contains the path.
+func Bounded(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxSize {
+		return nil, fmt.Errorf("is larger than %d bytes", maxSize)
+	}
+	content, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	var failure *os.PathError
+	if errors.As(err, &failure) {
+		return nil, failure.Err
+	}
+	return content, err
+}
+
+// complain converts the decoder's error into a complaint with position and field.
+func complain(path string, err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) {
+		var all []error
+		for i := range strict.Errors {
+			line, column := strict.Errors[i].Position()
+			all = append(all, &Complaint{path, line, column, strings.Join(strict.Errors[i].Key(), "."), "is no field of a bank file"})
+		}
+		return errors.Join(all...)
+	}
+	var wrong *toml.DecodeError
+	if errors.As(err, &wrong) {
+		line, column := wrong.Position()
+		return &Complaint{path, line, column, strings.Join(wrong.Key(), "."), strings.TrimPrefix(wrong.Error(), "toml: ")}
+	}
+	return &Complaint{Path: path, Message: err.Error()}
+}
+
+// Places has the positions of the fields in a file.
+type Places struct {
+	Path string
+	at   map[string]unstable.Position // by the dotted names of the fields
+}
+
+// Has reports whether the file contains a field.
+func (p *Places) Has(field string) bool {
+	_, found := p.at[field]
+	return found
+}
+
+// locate finds the positions of all fields in a valid document.
+func locate(path string, content []byte) (*Places, error) {
+	found := &Places{Path: path, at: map[string]unstable.Position{}}
+	parser, table := unstable.Parser{}, ""
+	parser.Reset(content)
+	for parser.NextExpression() {
+		e := parser.Expression()
+		name, first := dotted(e.Key())
+		if first == nil {
+			continue
+		}
+		if e.Kind == unstable.KeyValue {
+			name = strings.TrimPrefix(table+"."+name, ".")
+		} else {
+			table = name
+		}
+		found.at[name] = parser.Shape(parser.Range(first.Data)).Start
+	}
+	if err := parser.Error(); err != nil {
+		return nil, &Complaint{Path: path, Message: err.Error()}
+	}
+	return found, nil
+}
+
+func dotted(key unstable.Iterator) (string, *unstable.Node) {
+	var first *unstable.Node
+	var parts []string
+	for key.Next() {
+		if first == nil {
+			first = key.Node()
+		}
+		parts = append(parts, string(key.Node().Data))
+	}
+	return strings.Join(parts, "."), first
+}
+
+// Complaint returns a complaint about a field. Its position is that of the field or, if the field
+// is absent, of the enclosing table.
+func (p *Places) Complaint(field, message string) *Complaint {
+	c := &Complaint{Path: p.Path, Field: field, Message: message}
+	for name := field; name != ""; {
+		if at, found := p.at[name]; found {
+			c.Line, c.Column = at.Line, at.Column
+			break
+		}
+		cut := strings.LastIndex(name, ".")
+		name = name[:max(cut, 0)]
+	}
+	return c
+}
+
+// Complaints returns the complaints in an error of Read, or in one that joins several.
+func Complaints(err error) []*Complaint {
+	var all []*Complaint
+	var one *Complaint
+	if joined, several := err.(interface{ Unwrap() []error }); several {
+		for _, part := range joined.Unwrap() {
+			all = append(all, Complaints(part)...)
+		}
+		return all
+	}
+	if errors.As(err, &one) {
+		all = append(all, one)
+	}
+	return all
+}
