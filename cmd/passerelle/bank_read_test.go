@@ -95,6 +95,7 @@ func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *custome
 		t.Fatal(err)
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.Device = "192.0.2.7"
 	return &customer{Instance: s, t: t, banks: banks, token: out.Token, browser: &http.Client{Jar: jar, CheckRedirect: stay}}
 }
 
@@ -301,6 +302,30 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 		}
 		if state := c.connection().State; state != nil {
 			t.Errorf("the connection is in the state %s\n%s", *state, s.Logs)
+		}
+	})
+}
+
+// TestReadsWithoutADevice: when an application does not name the customer's device, its reads count
+// as unattended, although it says that the customer is present.
+func TestReadsWithoutADevice(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
+		c.share(c.accounts())
+		s.Device = ""
+		for range 4 {
+			if c.sync("true"); c.connection().State != nil {
+				t.Fatalf("the connection is in the state %s\n%s", *c.connection().State, s.Logs)
+			}
+		}
+		if c.sync("true"); c.connection().State == nil || *c.connection().State != "rateLimiting" {
+			t.Errorf("after five reads without a device: %+v\n%s", c.connection(), s.Logs)
+		}
+		s.Device = "192.0.2.7"
+		if c.sync("true"); c.connection().State != nil {
+			t.Errorf("with the device: %+v\n%s", c.connection(), s.Logs)
 		}
 	})
 }

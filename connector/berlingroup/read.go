@@ -219,11 +219,14 @@ func (v *reading) save(ctx context.Context) {
 	}
 }
 
+// addressHeader has the address of the customer's device. A read without it counts as unattended.
+const addressHeader = "PSU-IP-Address"
+
 // deviceHeader returns headers that describe the device of a customer who is present.
 func deviceHeader(d connector.Device) http.Header {
 	h := http.Header{}
 	if d.Address.IsValid() {
-		h.Set("PSU-IP-Address", d.Address.String())
+		h.Set(addressHeader, d.Address.String())
 	}
 	for name, value := range map[string]string{"PSU-User-Agent": d.UserAgent, "PSU-Accept": d.Accept, "PSU-Accept-Language": d.AcceptLanguage} {
 		if value != "" {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -289,6 +290,9 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	if r.id == "" {
 		r.id = newID()
 	}
+	if r.order || r.path == consentsPath {
+		b.addAddress(ctx, out.Header)
+	}
 	out.Header.Set("X-Request-ID", r.id)
 	out.Header.Set("Date", b.now().UTC().Format(http.TimeFormat))
 	if kind != "" {
@@ -298,6 +302,24 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 		return out, nil
 	}
 	return out, b.signer.Add(ctx, out, body)
+}
+
+// addAddress sets the address of this machine, as the bank sees it, when the customer's is unknown.
+// The standard requires this of orders and consents. Other requests have the customer's or none.
+func (b *Bank) addAddress(ctx context.Context, h http.Header) {
+	base, err := url.Parse(b.base)
+	if h.Get(addressHeader) != "" || err != nil {
+		return
+	}
+	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "udp", net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), "443"))) // sends nothing
+	if err != nil {
+		return // the call itself will report this
+	}
+	own, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	_ = conn.Close() // nothing was sent
+	if err == nil {
+		h.Set(addressHeader, own.Addr().WithZone("").String())
+	}
 }
 
 // content returns the body of a request and its media type.

@@ -12,19 +12,23 @@ import (
 // maxDeviceHeader is the length up to which headers of users are passed on to banks.
 const maxDeviceHeader = 512
 
-// noteDevice records the user's device in the context of a request. It reads the headers of the
-// sender or, if an application sent the request, the headers that the Berlin Group standard
-// defines for this.
+// noteDevice records the user's device in the context of a request. Pages are requested by the
+// user's browser, whose address and headers are the device. The API is called by an application,
+// which names the device in the headers that the Berlin Group standard defines for this. Without
+// the address in them, the device is unknown: the application's own address must not pass for that
+// of the user.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		device := headersOf(r, "")
-		device.Address, _ = netip.ParseAddr(httpapi.Address(r, s.config.TrustedProxies))
-		if named, err := netip.ParseAddr(r.Header.Get("PSU-IP-Address")); application && err == nil {
-			device = headersOf(r, "PSU-")
-			device.Address = named
+		address, prefix := httpapi.Address(r, s.config.TrustedProxies), ""
+		if application {
+			address, prefix = r.Header.Get("PSU-IP-Address"), "PSU-"
 		}
-		device.Address = device.Address.Unmap().WithZone("")
-		handler.ServeHTTP(w, r.WithContext(connector.WithDevice(r.Context(), device)))
+		if at, err := netip.ParseAddr(address); err == nil {
+			device := headersOf(r, prefix)
+			device.Address = at.Unmap().WithZone("")
+			r = r.WithContext(connector.WithDevice(r.Context(), device))
+		}
+		handler.ServeHTTP(w, r)
 	})
 }
 

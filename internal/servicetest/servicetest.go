@@ -44,6 +44,8 @@ type Instance struct {
 	UsersToken   string
 	// Logs has everything that the service has logged.
 	Logs *Logs
+	// Device is the address of the user's device that calls name. It is empty when they name none.
+	Device string
 
 	t      testing.TB
 	config service.Config
@@ -203,6 +205,9 @@ func (s *Instance) Call(method, path, token string, body any) Answer {
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if s.Device != "" {
+		request.Header.Set("PSU-IP-Address", s.Device)
 	}
 	return s.Do(request)
 }

@@ -1,0 +1,143 @@
+package service_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/internal/servicetest"
+)
+
+// listening is a bank that accepts one order and records the headers of the calls, by method.
+type listening struct {
+	mu      sync.Mutex
+	headers map[string]http.Header
+}
+
+func (b *listening) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	b.headers[r.Method] = r.Header
+	b.mu.Unlock()
+	switch r.Method {
+	case http.MethodPost:
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"transactionStatus": "RCVD", "paymentId": "P1", "_links": {"scaRedirect": {"href": "https://bank.example/page"}}}`)
+	case http.MethodDelete:
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"tppMessages": [{"category": "ERROR", "code": "CANCELLATION_INVALID"}]}`)
+	default:
+		_, _ = io.WriteString(w, `{"transactionStatus": "RCVD"}`)
+	}
+}
+
+// last returns the headers of the last call with a method, and forgets them.
+func (b *listening) last(method string) http.Header {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer delete(b.headers, method)
+	return b.headers[method]
+}
+
+// listen starts the bank and returns the folder with its file.
+func (b *listening) listen(t *testing.T) string {
+	t.Helper()
+	b.headers = map[string]http.Header{}
+	folder, authority, key := t.TempDir(), berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
+	own := authority.Sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, key)
+	server := httptest.NewUnstartedServer(b)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{own.Raw}, PrivateKey: key}}, ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	authority.Furnish(folder)
+	file := strings.NewReplacer("https://bank.example", server.URL, `key = "qwac.key"`, "key = \"qwac.key\"\nauthorities = \"ca.pem\"").Replace(fmt.Sprintf(bankFile, 11, 11, "Bank A"))
+	if err := os.WriteFile(filepath.Join(folder, "a.toml"), []byte(file+"cancellation = \"direct\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// from sends a request from an address of this machine and returns the body of the answer.
+func from(t *testing.T, address, method, to, token string, body any, header ...string) []byte {
+	t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, to, bytes.NewReader(encoded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("User-Agent", "Agent of "+address)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// TestAddressOfThePerson: a bank gets the address of the person's browser, or of the device that an
+// application names. It never gets the address of an application. An order must have an address, so
+// it has that of the service when the person's is unknown.
+func TestAddressOfThePerson(t *testing.T) {
+	const application, browser, device, service = "127.0.0.7", "127.0.0.8", "192.0.2.9", "127.0.0.1"
+	bank := &listening{}
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: bank.listen(t), Quiet: true})
+	token := s.Token("payments:admin")
+	expect := func(what, method, address, agent string) http.Header {
+		t.Helper()
+		h := bank.last(method)
+		if h == nil || h.Get("PSU-IP-Address") != address || h.Get("PSU-User-Agent") != agent {
+			t.Errorf("%s: the bank was called with %v, want the address %q and the agent %q", what, h, address, agent)
+		}
+		return h
+	}
+	draft := servicetest.Draft()
+	draft["instructions"].([]any)[0].(map[string]any)["execution_date_type"] = "first_open_day" // instant payments cannot be cancelled
+	order := func() string { return fmt.Sprintf("%s/payments/%d", s.Base, s.Create(token, draft)) }
+	validation := map[string]any{"connector_uuid": "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", "webview_url": "https://shop.example/pay", "validated": true}
+	cancellation := map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}
+
+	unnamed := order()
+	from(t, application, "POST", unnamed, token, validation)
+	expect("an order without a device", "POST", service, "")
+	from(t, application, "POST", unnamed, token, cancellation)
+	expect("a cancellation without a device", "DELETE", "", "")
+
+	named := order()
+	from(t, application, "POST", named, token, validation, "PSU-IP-Address", device, "PSU-User-Agent", "Phone")
+	back := expect("an order with a device", "POST", device, "Phone").Get("TPP-Redirect-URI")
+	from(t, application, "POST", named, token, cancellation, "PSU-IP-Address", device)
+	expect("a cancellation with a device", "DELETE", device, "")
+	bank.last("GET")
+	from(t, application, "POST", named, token, cancellation, "PSU-IP-Address", "elsewhere", "PSU-User-Agent", "Phone")
+	expect("a cancellation with a device that has no address", "DELETE", "", "")
+	bank.last("GET")
+	from(t, browser, "GET", back, "", nil)
+	expect("the return of the person", "GET", browser, "Agent of "+browser)
+}
