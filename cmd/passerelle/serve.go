@@ -219,15 +219,15 @@ func refuseOpenDatabase(address string) error {
 func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time.Duration, ready func() error) error {
 	service.Ballast()
 	s.Start()
+	hangup := make(chan os.Signal, 1)
+	if banks.Banks != "" {
+		signal.Notify(hangup, syscall.SIGHUP) // before the program is ready, because the signal ends a program that does not expect it
+		defer signal.Stop(hangup)
+	}
 	if err := ready(); err != nil {
 		return errors.Join(err, stop(s, drain))
 	}
 	supervised := supervision.Start(c.ctx, c.log, func(ctx context.Context) error { return alive(ctx, s.OpsAddr()) })
-	hangup := make(chan os.Signal, 1)
-	if banks.Banks != "" {
-		signal.Notify(hangup, syscall.SIGHUP)
-		defer signal.Stop(hangup)
-	}
 	for {
 		select {
 		case <-hangup:

@@ -323,6 +323,9 @@ func (p *Process) Terminate() int {
 	return p.command.ProcessState.ExitCode()
 }
 
+// Hangup makes the program read its bank files again.
+func (p *Process) Hangup() { _ = p.command.Process.Signal(syscall.SIGHUP) }
+
 // Address returns the host and port at which the program listens.
 func (p *Process) Address() string { return p.args[listenArgument] }
 
