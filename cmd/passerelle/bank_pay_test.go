@@ -396,7 +396,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// booked compares the lines of a payment with the books of the bank.
+// booked compares the lines of a payment with the books of the bank, which must have one order of it.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -407,11 +407,17 @@ func (s *shopper) booked(kind string, p seenPayment) {
 		}
 	}
 	s.banks.steer("GET", s.bank+"/orders", nil, &out)
+	found, want := 0, map[string]int{"single": 1, "bulk": 2}[kind]
 	for _, o := range out.Orders {
-		want := map[string]int{"single": 1, "bulk": 2}[kind]
-		if o.EndToEnd == p.Instructions[0].Reference && o.Booked != want {
+		if o.EndToEnd != p.Instructions[0].Reference {
+			continue
+		}
+		if found++; o.Booked != want {
 			s.t.Errorf("%s, %s: the bank has %+v", kind, inWords(p), o)
 		}
+	}
+	if found != 1 {
+		s.t.Errorf("%s, %s: the bank has %d orders of it", kind, inWords(p), found)
 	}
 }
 

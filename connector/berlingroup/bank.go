@@ -25,6 +25,8 @@ type Bank struct {
 	health   *connector.Circuit
 	// now returns the real time. Certificates, signatures and health need it.
 	now func() time.Time
+	// limit is how long one exchange may take.
+	limit time.Duration
 }
 
 // Load reads the file of a bank, and the certificates and keys that it names. The error joins one
@@ -45,7 +47,7 @@ func Load(path string) (*Bank, error) {
 	}
 	return &Bank{
 		file: file, profile: file.profile(), where: where, material: material, base: strings.TrimRight(file.Address.API, "/"),
-		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now,
+		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now, limit: callTime,
 	}, nil
 }
 

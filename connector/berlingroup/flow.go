@@ -13,7 +13,7 @@ const (
 	// bytes before the next item.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
-	// slowest is the minimum number of bytes per second that a bank must send after callTime.
+	// slowest is the minimum number of bytes per second that a bank must send after its deadline.
 	slowest = 64 << 10
 )
 
@@ -23,7 +23,9 @@ type flow struct {
 	from    io.Reader
 	now     func() time.Time
 	timeout *time.Timer
-	waited  time.Duration
+	// limit is the time that the bank has, apart from the time for the bytes, and waited the time
+	// that it has needed.
+	limit, waited time.Duration
 	// read is the number of all bytes, and since the number of bytes after the last item.
 	read, since int64
 	// failed is the reason why the body cannot be read completely.
@@ -41,7 +43,7 @@ func (f *flow) Read(p []byte) (int, error) {
 		return 0, f.failed
 	}
 	begun := f.now()
-	f.timeout.Reset(callTime + time.Duration(f.read/slowest)*time.Second - f.waited)
+	f.timeout.Reset(f.limit + time.Duration(f.read/slowest)*time.Second - f.waited)
 	n, err := f.from.Read(p)
 	f.timeout.Stop()
 	f.waited += f.now().Sub(begun)

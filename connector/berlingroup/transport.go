@@ -198,7 +198,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timeout := time.AfterFunc(callTime, func() { cancel(context.DeadlineExceeded) })
+	timeout := time.AfterFunc(b.limit, func() { cancel(context.DeadlineExceeded) })
 	defer timeout.Stop()
 	out, err := b.prepare(ctx, r)
 	if err != nil {
@@ -217,7 +217,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}
 	if r.take != nil && a.good() {
-		return b.pass(ctx, r, a, &flow{from: response.Body, timeout: timeout, now: b.now})
+		return b.pass(ctx, r, a, &flow{from: response.Body, timeout: timeout, limit: b.limit, now: b.now})
 	}
 	if a.body, err = readAnswer(response.Body, r.most()); err != nil {
 		return a, b.broken(ctx, r, err, false)

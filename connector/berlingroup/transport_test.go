@@ -1,0 +1,100 @@
+package berlingroup_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"passerelle/connector"
+)
+
+// shortLimit is how long the connector waits for a bank in these tests.
+const shortLimit = 500 * time.Millisecond
+
+// TestHangingBank: a call ends when the bank has not answered within the deadline, wherever the
+// bank hangs. The outcome of an order is unknown if the bank may have read it.
+func TestHangingBank(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.Method == http.MethodGet { // the answer begins and never ends
+			_, _ = io.WriteString(w, "{")
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-hang
+	}), nil)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, and nobody answers the handshake
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	file, known := w.file, ordersByKind["single"]
+	known.Memory = []byte(approvedMemory)
+	for name, test := range map[string]struct {
+		order  connector.Order
+		silent bool
+		unsent bool
+	}{
+		"before the answer to an order": {ordersByKind["single"], false, false},
+		"within the answer to a status": {known, false, false},
+		"in the handshake for an order": {ordersByKind["single"], true, true},
+		"in the handshake for a status": {known, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := *w
+			own.t, own.file = t, file
+			if test.silent {
+				own.file = strings.ReplaceAll(file, w.server.Listener.Addr().String(), silent.Addr().String())
+			}
+			bank := own.load()
+			bank.SetLimit(shortLimit)
+			begun := time.Now()
+			call := bank.Connector().(connector.Initiator).Initiate
+			if test.order.Memory != nil {
+				call = bank.Connector().(connector.Initiator).Status
+			}
+			_, err := call(t.Context(), test.order)
+			if err == nil || !strings.Contains(err.Error(), "it did not answer in time") || errors.Is(err, connector.ErrNotSent) != test.unsent {
+				t.Errorf("the call ends with %v", err)
+			}
+			if took := time.Since(begun); took < shortLimit || took > 20*shortLimit {
+				t.Errorf("the call takes %v", took)
+			}
+		})
+	}
+}
+
+// TestConnectionsAreKept: calls share one connection to the bank. Each order has its own, because
+// the bank may have closed a kept one.
+func TestConnectionsAreKept(t *testing.T) {
+	var handshakes atomic.Int64
+	w := newFixture(t, &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}, nil)
+	config := w.server.TLS
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { handshakes.Add(1); return nil, nil } //nolint:nilnil // the usual settings apply
+	bank := w.initiator()
+	known := ordersByKind["single"]
+	known.Memory = []byte(approvedMemory)
+	for range 25 {
+		if _, err := bank.Status(t.Context(), known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := handshakes.Load(); n != 1 {
+		t.Errorf("25 calls made %d handshakes", n)
+	}
+	for range 3 {
+		if _, err := bank.Initiate(t.Context(), ordersByKind["single"]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := handshakes.Load(); n != 4 {
+		t.Errorf("after 3 orders there were %d handshakes", n)
+	}
+}
