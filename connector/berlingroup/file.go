@@ -82,7 +82,7 @@ type Profile struct {
 
 // Payments describes the payments that the bank accepts.
 type Payments struct {
-	Single       []string `toml:"single" need:"required" doc:"Payment products for single payments: sepa-credit-transfers, instant-sepa-credit-transfers, target-2-payments. Instant payments use the instant product. Other payments use the first product that is not instant."`
+	Single       []string `toml:"single" need:"required" doc:"Payment products for single payments: sepa-credit-transfers, instant-sepa-credit-transfers, target-2-payments. Instant payments use the instant product, other payments the other one. A bank with two other products needs a file for each."`
 	Bulk         []string `toml:"bulk" doc:"Payment products for payments with several instructions."`
 	Periodic     []string `toml:"periodic" doc:"Payment products for periodic payments."`
 	FutureDates  bool     `toml:"future_dates" doc:"A payment may name its execution date."`

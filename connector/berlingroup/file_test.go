@@ -91,8 +91,9 @@ func TestWrongFile(t *testing.T) {
 		{"a redirect without time", "sca = [", "redirect_seconds = -1\nsca = [", 31, "profile.redirect_seconds", "from 1"},
 		{"an authorisation of a year", "sca = [", "authorisation_hours = 8760\nsca = [", 31, "profile.authorisation_hours", "from 1 to 720"},
 		{"no calls", "sca = [", "calls_a_day = -4\nsca = [", 31, "profile.calls_a_day", "from 1"},
-		{"no product", `single       = ["sepa-credit-transfers", "instant-sepa-credit-transfers", "target-2-payments"]`, "single = []", 34, "profile.payments.single", "names no product"},
-		{"an unknown product", "target-2-payments", "cheques", 34, "profile.payments.single", `"cheques" is not one of`},
+		{"no product", `single       = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, "single = []", 34, "profile.payments.single", "names no product"},
+		{"an unknown product", "instant-sepa-credit-transfers", "cheques", 34, "profile.payments.single", `"cheques" is not one of`},
+		{"a product that no payment would use", "instant-sepa-credit-transfers", "target-2-payments", 34, "profile.payments.single", "describe each further one in a file of its own"},
 		{"an unknown bulk product", `bulk         = ["sepa`, `bulk = ["septa`, 35, "profile.payments.bulk", "is not one of"},
 		{"instant periodic payments", `periodic     = ["sepa`, `periodic = ["instant-sepa`, 36, "profile.payments.periodic", "not instant"},
 		{"an unknown frequency", `"weekly"`, `"hourly"`, 38, "profile.payments.frequencies", `"hourly" is not one of`},
@@ -247,7 +248,7 @@ func TestProfile(t *testing.T) {
 		{"no bulk", manyAtOnce, oneAtATime, func(_ *connector.Profile, s *payment.Settings) {
 			s.MaxInstructions, s.BulkDateTypes = 1, []payment.DateType{}
 		}},
-		{"no instant", `"instant-sepa-credit-transfers", `, "", drop(payment.Instant)},
+		{"no instant", `, "instant-sepa-credit-transfers"`, "", drop(payment.Instant)},
 		{"no dates", "future_dates = true", "", drop(payment.Deferred)},
 		{"no periodic", "periodic     = [\"sepa-credit-transfers\"]\nfuture_dates = true\nfrequencies  = [\"weekly\", \"monthly\", \"four-monthly\"]", "future_dates = true", drop(payment.Periodic)},
 		{"days ahead", "max_days     = 365", "min_days = 2\nopen_days_only = true", func(_ *connector.Profile, s *payment.Settings) { s.MinDays, s.MaxDays, s.OpenDaysOnly = 2, 0, true }},

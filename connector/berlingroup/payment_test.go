@@ -883,6 +883,16 @@ func TestLinkedPictures(t *testing.T) {
 	}
 }
 
+// TestUrgentPayments: a bank file with the TARGET product pays with it.
+func TestUrgentPayments(t *testing.T) {
+	bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
+	w := newFixture(t, bank, nil).with(`single = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, `single = ["target-2-payments"]`)
+	_, err := w.initiator().Initiate(t.Context(), ordersByKind["single"])
+	if err != nil || bank.requests[0].URL.Path != "/v1/payments/target-2-payments" {
+		t.Errorf("the order goes to %v, %v", bank.requests[0].URL, err)
+	}
+}
+
 // TestCompanies: the bank gets the company that the payer acts for, if any.
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {

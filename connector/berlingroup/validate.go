@@ -178,9 +178,9 @@ func (p *Payments) check(r *rules) {
 	const at = "profile.payments."
 	frequencies := payment.Frequency("").Values()
 	r.hold(len(p.Single) > 0, at+"single", "names no product")
-	r.each(at+"single", p.Single, products)
-	r.each(at+"bulk", p.Bulk, products)
-	r.each(at+"periodic", p.Periodic, products)
+	r.products(at+"single", p.Single)
+	r.products(at+"bulk", p.Bulk)
+	r.products(at+"periodic", p.Periodic)
 	r.hold(!slices.Contains(p.Periodic, instantTransfers), at+"periodic", "periodic payments are not instant")
 	r.each(at+"frequencies", p.Frequencies, frequencies)
 	r.hold((len(p.Periodic) > 0) == (len(p.Frequencies) > 0), at+"frequencies", "goes with periodic: both or neither")
@@ -193,6 +193,14 @@ func (p *Payments) check(r *rules) {
 	least := r.amount(at+"min_amount", p.MinAmount)
 	most := r.amount(at+"max_amount", p.MaxAmount)
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
+}
+
+// products checks a list of payment products. Nothing in the API chooses between two products that
+// are not instant, so the second one would never be used.
+func (r *rules) products(field string, list []string) {
+	r.each(field, list, products)
+	others := slices.DeleteFunc(slices.Clone(list), func(one string) bool { return one == instantTransfers })
+	r.hold(len(others) < 2, field, "has several products for the same payments: describe each further one in a file of its own, with another uuid, id and name")
 }
 
 // amount reads a limit and returns it in cents. Zero means no limit.
