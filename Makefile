@@ -69,7 +69,7 @@ torture: tools ## run the random tests and the race tests at full length (an hou
 	PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 PASSERELLE_TEST_RESTARTS=20 PASSERELLE_TEST_COPIES=10 PASSERELLE_TEST_EVENTS=5000 \
 		scripts/with-postgres go test -v -count=1 -timeout 2h -run 'NothingIsLost|RollingRestart|NoDuplicate|TakesOver|CopiesUnderLoad' ./internal/servicetest
 	PASSERELLE_TEST_DEATHS=20 PASSERELLE_TEST_DEATH_MARKS=1000 PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 \
-		scripts/with-postgres go test -v -count=1 -timeout 12h -run 'DeathAtEachMark|KillsUnderMixedLoad' ./internal/servicetest
+		scripts/with-postgres go test -v -count=1 -timeout 12h -run 'CrashAtEachMark|KillsUnderMixedLoad' ./internal/servicetest
 	PASSERELLE_TEST_NETWORKS=30 PASSERELLE_TEST_NETWORK_TIME=10s PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_REPLICA_KILLS=50 PASSERELLE_TEST_REPLICA_RESTARTS=50 \
 		PASSERELLE_TEST_OVERLOAD=30s PASSERELLE_TEST_OPERATIONS=10 \
 		scripts/with-postgres go test -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
