@@ -33,6 +33,8 @@ type Settings struct {
 	// means all.
 	BulkDateTypes []DateType
 	PayerAccount  PayerAccount
+	// Accounts are the accounts at the bank, from which its payments are made.
+	Accounts AccountRanges
 	// MaxLabel is the maximum length of an instruction label, in characters. It is at most
 	// LongestLabel. Zero means MaxLabel of this package.
 	MaxLabel int
@@ -111,7 +113,7 @@ func IncompatibilityCodes() []string {
 type compatibilityRule func(p *Payment, s Settings, now time.Time) (Reason, bool)
 
 var compatibilityRules = []compatibilityRule{
-	bulkRule, dateTypeRule, frequencyRule, schemeRule, currencyRule, payerRule,
+	bulkRule, dateTypeRule, frequencyRule, schemeRule, currencyRule, payerRule, payerBankRule,
 	minAmountRule, maxAmountRule, minDateRule, maxDateRule, openDayRule, trustedRule,
 }
 
@@ -153,6 +155,11 @@ func currencyRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 func payerRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	return Reason{"nspPayer", Incompatible, "This bank does not accept the payer's account.", s.PayerAccount, true},
 		p.Payer != nil && s.PayerAccount == PayerNotUsed
+}
+
+func payerBankRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
+	return Reason{"nspPayer", Incompatible, "The payer's account is at another bank.", s.Accounts.IBANs, true},
+		p.Payer != nil && s.PayerAccount != PayerNotUsed && s.Accounts.Exclude(*p.Payer)
 }
 
 func minAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {

@@ -35,6 +35,9 @@ func TestIncompatibilities(t *testing.T) {
 	}
 	openDays := func(s *payment.Settings) { s.OpenDaysOnly = true }
 	supplied := func(d *payment.Draft) { account := line().Beneficiary; d.Payer = &account }
+	ours := func(d *payment.Draft) {
+		d.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Anna"}
+	}
 	tests := map[string]struct {
 		change func(*payment.Settings)
 		draft  func(*payment.Draft)
@@ -54,6 +57,9 @@ func TestIncompatibilities(t *testing.T) {
 		}, &payment.Reason{Code: "nspBenefScheme", ConnectorValue: []passerelle.AccountScheme{passerelle.IBAN}, PaymentValue: passerelle.SortCode}},
 		"currency":               {func(s *payment.Settings) { s.Currencies = []passerelle.Currency{"GBP"} }, nil, &payment.Reason{Code: "nspCurrency", ConnectorValue: []passerelle.Currency{"GBP"}, PaymentValue: passerelle.Currency("EUR")}},
 		"payer":                  {func(s *payment.Settings) { s.PayerAccount = payment.PayerNotUsed }, supplied, &payment.Reason{Code: "nspPayer", ConnectorValue: payment.PayerNotUsed, PaymentValue: true}},
+		"payer of another bank":  {func(s *payment.Settings) { s.Accounts.IBANs = []string{"DE", "FR..30007"} }, supplied, &payment.Reason{Code: "nspPayer", ConnectorValue: []string{"DE", "FR..30007"}, PaymentValue: true}},
+		"payer of the bank":      {func(s *payment.Settings) { s.Accounts.IBANs = []string{"DE", "FR..30006"} }, ours, nil},
+		"payer not yet known":    {func(s *payment.Settings) { s.Accounts.IBANs = []string{"DE"} }, nil, nil},
 		"no payer":               {func(s *payment.Settings) { s.PayerAccount = payment.PayerNotUsed }, nil, nil},
 		"payer comes later":      {func(s *payment.Settings) { s.PayerAccount = payment.PayerMandatory }, nil, nil},
 		"below the minimum":      {func(s *payment.Settings) { s.Minimum = instant }, nil, &payment.Reason{Code: "minAmount", ConnectorValue: json.Number("26.00"), PaymentValue: json.Number("25.00")}},

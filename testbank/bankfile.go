@@ -166,7 +166,6 @@ func (f *file) accounts(p bank.Profile) {
 	f.set("history_days", p.HistoryDays)
 	f.set("delta_list", p.DeltaList)
 	f.set("entry_reference", p.EntryReference)
-	f.set("download", p.Download)
 	f.set("card_accounts", p.CardAccounts)
 	f.set("transaction_ids", p.TransactionIDs)
 }

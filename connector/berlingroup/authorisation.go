@@ -179,11 +179,13 @@ func (p person) header() http.Header {
 const nokParameter = "nok"
 
 // prefer sets headers for the preferred way of authorisation, from the profile.
-func (p *Profile) prefer(h http.Header) {
-	first := p.SCA[0]
+func (f *File) prefer(h http.Header) {
+	first := f.Profile.SCA[0]
 	h.Set("TPP-Redirect-Preferred", fmt.Sprint(first == redirectSCA || first == oauthSCA))
-	h.Set("TPP-Decoupled-Preferred", fmt.Sprint(first == decoupledSCA))
-	h.Set("TPP-Explicit-Authorisation-Preferred", fmt.Sprint(p.Start == "explicit"))
+	if f.Standard.minor() >= sinceDecoupled {
+		h.Set("TPP-Decoupled-Preferred", fmt.Sprint(first == decoupledSCA))
+	}
+	h.Set("TPP-Explicit-Authorisation-Preferred", fmt.Sprint(f.Profile.Start == "explicit"))
 }
 
 // notify sets the header with the address for notifications, if the bank sends notifications.
@@ -383,7 +385,7 @@ func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
 func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
-		b.file.Profile.prefer(r.header)
+		b.file.prefer(r.header)
 		r.aim(a.At)
 		if err := b.tell(ctx, a, r); err != nil {
 			return err
@@ -476,7 +478,7 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	r := request{call: "authorise", method: http.MethodPut, header: p.header(), body: body}
 	if a.Post {
 		r.method = http.MethodPost
-		b.file.Profile.prefer(r.header)
+		b.file.prefer(r.header)
 	}
 	r.aim(a.At)
 	before := a.Step

@@ -51,6 +51,7 @@ type consentAccess struct {
 	Balances             []accountReference `json:"balances,omitzero"`
 	Transactions         []accountReference `json:"transactions,omitzero"`
 	AvailableWithBalance string             `json:"availableAccountsWithBalance,omitempty"`
+	Available            string             `json:"availableAccounts,omitempty"`
 	AllPSD2              string             `json:"allPsd2,omitempty"`
 }
 
@@ -72,6 +73,9 @@ func (v *reading) access() consentAccess {
 	case detailedConsent:
 		own := []accountReference{{IBAN: strings.ToUpper(strings.ReplaceAll(v.Values[ibanField], " ", ""))}}
 		return consentAccess{Balances: own, Transactions: own}
+	}
+	if v.file.Standard.minor() < sinceWithBalance {
+		return consentAccess{Available: "allAccountsWithBalances"}
 	}
 	return consentAccess{AvailableWithBalance: "allAccounts"}
 }
@@ -246,7 +250,7 @@ func (v *reading) wish(ctx context.Context) error {
 	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.person().header(), body: consentWish{
 		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: v.file.Profile.CallsADay,
 	}}
-	v.file.Profile.prefer(r.header)
+	v.file.prefer(r.header)
 	v.file.Profile.notify(r.header, v.NotificationURL)
 	got, err := v.call(ctx, r)
 	if err != nil {

@@ -8,8 +8,8 @@ type File struct {
 	Name       string   `toml:"name" need:"required" doc:"The name that people see."`
 	Countries  []string `toml:"countries" need:"required" doc:"The bank's countries, as ISO 3166-1 alpha-2 codes."`
 	Color      string   `toml:"color" doc:"Colour of the logo: six hexadecimal digits, without #."`
-	BICs       []string `toml:"bics" doc:"The bank's BICs."`
-	IBANPrefix []string `toml:"iban_prefixes" doc:"Prefixes of the bank's account numbers. A dot matches any digit, such as a check digit: DE..50010517."`
+	BICs       []string `toml:"bics" doc:"All BICs of the bank. They decide like iban_prefixes, for payers whose account has a BIC, when iban_prefixes is empty."`
+	IBANPrefix []string `toml:"iban_prefixes" doc:"All prefixes of the bank's account numbers. A dot matches any digit, such as a check digit: DE..50010517. The bank is not offered to payers with another account, and is selected for payers with such an account. Without prefixes, any account is accepted."`
 	Sandbox    bool     `toml:"sandbox" doc:"Marks a test bank, which moves no money. Live domains do not offer it. Its addresses for browsers on this machine may be http."`
 	Hidden     bool     `toml:"hidden" doc:"Hides the bank from payers. Payments in progress continue."`
 
@@ -25,7 +25,7 @@ type File struct {
 // Standard names the standard that the bank uses.
 type Standard struct {
 	Kind    string `toml:"kind" need:"required" doc:"The name of the standard: berlin-group."`
-	Version string `toml:"version" need:"required" doc:"The version of the standard, 1.3.0 to 1.3.99."`
+	Version string `toml:"version" need:"required" doc:"The version of the standard, 1.3.0 to 1.3.99. It decides which members the service sends, and which fields of the profile are possible."`
 }
 
 // Address contains the addresses of the bank.
@@ -105,7 +105,6 @@ type Accounts struct {
 	HistoryDays     int      `toml:"history_days" preset:"90" doc:"How many days of past transactions the bank returns."`
 	DeltaList       bool     `toml:"delta_list" doc:"The bank can return only new transactions. Used with transaction_ids, when the user is not present."`
 	EntryReference  bool     `toml:"entry_reference" doc:"The bank can return the transactions after an entry reference. Used with transaction_ids, when the user is not present. Preferred to delta_list."`
-	Download        bool     `toml:"download" doc:"The bank delivers long lists as downloads. A download link is followed in any case."`
 	CardAccounts    bool     `toml:"card_accounts" doc:"The bank has card accounts."`
 	TransactionIDs  bool     `toml:"transaction_ids" doc:"The bank gives each transaction a transactionId that never changes. Otherwise the service identifies a transaction by amount, value date, parties and texts."`
 }

@@ -168,7 +168,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		call: "initiate", method: http.MethodPost, path: "/v1/" + service + "/" + product, header: v.person().header(),
 		body: profile.order(v.Payment, service), id: requestID(v.Key), order: true,
 	}
-	profile.prefer(r.header)
+	v.file.prefer(r.header)
 	profile.notify(r.header, v.NotificationURL)
 	a, err := v.call(ctx, r)
 	if err == nil && !a.good() {
@@ -446,7 +446,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 		return v.stands(ctx)
 	}
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
-	v.file.Profile.prefer(r.header)
+	v.file.prefer(r.header)
 	a, err := v.call(ctx, r)
 	if err != nil {
 		return payment.Report{}, err

@@ -2,6 +2,8 @@ package berlingroup
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -18,6 +20,22 @@ const psuIDField = "psu_id"
 
 // corporateIDField is the field that identifies the person's company.
 const corporateIDField = "psu_corporate_id"
+
+// The versions 1.3.x since which the OpenAPI files of the standard have what not every bank knows.
+const (
+	sinceNotifications = 3 // the header TPP-Notification-URI
+	sinceEncryption    = 3 // encryptedPassword
+	sinceWithBalance   = 4 // availableAccountsWithBalance; before, availableAccounts had a value for it
+	sinceMonths        = 5 // monthsOfExecution
+	sinceConfirmation  = 6 // confirmationCode
+	sinceDecoupled     = 9 // the header TPP-Decoupled-Preferred
+)
+
+// minor returns the last number of the version, 0 when there is none.
+func (s *Standard) minor() int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(s.Version, "1.3"), "."))
+	return n
+}
 
 // identifications returns the fields with which a customer identifies themselves before the first
 // call to the bank.
@@ -43,6 +61,7 @@ func (f *File) profile() connector.Profile {
 	}
 	if f.Profile.Payments != nil {
 		p.Payments = f.Profile.settings()
+		p.Payments.Accounts = payment.AccountRanges{IBANs: f.IBANPrefix, BICs: f.BICs}
 	}
 	if f.Profile.Accounts != nil {
 		p.Data = f.dataSettings()

@@ -113,6 +113,7 @@ func (f *File) check(where *tomlfile.Places) error {
 	r := &rules{where: where}
 	f.checkNames(r)
 	f.checkPlaces(r)
+	f.checkVersion(r)
 	f.Profile.check(r, f.OAuth != nil)
 	return errors.Join(r.wrong...)
 }
@@ -151,6 +152,23 @@ func (f *File) checkPlaces(r *rules) {
 	if o := f.OAuth; o != nil {
 		r.address("oauth.metadata", o.Metadata)
 		r.hold(clientForm.MatchString(o.ClientID), "oauth.client_id", "must be our client id at the authorisation server")
+	}
+}
+
+// checkVersion checks that the version of the standard has what the profile uses.
+func (f *File) checkVersion(r *rules) {
+	p, pay := &f.Profile, cmp.Or(f.Profile.Payments, &Payments{})
+	for _, part := range []struct {
+		used  bool
+		since int
+		field string
+	}{
+		{p.Notifications, sinceNotifications, "profile.notifications"},
+		{f.Passwords != nil, sinceEncryption, "passwords"},
+		{slices.Contains(pay.Frequencies, "four-monthly"), sinceMonths, "profile.payments.frequencies"},
+		{p.Confirmation, sinceConfirmation, "profile.confirmation"},
+	} {
+		r.hold(!part.used || f.Standard.minor() >= part.since, part.field, "needs version 1.3.%d of the standard; the bank has %s", part.since, f.Standard.Version)
 	}
 }
 

@@ -153,7 +153,7 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	}
 	c, profile, err := i.eligible(ctx, d, p, p.Connector)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, atAnotherBank(err, profile, choice.Payer)
 	}
 	p.Connector = profile.UUID
 	p.Source, _ = paymentSource(profile)
@@ -172,6 +172,15 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	}
 	fields, err := takeFields(profile.PaymentFields, values)
 	return c, fields, err
+}
+
+// atAnotherBank returns an error about the payer's account, instead of one about the connector, when
+// the account that the payer has just named is at another bank.
+func atAnotherBank(err error, profile connector.Profile, payer *passerelle.Account) error {
+	if payer == nil || profile.Payments == nil || !profile.Payments.Accounts.Exclude(*payer) {
+		return err
+	}
+	return passerelle.InvalidField("payer.identification", "is not an account at %s", profile.Name)
 }
 
 func takeChoice(p *payment.Payment, choice Choice) error {

@@ -1,6 +1,7 @@
 package webview
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 
@@ -14,13 +15,15 @@ type bank struct {
 	chooser.Institution
 	// Fields are the fields that the payer must fill in before the order can be sent.
 	Fields []payment.Field
+	// Payers means that the payer's account is at this bank.
+	Payers bool
 	// Account is the scheme of the paying account's number. It is set when the payer must name an
 	// account.
 	Account passerelle.AccountScheme
 }
 
-// banks lists the banks that can make the payment. It includes an earlier choice, even a bank that
-// is not offered to everybody.
+// banks lists the banks that can make the payment, and returns the chosen one: an earlier choice,
+// even of a bank that is not offered to everybody, or the bank of the payer's account.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	var (
 		all    []bank
@@ -50,10 +53,33 @@ func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, er
 				UUID: profile.UUID, Name: profile.Name, Mark: w.markOf(profile.UUID, profile.Name), Countries: profile.Countries,
 				Address: pc.address(p.ID) + "&bank=" + url.QueryEscape(profile.UUID), Disturbed: profile.Disturbed, Apart: profile.Peculiar,
 			},
-			Fields: required(profile.PaymentFields), Account: accountAsked(p, profile.Payments),
+			Fields: required(profile.PaymentFields), Account: accountAsked(p, profile.Payments), Payers: holdsPayer(p, profile.Payments),
 		})
 	}
-	return all, chosen, nil
+	return all, cmp.Or(chosen, bankOfPayer(all)), nil
+}
+
+// bankOfPayer returns the only bank at which the payer's account is, or an empty text.
+func bankOfPayer(all []bank) string {
+	var own []string
+	for _, b := range all {
+		if b.Payers {
+			own = append(own, b.UUID)
+		}
+	}
+	if len(own) != 1 {
+		return ""
+	}
+	return own[0]
+}
+
+// holdsPayer reports whether the account that the client named as the payer's is at a bank.
+func holdsPayer(p *payment.Payment, settings *payment.Settings) bool {
+	if p.Payer == nil {
+		return false
+	}
+	at, _ := settings.Accounts.Contain(*p.Payer)
+	return at
 }
 
 func required(fields []payment.Field) []payment.Field {
