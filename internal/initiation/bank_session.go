@@ -27,7 +27,8 @@ type bankSession struct {
 	attempt store.Attempt
 	// bank is nil when this program no longer has the connector.
 	bank connector.Initiator
-	// callback is the query with which the bank has just sent the payer back, if it did.
+	// callback is the query with which the bank has sent the payer back, if it did and has not been
+	// asked since.
 	callback url.Values
 	// repeatable means that the bank recognises the key of the order, so that the order may be sent
 	// again.
@@ -62,7 +63,8 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 		err = fmt.Errorf("load the attempt of payment %d: %w", id, err)
 	}
 	c, _ := i.Connectors.Initiator(a.Connector)
-	return bankSession{domain: d, payment: p, attempt: a, bank: c, saved: &atomic.Pointer[[]byte]{}}, err
+	callback, wrong := decodeCallback(a.Callback)
+	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &atomic.Pointer[[]byte]{}}, errors.Join(err, wrong)
 }
 
 // order builds the order that the connector gets. Slices and maps are copied, because a
@@ -77,6 +79,14 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 		ReturnURL: i.returnURL(s.domain, p.ID, s.attempt.Kind), NotificationURL: i.Notifications.OfPayment(s.domain, p.ID), Now: i.now(s.domain),
 		Memory: slices.Clone(s.attempt.Memory), Save: i.save(s), Callback: maps.Clone(s.callback), Device: connector.DeviceOf(ctx),
 	}
+}
+
+// asked stores the result of a call that reached the bank. The bank has then seen the callback.
+func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
+	if s.attempt.Callback != nil {
+		tx.ForgetCallback(s.attempt)
+	}
+	return s.remember(tx, report)
 }
 
 // remember stores the memory that the connector needs for its next call about the order.

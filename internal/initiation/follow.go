@@ -133,7 +133,7 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 	if now.attempt.Number != s.attempt.Number {
 		return now.payment, nil
 	}
-	now.late = true
+	now.late, now.attempt.Reported = true, s.attempt.Reported // the report may be older than what the bank has reported since
 	if !bytes.Equal(now.attempt.Memory, s.lastMemory()) {
 		report.Memory = nil // this memory was derived from data that is no longer valid
 	}
@@ -151,7 +151,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 		return s.payment, errors.Join(i.endStale(ctx, s, report), i.keepNotes(ctx, s, &p))
 	case err != nil:
 		return s.payment, errors.Join(fmt.Errorf("apply the bank's report to payment %d: %w", p.ID, err), i.keepNotes(ctx, s, &p))
-	case !s.attempt.Live() && report.Memory == nil && reflect.DeepEqual(*s.payment, p):
+	case !s.attempt.Live() && report.Memory == nil && s.attempt.Callback == nil && reflect.DeepEqual(*s.payment, p):
 		return s.payment, i.postpone(ctx, s, report)
 	}
 	if s.attempt.Live() && s.abandoned() && p.State == payment.Validating {
@@ -161,7 +161,8 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 		if s.attempt.Live() {
 			tx.AnswerAttempt(s.attempt)
 		}
-		return s.remember(tx, report)
+		tx.HastenIfReported(s.attempt, i.now(s.domain))
+		return s.asked(tx, report)
 	})
 	return &p, err
 }
@@ -211,9 +212,12 @@ func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		if report.Memory != nil {
 			p := *s.payment
-			return errors.Join(tx.UpdatePayment(&p, nil, next), s.remember(tx, report))
+			err := tx.UpdatePayment(&p, nil, next)
+			tx.HastenIfReported(s.attempt, i.now(s.domain))
+			return errors.Join(err, s.remember(tx, report))
 		}
 		tx.PostponeCheck(s.payment, *next)
+		tx.HastenIfReported(s.attempt, i.now(s.domain))
 		return nil
 	})
 }

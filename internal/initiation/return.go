@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -62,8 +63,9 @@ func FromCancellation(state string) bool {
 // Return handles a payer who returns from a bank. state is the state parameter of the return
 // link, and callback is the query that the bank added. Return asks the bank at once and returns
 // the payment, whose state decides where the payer is redirected next. If the bank cannot be
-// asked, or too many callers wait for it, it returns the payment as it is stored. It fails with
-// Missing when the state parameter was altered.
+// asked, it returns the payment as it is stored. If it cannot be asked now, because too many callers
+// wait for it or an attempt is under way, a loop asks with the callback as soon as it can. Return
+// fails with Missing when the state parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
@@ -73,14 +75,17 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 	if err == nil && p != nil {
 		return p, nil
 	}
+	if p == nil {
+		err = errors.Join(err, i.keepReturn(ctx, d, id, callback))
+	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the bank could not be asked when the payer returned", "payment", id, "error", err)
 	}
 	return i.load(ctx, d, id)
 }
 
-// returned asks the bank and returns the resulting payment. It returns nil when too many callers
-// wait for the bank's answer about this payment.
+// returned asks the bank and returns the resulting payment. It returns nil when the bank cannot be
+// asked now.
 func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {
@@ -91,6 +96,9 @@ func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passe
 	if err != nil && !errors.Is(err, store.ErrSealed) {
 		return nil, err
 	}
+	if s.attempt.Live() && !s.payment.State.Final() {
+		return nil, nil
+	}
 	last, busy := i.takeCallSlot(s.attempt.Connector)
 	if busy != nil {
 		return nil, busy
@@ -98,4 +106,35 @@ func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passe
 	defer last()
 	s.callback = callback
 	return i.ask(ctx, s, err)
+}
+
+// maxCallback limits the stored queries, in bytes.
+const maxCallback = 8 << 10
+
+// keepReturn stores the query with which the payer returned, and makes a loop ask the bank with it
+// soon. A query that is too long is dropped, and the bank is asked without it.
+func (i *Initiation) keepReturn(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
+	a, err := i.DB.Attempt(ctx, d.ID, id)
+	if err != nil {
+		return fmt.Errorf("load the attempt of payment %d: %w", id, err)
+	}
+	return i.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.HastenCheck(d.ID, id, i.now(d))
+		if query := callback.Encode(); callback != nil && len(query) <= maxCallback {
+			return tx.KeepCallback(a, []byte(query))
+		}
+		return nil
+	})
+}
+
+// decodeCallback decodes a stored query. It returns nil when there is none.
+func decodeCallback(encoded []byte) (url.Values, error) {
+	if encoded == nil {
+		return nil, nil
+	}
+	query, err := url.ParseQuery(string(encoded))
+	if err != nil {
+		return nil, fmt.Errorf("read the callback of an order: %w", err)
+	}
+	return query, nil
 }

@@ -61,6 +61,11 @@ type AttemptOrder struct {
 	// Device is the payer's device at validation, encoded by the use case and stored encrypted.
 	// It is nil when no payer took part.
 	Device []byte
+	// Callback is the query with which the bank sent the payer back, while the bank could not be
+	// asked. It is encrypted like the fields, and nil once the bank has been asked with it.
+	Callback []byte
+	// Reported is how often the bank had reported by itself when the attempt was loaded.
+	Reported int64
 	// OrderID is the id of the attempt that is the order.
 	OrderID int64
 }
@@ -95,13 +100,14 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 		sealed     []byte
 		memory     []byte
 		device     []byte
+		callback   []byte
 		created    int64
 		action, by *string
 		trace      *string
 		agreed     *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
-		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &trace)
+		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &callback, &a.Reported, &trace)
 	if err != nil {
 		return a, err
 	}
@@ -115,6 +121,9 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 		return a, err
 	}
 	if err := r.openOptional(&a.Device, attemptPlace(a.Domain, a.OrderID, "device"), device); err != nil {
+		return a, err
+	}
+	if err := r.openOptional(&a.Callback, attemptPlace(a.Domain, a.OrderID, "callback"), callback); err != nil {
 		return a, err
 	}
 	err = json.Unmarshal(plain, &a.Fields)
@@ -147,8 +156,8 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
-			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, a.trace
-		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, o.callback, p.bank_reports, a.trace
+		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1 JOIN payment p ON p.id = a.payment_id
 		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))
 	return last, err
@@ -236,6 +245,24 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 func (tx *Tx) SaveOrder(a Attempt, memory []byte) error {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2`, int64(a.Domain), int64(a.Payment))
 	return tx.RememberOrder(a, memory)
+}
+
+// KeepCallback stores the query with which the bank sent the payer back, until ForgetCallback. It
+// replaces an earlier one.
+func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
+	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "callback"), callback)
+	if err != nil {
+		return fmt.Errorf("seal the callback of an order: %w", err)
+	}
+	tx.unit.Exec(`UPDATE attempt SET callback = $1 WHERE +domain_id = $2 AND id = $3`, sealed, int64(a.Domain), a.OrderID)
+	return nil
+}
+
+// ForgetCallback removes the stored query, unless the bank has reported since the attempt was
+// loaded: the query may then be a newer one. It follows a statement that changes the payment.
+func (tx *Tx) ForgetCallback(a Attempt) {
+	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND id = $2 AND (SELECT bank_reports FROM payment p WHERE p.id = payment_id) = $3`,
+		int64(a.Domain), a.OrderID, a.Reported)
 }
 
 // AnswerAttempt closes an attempt in the transaction that stores its outcome. Write fails with

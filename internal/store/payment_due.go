@@ -35,9 +35,20 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds())
 }
 
-// HastenCheck makes the check of a payment due now, unless it is due earlier.
+// HastenCheck makes the check of a payment due now, unless it is due earlier. It also counts the
+// report, so that HastenIfReported finds it after a call that is under way. It changes the row in
+// any case: it then waits for a transaction that plans the next check, instead of missing its
+// result.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
-	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND next_check > $1`, database.Micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE payment SET bank_reports = bank_reports + 1, next_check = CASE WHEN next_check > $1 THEN $1 ELSE next_check END
+		WHERE +domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), int64(id))
+}
+
+// HastenIfReported makes the check of a payment due now if the bank has reported since the attempt was
+// loaded. It follows the statement that plans the next check.
+func (tx *Tx) HastenIfReported(a Attempt, now time.Time) {
+	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND bank_reports > $4 AND next_check > $1`,
+		database.Micros(now), int64(a.Domain), int64(a.Payment), a.Reported)
 }
 
 // PostponeCheck sets the time at which the bank is asked next, after an answer that changed

@@ -40,6 +40,7 @@ var sealedColumns = []sealedColumn{
 	{table: "attempt", name: "fields", key: "id"},
 	{table: "attempt", name: "memory", key: "id"},
 	{table: "attempt", name: "device", key: "id"},
+	{table: "attempt", name: "callback", key: "id"},
 	{table: "idempotency", name: "answer", key: "id"},
 	{table: "stored_file", name: "sealed_key", key: "id"},
 	{table: "payment", name: "payer_number", key: "id"},

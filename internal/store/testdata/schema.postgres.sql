@@ -62,6 +62,7 @@ column attempt.memory bytea
 column attempt.device bytea
 column attempt.trace text
 column attempt.sent bigint
+column attempt.callback bytea
 constraint attempt.attempt_check CHECK (((number > 0) AND ((number = 1) = (kind = 'initiation'::text))))
 constraint attempt.attempt_check1 CHECK (((kind = 'initiation'::text) = ((key IS NOT NULL) AND (connector_uuid IS NOT NULL) AND (mechanism IS NOT NULL) AND (fields IS NOT NULL) AND (waits IS NOT NULL))))
 constraint attempt.attempt_check2 CHECK (((kind = 'answer'::text) = ((action IS NOT NULL) AND (agreed IS NOT NULL))))
@@ -762,6 +763,7 @@ column payment.returned bigint
 column payment.source_id bigint
 column payment.payer_number bytea
 column payment.beneficiary_numbers bytea
+column payment.bank_reports bigint NOT NULL DEFAULT 0
 constraint payment.payment_amount_check CHECK ((amount > 0))
 constraint payment.payment_check CHECK (((state_detail IS NULL) OR ((state_detail = 'cancelling'::text) AND (state = ANY (ARRAY['validating'::text, 'pending'::text])))))
 constraint payment.payment_check1 CHECK (((state = 'rejected'::text) = (error_code IS NOT NULL)))

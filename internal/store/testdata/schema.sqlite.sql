@@ -57,7 +57,7 @@ CREATE TABLE attempt (
   state          TEXT NOT NULL CHECK (state IN ('open', 'answered', 'unknown')),
   created        BIGINT NOT NULL,
   asked          BIGINT NOT NULL DEFAULT 0,
-  lease_until    BIGINT NOT NULL, memory BLOB, device BLOB, trace TEXT, sent BIGINT,
+  lease_until    BIGINT NOT NULL, memory BLOB, device BLOB, trace TEXT, sent BIGINT, callback BLOB,
   UNIQUE (payment_id, number),
   CHECK (number > 0 AND (number = 1) = (kind = 'initiation')),
   CHECK ((kind = 'initiation') = (key IS NOT NULL AND connector_uuid IS NOT NULL AND mechanism IS NOT NULL AND fields IS NOT NULL AND waits IS NOT NULL)),
@@ -666,7 +666,7 @@ CREATE TABLE payment (
   next_check          BIGINT,
   check_lease         BIGINT NOT NULL DEFAULT 0,
   -- The instant from which the days to its expiry count; null for never.
-  expires_from        BIGINT, returned BIGINT, source_id BIGINT, payer_number BLOB, beneficiary_numbers BLOB,
+  expires_from        BIGINT, returned BIGINT, source_id BIGINT, payer_number BLOB, beneficiary_numbers BLOB, bank_reports BIGINT NOT NULL DEFAULT 0,
   CHECK ((state = 'rejected') = (error_code IS NOT NULL)),
   CHECK ((connector_uuid IS NULL) = (connector_name IS NULL)),
   CHECK (state IN ('created', 'validating', 'pending') OR (action IS NULL AND validate_uri IS NULL AND next_check IS NULL AND expires_from IS NULL)),

@@ -1,0 +1,181 @@
+package initiation_test
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/initiation"
+	"passerelle/internal/notification"
+	"passerelle/payment"
+)
+
+// delayed returns a fault that passes on each call once free is called. Each call sends to arrived.
+func delayed() (hold fault, arrived chan struct{}, free func()) {
+	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
+	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+		arrived <- struct{}{}
+		<-freed
+		return next(ctx, o)
+	}, arrived, sync.OnceFunc(func() { close(freed) })
+}
+
+// notify receives a notification of the bank about a payment.
+func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.PaymentID) {
+	t.Helper()
+	n := &notification.Notifications{DB: w.db, MAC: w.ring.MAC, Now: func() time.Time { return noon }, Sync: func() {}}
+	address, err := url.Parse(n.OfPayment(d, id))
+	must(t, err)
+	must(t, n.Receive(t.Context(), d, address.Query().Get("state")))
+}
+
+// TestReportDuringACall: when the bank reports during a call about the order, whatever call that is,
+// it is asked again as soon as the call has ended, once.
+func TestReportDuringACall(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		week := w.later(7 * 24 * time.Hour) // a check is then hours away from the next
+		for name, call := range map[string]func(hold fault) (passerelle.PaymentID, func()){
+			"order": func(hold fault) (passerelle.PaymentID, func()) {
+				id := w.create(1)
+				w.line.breaks(hold, nil)
+				return id, func() { _, _ = w.Validate(t.Context(), week, id, validated()) }
+			},
+			"status": func(hold fault) (passerelle.PaymentID, func()) {
+				id := w.sent(1).ID
+				w.line.breaks(nil, hold)
+				return id, func() { _, _ = w.RunDue(t.Context(), week) }
+			},
+			"cancellation": func(hold fault) (passerelle.PaymentID, func()) {
+				id := w.sent(1).ID
+				w.line.interrupts(nil, hold)
+				return id, func() { _, _ = w.Cancel(t.Context(), week, id, withdrawal) }
+			},
+		} {
+			hold, arrived, free := delayed()
+			id, do := call(hold)
+			var calling sync.WaitGroup
+			calling.Go(do)
+			<-arrived
+			w.line.breaks(nil, nil)
+			w.line.interrupts(nil, nil)
+			w.notify(t, week, id)
+			w.notify(t, week, id)
+			w.runDue(t, w.another(), week, initiation.Done{}) // the call goes on
+			free()
+			calling.Wait()
+			checked := initiation.Done{Checked: 1}
+			if w.stored(id).State.Final() {
+				checked = initiation.Done{}
+			}
+			t.Logf("%s: then the payment is %s", name, w.stored(id).State)
+			w.runDue(t, w.another(), week, checked)
+			w.runDue(t, w.another(), week, initiation.Done{})
+			_, err := w.Simulate(t.Context(), week, id, initiation.SimulatedChange{State: payment.Rejected, Code: payment.Bug})
+			if !w.stored(id).State.Final() {
+				must(t, err)
+			}
+		}
+	})
+}
+
+// seen records the callbacks with which the bank is asked.
+type seen struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *seen) fault(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+	s.mu.Lock()
+	s.all = append(s.all, o.Callback.Encode())
+	s.mu.Unlock()
+	return next(ctx, o)
+}
+
+func (s *seen) want(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) != len(want) {
+		t.Fatalf("the bank was asked with %q, want %q", s.all, want)
+	}
+	for i := range want {
+		if s.all[i] != want[i] {
+			t.Errorf("the bank was asked with %q, want %q", s.all, want)
+		}
+	}
+}
+
+// TestReturnDuringAnAttempt: the code with which a payer returns while an attempt is under way
+// reaches the bank after the attempt, once, even in another process.
+func TestReturnDuringAnAttempt(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		hold, arrived, free := delayed()
+		defer free()
+		bank := &seen{}
+		w.line.breaks(nil, bank.fault)
+		w.line.interrupts(nil, func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			return hold(ctx, o, func(context.Context, connector.Order) (payment.Report, error) {
+				return payment.Report{}, connector.ErrNotSent
+			})
+		})
+		var cancelling sync.WaitGroup
+		cancelling.Go(func() { _, _ = w.Cancel(t.Context(), w.domain, p.ID, withdrawal) })
+		<-arrived
+		for _, code := range []string{"first", "last"} {
+			now, err := w.Return(t.Context(), w.domain, state, url.Values{"code": {code}})
+			if err != nil || now.State != payment.Validating {
+				t.Errorf("returned to %v, %v", now, err)
+			}
+		}
+		bank.want(t)
+		free()
+		cancelling.Wait()
+		w.wantAttempt(t, p.ID, "answered")
+		w.runDue(t, w.another(), w.domain, initiation.Done{Checked: 1})
+		bank.want(t, "code=last")
+		w.wantState(t, p.ID, payment.Done)
+		if left := column[int64](w, `SELECT count(*) FROM attempt WHERE callback IS NOT NULL`)[0]; left != 0 {
+			t.Errorf("%d queries are still stored", left)
+		}
+	})
+}
+
+// TestReturnToABusyBank: the code with which a payer returns while too many callers wait for the
+// bank reaches the bank at the next check, which is due at once.
+func TestReturnToABusyBank(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		hold, arrived, free := held()
+		defer free()
+		var others []passerelle.PaymentID
+		for range initiation.MaxCallers {
+			others = append(others, w.create(1))
+		}
+		w.line.breaks(before(hold), nil)
+		var waiting sync.WaitGroup
+		for _, id := range others {
+			waiting.Go(func() { _, _ = w.Validate(t.Context(), w.domain, id, validated()) })
+		}
+		for range initiation.MaxCallers {
+			<-arrived
+		}
+		bank := &seen{}
+		w.line.breaks(nil, bank.fault)
+		now, err := w.Return(t.Context(), w.domain, state, url.Values{"code": {"kept"}})
+		if err != nil || now.State != payment.Validating {
+			t.Errorf("returned to %v, %v", now, err)
+		}
+		w.runDue(t, w.another(), w.domain, initiation.Done{Checked: 1})
+		bank.want(t, "code=kept")
+		w.wantState(t, p.ID, payment.Done)
+		free()
+		waiting.Wait()
+	})
+}
