@@ -19,6 +19,8 @@ const (
 	MaxDescription = 1000
 	// MaxBankWord limits a bank's own status word.
 	MaxBankWord = 100
+	// MaxBankRequests limits the list of calls to a bank.
+	MaxBankRequests = 500
 	// MaxBankPaymentID limits a bank's id of a payment.
 	MaxBankPaymentID = 255
 	// MaxReportFields limits the number of fields that a payer is asked for at the same time.
@@ -155,6 +157,7 @@ func (r Report) tidy() Report {
 	why := r.refusal().tidy()
 	r.Code, r.Description = why.Code, why.Description
 	r.Remark = clean(r.Remark, MaxDescription)
+	r.Requests = clean(r.Requests, MaxBankRequests)
 	r.BankPaymentID = clean(r.BankPaymentID, MaxBankPaymentID)
 	if r.By == "" {
 		r.By = ByBank

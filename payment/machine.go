@@ -113,6 +113,8 @@ type Cause struct {
 	Trigger Trigger
 	Actor   Actor
 	Bank    string
+	// Requests are those of the report.
+	Requests string
 }
 
 // Transition is one row of a payment's history. Seq counts from 0, the creation, without

@@ -20,6 +20,8 @@ type Note struct {
 	// Bank is the bank's own status word, empty when no bank was involved.
 	Bank string
 	Text string
+	// Requests are those of the report, empty when no bank was involved.
+	Requests string
 	// Day is the day of an occurrence, and zero in other notes.
 	Day passerelle.Date
 }
@@ -84,5 +86,5 @@ func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	if errors.Is(why, ErrStale) {
 		kind, text = NoteStale, said
 	}
-	p.add(Note{At: now, Kind: kind, Actor: ByBank, Bank: said, Text: clean(text, MaxDescription)})
+	p.add(Note{At: now, Kind: kind, Actor: ByBank, Bank: said, Text: clean(text, MaxDescription), Requests: clean(r.Requests, MaxBankRequests)})
 }

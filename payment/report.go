@@ -60,6 +60,10 @@ type Report struct {
 	// status word. It always gets a note.
 	StatusChanged bool
 	Remark        string
+	// Requests names the calls to the bank that led to the report, oldest first, each with the id
+	// that the bank knows: "status 7f3c…, authorise 91aa…". The timeline shows it, for inquiries at
+	// the bank.
+	Requests string
 	// By is the actor who ended a declined order. Empty means the bank.
 	By Actor
 	// Cancellation is the bank's status of a requested cancellation, empty when none was
@@ -133,10 +137,10 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 		return nil, err
 	}
 	for i := len(p.Notes); i < len(next.Notes); i++ {
-		next.Notes[i].Bank = reported.Raw
+		next.Notes[i].Bank, next.Notes[i].Requests = reported.Raw, reported.Requests
 	}
 	if reported.Remark != "" || reported.StatusChanged && len(steps) == 0 && len(next.Notes) == len(p.Notes) {
-		next.add(Note{At: now, Kind: NoteBankStatus, Actor: ByBank, Bank: reported.Raw, Text: reported.Remark})
+		next.add(Note{At: now, Kind: NoteBankStatus, Actor: ByBank, Bank: reported.Raw, Text: reported.Remark, Requests: reported.Requests})
 	}
 	if len(steps) > 0 {
 		steps[len(steps)-1].Payment = next.clone()
@@ -183,7 +187,7 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 	var steps []Step
 	if p.State == Created {
-		step, err := p.step(Cause{Trigger: Validated, Actor: ByPayer, Bank: r.Raw}, now, func() {
+		step, err := p.step(Cause{Trigger: Validated, Actor: ByPayer, Bank: r.Raw, Requests: r.Requests}, now, func() {
 			p.askUnlessCancelling(r)
 			p.openLines()
 		})
@@ -197,7 +201,7 @@ func (p *Payment) reach(r Report, now time.Time) ([]Step, error) {
 		return steps, nil
 	}
 	if p.State == Validating {
-		step, err := p.step(Cause{Trigger: Approved, Actor: ByPayer, Bank: r.Raw}, now, func() { p.askUnlessCancelling(Report{}) })
+		step, err := p.step(Cause{Trigger: Approved, Actor: ByPayer, Bank: r.Raw, Requests: r.Requests}, now, func() { p.askUnlessCancelling(Report{}) })
 		if err != nil {
 			return nil, err
 		}
@@ -393,7 +397,7 @@ func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) 
 func (r Report) refusal() *Refusal { return &Refusal{Code: r.Code, Description: r.Description} }
 
 func (r Report) cause(trigger Trigger) Cause {
-	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw}
+	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw, Requests: r.Requests}
 }
 
 // pays reports whether the report contains a line that moves money from the payer's account.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,13 @@ func TestPayAtABank(t *testing.T) {
 		}
 		if p = s.settle(s.act(p, "approve")); p.State != "done" {
 			t.Errorf("in the end: %s\n%s", inWords(p), s.Logs)
+		}
+		var calls []string
+		for _, one := range regexp.MustCompile(`"bank_requests":"([a-z]+) [0-9a-f-]{36}`).FindAllStringSubmatch(s.timeline(p), -1) {
+			calls = append(calls, one[1])
+		}
+		if want := []string{"initiate", "status", "status"}; !slices.Equal(calls, want) {
+			t.Errorf("the timeline names the calls %q, want %q\n%s", calls, want, s.timeline(p))
 		}
 	})
 }

@@ -33,6 +33,7 @@ const closedCode = "SERVICE_UNAVAILABLE"
 // refusal is final, and connector.ErrNotSent when the bank accepted nothing for now. Otherwise the
 // outcome is unknown. When the operator can act, the error is also a fault.
 func (b *Bank) refusal(r request, a answer) error {
+	r.id = a.id
 	all := b.messages(r, a)
 	what, text := codes.Judge(a.status, all)
 	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all))) + ": " + cmp.Or(what.Remedy, codes.RequestRemedy) + b.skew(a)
@@ -52,6 +53,7 @@ var errUnknownOutcome = errors.New("the outcome is not known")
 
 // unanswered interprets a failed request for the state of an order.
 func (b *Bank) unanswered(r request, a answer) error {
+	r.id = a.id
 	all := b.messages(r, a)
 	what, _ := codes.Judge(a.status, all)
 	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))
@@ -75,6 +77,7 @@ func (r *readRefusal) Error() string { return "the bank refuses a read: " + stri
 
 // refused interprets the answer to a failed read.
 func (b *Bank) refused(r request, a answer) error {
+	r.id = a.id
 	all := b.messages(r, a)
 	refusal := &readRefusal{state: codes.ReadState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
 	if refusal.state == passerelle.Bug {

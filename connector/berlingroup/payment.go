@@ -58,7 +58,8 @@ type orderMemory struct {
 type ordering struct {
 	*Bank
 	connector.Order
-	memory orderMemory
+	memory   orderMemory
+	requests requestLog
 }
 
 // with restores the memory of an order. It fails with connector.ErrUnknownOrder when nothing in the
@@ -74,8 +75,9 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	return v, nil
 }
 
-// keep adds the memory to a report if it has changed.
+// keep adds the requests to a report, and the memory if it has changed.
 func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
+	r.Requests = strings.Join(v.requests, ", ")
 	if v.memory.Path == "" {
 		return r, err
 	}
@@ -90,7 +92,7 @@ func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
 // Initiate sends the order.
 func (p payer) Initiate(ctx context.Context, o connector.Order) (payment.Report, error) {
 	v := &ordering{Bank: p.bank, Order: o}
-	return v.keep(v.initiate(ctx))
+	return v.keep(v.initiate(v.requests.logging(ctx)))
 }
 
 // Status asks for the status of the order.
@@ -99,7 +101,7 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	if err != nil {
 		return payment.Report{}, err
 	}
-	return v.keep(v.stands(ctx))
+	return v.keep(v.stands(v.requests.logging(ctx)))
 }
 
 // Answer sends the bank the answer to its question.
@@ -108,7 +110,7 @@ func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer
 	if err != nil {
 		return payment.Report{}, err
 	}
-	return v.keep(v.answer(ctx, a))
+	return v.keep(v.answer(v.requests.logging(ctx), a))
 }
 
 // Cancel asks the bank to cancel the order.
@@ -117,7 +119,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	if err != nil {
 		return payment.Report{}, err
 	}
-	return v.keep(v.cancel(ctx))
+	return v.keep(v.cancel(v.requests.logging(ctx)))
 }
 
 // requestID returns the id of an order at the bank. It is the same for every call that sends the

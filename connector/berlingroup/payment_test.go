@@ -909,3 +909,34 @@ func TestCompanies(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsAreNamed: a report names the calls that led to it, with the X-Request-ID that the bank
+// got. So does the error of a call that fails.
+func TestRequestsAreNamed(t *testing.T) {
+	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RCVD", "scaStatus": "started", "paymentId": "1", "_links": map[string]any{}}}
+	able := newFixture(t, bank, nil).initiator()
+	waiting := ordersByKind["single"]
+	waiting.Memory = []byte(waitingMemory)
+	for name, test := range map[string]struct {
+		calls []string
+		call  func() (payment.Report, error)
+	}{
+		"initiate": {[]string{"initiate"}, func() (payment.Report, error) { return able.Initiate(t.Context(), ordersByKind["single"]) }},
+		"status":   {[]string{"status", "authorisation"}, func() (payment.Report, error) { return able.Status(t.Context(), waiting) }},
+		"cancel":   {[]string{"cancel"}, func() (payment.Report, error) { return able.(connector.Canceller).Cancel(t.Context(), waiting) }},
+	} {
+		bank.requests, bank.status = nil, 200
+		report, err := test.call()
+		var want []string
+		for i, r := range bank.requests {
+			want = append(want, test.calls[min(i, len(test.calls)-1)]+" "+r.Header.Get("X-Request-ID"))
+		}
+		if err != nil || len(bank.requests) < len(test.calls) || report.Requests != strings.Join(want, ", ") {
+			t.Errorf("%s: the report names %q, want %q; %v", name, report.Requests, want, err)
+		}
+		bank.requests, bank.status = nil, 500
+		if _, err = test.call(); err == nil || !strings.Contains(err.Error(), "X-Request-ID "+bank.requests[0].Header.Get("X-Request-ID")) {
+			t.Errorf("%s: the error does not name the request: %v", name, err)
+		}
+	}
+}

@@ -167,10 +167,32 @@ func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 // Close closes idle connections. Running requests are not interrupted.
 func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 
+// requestLog names the calls to a bank in the course of one call of the connector, each with its
+// X-Request-ID.
+type requestLog []string
+
+// mostLogged limits a log. A call of the connector makes fewer calls to the bank.
+const mostLogged = 8
+
+type requestLogKey struct{}
+
+// logging returns a context in which calls are logged.
+func (l *requestLog) logging(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestLogKey{}, l)
+}
+
+// note adds a request to the log, if there is one.
+func note(ctx context.Context, r request) {
+	if l, logged := ctx.Value(requestLogKey{}).(*requestLog); logged && r.form == nil && len(*l) < mostLogged {
+		*l = append(*l, r.call+" "+r.id)
+	}
+}
+
 // call makes one exchange. It fails with connector.ErrNotSent when no byte of the request was
 // sent, and with a *connector.Fault when the operator can act.
 func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
+	r.id = cmp.Or(r.id, newID())
 	if err := ctx.Err(); err != nil {
 		return answer{}, b.fault(r, fmt.Errorf("%w: %w", connector.ErrNotSent, err), remedy(err))
 	}
@@ -180,6 +202,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	if !b.health.Enter(r.call, begun) {
 		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
 	}
+	note(ctx, r)
 	a, err := b.exchange(ctx, r)
 	if errors.Is(err, context.Canceled) {
 		b.health.Leave(r.call) // the call says nothing about the bank
@@ -287,9 +310,6 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 		out.Header.Set("Content-Type", kind)
 		return out, nil
 	}
-	if r.id == "" {
-		r.id = newID()
-	}
 	if r.order || r.path == consentsPath {
 		b.addAddress(ctx, out.Header)
 	}
@@ -349,6 +369,7 @@ func uuidOf(raw [16]byte) string {
 
 // decode decodes a JSON answer. It fails when the JSON is nested too deeply.
 func (b *Bank) decode(r request, a answer, into any) error {
+	r.id = a.id
 	err := checkDepth(a.body)
 	if err == nil {
 		err = json.Unmarshal(a.body, into)

@@ -13,9 +13,12 @@ import (
 	"passerelle/connector"
 )
 
-// fault describes a failed call for the operator. The text names the bank and contains no data from
-// the request or the answer.
+// fault describes a failed call for the operator. The text names the bank and the request, if it was
+// made, and contains no other data from the request or the answer.
 func (b *Bank) fault(r request, err error, says string) error {
+	if r.id != "" && r.form == nil {
+		says += "; X-Request-ID " + r.id
+	}
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
 }
 

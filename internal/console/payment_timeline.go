@@ -99,9 +99,9 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, at: n.At}
 		text := nameText(pc, n.Text, revealed)
 		if n.Kind == payment.NoteBankStatus {
-			shown.Said = said(n.Bank, text)
+			shown.Said = said(n.Bank, text, n.Requests)
 		} else {
-			shown.Text, shown.Said = text, said(n.Bank, "")
+			shown.Text, shown.Said = text, said(n.Bank, "", n.Requests)
 		}
 		return shown
 	}
@@ -112,26 +112,26 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		return shown
 	}
 	shown.What = string(t.From) + " → " + string(t.To)
-	if t.Cause.Bank != "" {
+	if t.Cause.Bank+t.Cause.Requests != "" {
 		shown.Said = saidAtEnd(pc, t, p, revealed)
 	}
 	return shown
 }
 
-// said returns the rows for a bank's answer: its status with the codes that explain it, and its
-// text.
-func said(status, text string) []page.DetailRow {
+// said returns the rows for a bank's answer: its status with the codes that explain it, its text,
+// and the requests that it answers.
+func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
-	return page.Details("Status", word, "Reason codes", reasons, "Message", text)
+	return page.Details("Status", word, "Reason codes", reasons, "Message", text, "Requests", requests)
 }
 
 // saidAtEnd returns the rows for the bank's answer that caused a transition. When the transition
 // ended the payment, they include the bank's messages about the payment and its instructions.
 func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, revealed bool) []page.DetailRow {
 	if t.To != p.State || !t.To.Final() {
-		return said(t.Cause.Bank, "")
+		return said(t.Cause.Bank, "", t.Cause.Requests)
 	}
-	rows := said(t.Cause.Bank, nameText(pc, p.ErrorDescription, revealed))
+	rows := said(t.Cause.Bank, nameText(pc, p.ErrorDescription, revealed), t.Cause.Requests)
 	for _, in := range p.Instructions {
 		rows = append(rows, page.Details("Instruction "+in.ReferenceID, nameText(pc, in.ErrorDescription, revealed))...)
 	}

@@ -142,9 +142,9 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 		before := t.Seq - 1
 		previous = &before
 	}
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-		int64(p.ID), t.Seq, int64(p.Domain), previous, database.OptionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, database.Micros(t.At))
+	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at, bank_requests)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+		int64(p.ID), t.Seq, int64(p.Domain), previous, database.OptionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, database.Micros(t.At), database.OptionalText(t.Cause.Requests))
 }
 
 // UpdatePayment stores a changed payment over the loaded version, with its transitions and its

@@ -51,7 +51,7 @@ func (r *Reader) timelineRows(ctx context.Context, domain passerelle.DomainID, i
 	if err != nil {
 		return nil, fmt.Errorf("load transitions: %w", err)
 	}
-	notes, err := database.Collect(ctx, r.rows, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at FROM payment_note
+	notes, err := database.Collect(ctx, r.rows, scanNote, `SELECT payment_id, seq, number, kind, actor, bank_status, text, day, at, bank_requests FROM payment_note
 		WHERE +domain_id = $1 AND payment_id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("load notes: %w", err)
@@ -68,13 +68,14 @@ func scanNote(row database.Row) (placedRow, error) {
 		n    payment.Note
 		at   int64
 		day  *string
+		made *string
 		line placedRow
 	)
-	err := row.Scan(&line.payment, &line.seq, &line.number, &n.Kind, &n.Actor, &n.Bank, &n.Text, &day, &at)
+	err := row.Scan(&line.payment, &line.seq, &line.number, &n.Kind, &n.Actor, &n.Bank, &n.Text, &day, &at, &made)
 	if err != nil {
 		return line, err
 	}
-	n.At, line.Note = database.Instant(at), &n
+	n.At, n.Requests, line.Note = database.Instant(at), database.Text[string](made), &n
 	n.Day, err = database.Date(day)
 	return line, err
 }
@@ -94,15 +95,17 @@ type withFirst struct {
 
 func (w withFirst) Scan(dest ...any) error { return w.row.Scan(append([]any{w.first}, dest...)...) }
 
-const transitionColumns = `seq, from_state, to_state, cause, actor, bank_status, at`
+const transitionColumns = `seq, from_state, to_state, cause, actor, bank_status, at, bank_requests`
 
 func scanTransition(row database.Row) (payment.Transition, error) {
 	var (
 		t    payment.Transition
 		from *string
+		made *string
 		at   int64
 	)
-	err := row.Scan(&t.Seq, &from, &t.To, &t.Cause.Trigger, &t.Cause.Actor, &t.Cause.Bank, &at)
+	err := row.Scan(&t.Seq, &from, &t.To, &t.Cause.Trigger, &t.Cause.Actor, &t.Cause.Bank, &at, &made)
+	t.Cause.Requests = database.Text[string](made)
 	t.From, t.At = database.Text[payment.State](from), database.Instant(at)
 	return t, err
 }
@@ -131,11 +134,11 @@ func (tx *Tx) insertNote(p *payment.Payment, seq int64, note payment.Note) {
 
 // insertNote stores a note with the next number. The transaction must have locked the payment's
 // row.
-const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, bank_status, text, day, at)
+const insertNote = `INSERT INTO payment_note (payment_id, number, domain_id, seq, kind, actor, bank_status, text, day, at, bank_requests)
 	SELECT CAST($1 AS BIGINT), COALESCE((SELECT MAX(number) FROM payment_note WHERE payment_id = $1), 0) + 1,
 		CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
-		CAST($8 AS TEXT), CAST($9 AS BIGINT)`
+		CAST($8 AS TEXT), CAST($9 AS BIGINT), CAST($10 AS TEXT)`
 
 func noteArgs(p *payment.Payment, seq int64, note payment.Note) []any {
-	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Bank, note.Text, database.OptionalDate(note.Day), database.Micros(note.At)}
+	return []any{int64(p.ID), int64(p.Domain), seq, note.Kind, string(note.Actor), note.Bank, note.Text, database.OptionalDate(note.Day), database.Micros(note.At), database.OptionalText(note.Requests)}
 }

@@ -31,6 +31,7 @@ type TimelineRow struct {
 	Cause      *payment.Trigger `json:"cause" doc:"for a transition, the rule of the state table that was applied"`
 	Actor      payment.Actor    `json:"actor" doc:"client, payer, bank or service"`
 	BankStatus *string          `json:"bank_status" doc:"status as the bank reported it"`
+	Requests   *string          `json:"bank_requests" doc:"calls to the bank that led to this, oldest first, each with its X-Request-ID; null when the bank was not called or its connector has no ids"`
 	At         string           `json:"at" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone; for an occurrence, the start of its day"`
 	ReportedAt *string          `json:"heard_at" doc:"for an occurrence, when the bank reported it; otherwise null"`
 	Text       *string          `json:"text" doc:"description for people"`
@@ -40,13 +41,13 @@ type TimelineRow struct {
 func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 	return TimelineRow{
 		Kind: TimelineTransition, From: optional(t.From), To: optional(t.To), Cause: optional(t.Cause.Trigger),
-		Actor: t.Cause.Actor, BankStatus: optional(t.Cause.Bank), At: passerelle.FormatDateTime(t.At, zone),
+		Actor: t.Cause.Actor, BankStatus: optional(t.Cause.Bank), Requests: optional(t.Cause.Requests), At: passerelle.FormatDateTime(t.At, zone),
 	}
 }
 
 // NewNote renders a note. Banks report the days of occurrences without the time of day.
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
-	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
+	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), Requests: optional(n.Requests), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
 	if !n.Day.IsZero() {
 		row.ReportedAt = optional(row.At)
 		row.At = passerelle.FormatDateTime(n.Day.In(zone), zone)

@@ -20,7 +20,7 @@ func TestNotesInAZone(t *testing.T) {
 	}
 	reportedAt := time.Date(2026, 11, 23, 2, 30, 0, 0, time.UTC)
 	common := func(kind, at string) map[string]any {
-		return map[string]any{"kind": kind, "from": nil, "to": nil, "cause": nil, "actor": "bank", "bank_status": nil, "at": at, "heard_at": nil, "text": nil}
+		return map[string]any{"kind": kind, "from": nil, "to": nil, "cause": nil, "actor": "bank", "bank_status": nil, "bank_requests": nil, "at": at, "heard_at": nil, "text": nil}
 	}
 	occurrence, other := common("occurrence", "2026-11-20 00:00:00"), common("cancelling", "2026-11-22 21:30:00")
 	occurrence["heard_at"], occurrence["bank_status"], occurrence["text"] = "2026-11-22 21:30:00", "ACSC", "2026-11-20"

@@ -850,6 +850,7 @@ column payment_note.text text NOT NULL
 column payment_note.at bigint NOT NULL
 column payment_note.bank_status text NOT NULL DEFAULT ''::text
 column payment_note.day text
+column payment_note.bank_requests text
 constraint payment_note.payment_note_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_note.payment_note_domain_id_payment_id_fkey FOREIGN KEY (domain_id, payment_id) REFERENCES payment(domain_id, id)
 constraint payment_note.payment_note_pkey PRIMARY KEY (payment_id, number)
@@ -864,6 +865,7 @@ column payment_transition.cause text NOT NULL
 column payment_transition.actor text NOT NULL
 column payment_transition.bank_status text NOT NULL
 column payment_transition.at bigint NOT NULL
+column payment_transition.bank_requests text
 constraint payment_transition.payment_transition_check CHECK ((((seq = 0) AND (previous_seq IS NULL) AND (from_state IS NULL) AND (to_state = 'created'::text)) OR ((seq > 0) AND (previous_seq IS NOT NULL) AND (previous_seq = (seq - 1)) AND (from_state IS NOT NULL))))
 constraint payment_transition.payment_transition_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
 constraint payment_transition.payment_transition_domain_id_payment_id_previous_seq_from__fkey FOREIGN KEY (domain_id, payment_id, previous_seq, from_state) REFERENCES payment_transition(domain_id, payment_id, seq, to_state)

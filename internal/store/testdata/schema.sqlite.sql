@@ -741,7 +741,7 @@ CREATE TABLE payment_note (
   kind       TEXT NOT NULL,
   actor      TEXT NOT NULL,
   text       TEXT NOT NULL,
-  at         BIGINT NOT NULL, bank_status TEXT NOT NULL DEFAULT '', day TEXT,
+  at         BIGINT NOT NULL, bank_status TEXT NOT NULL DEFAULT '', day TEXT, bank_requests TEXT,
   PRIMARY KEY (payment_id, number),
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
@@ -759,7 +759,7 @@ CREATE TABLE payment_transition (
   cause        TEXT NOT NULL,
   actor        TEXT NOT NULL,
   bank_status  TEXT NOT NULL,
-  at           BIGINT NOT NULL,
+  at           BIGINT NOT NULL, bank_requests TEXT,
   PRIMARY KEY (payment_id, seq),
   UNIQUE (domain_id, payment_id, seq, to_state),
   CHECK (
