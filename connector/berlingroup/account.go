@@ -284,7 +284,8 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. The parameter next returns the link to the page after it, if any.
+// next gets the next page. The parameter next returns the link from that page to the following
+// one, or "" when there is none.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

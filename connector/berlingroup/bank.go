@@ -57,8 +57,8 @@ func (b *Bank) Continue(former *Bank) { b.health = former.health }
 // Path returns the path of the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.Path }
 
-// Profile describes the bank and says whether it is disturbed. Callers must not change its maps and
-// slices, because they are shared.
+// Profile describes the bank and reports in Disturbed whether calls to it are suspended because
+// earlier calls failed. Callers must not change its maps and slices, because they are shared.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
 	p.Disturbed = b.health.Disturbed()

@@ -24,7 +24,7 @@ type Certificate struct {
 	// Until is the last instant at which the certificate is valid.
 	Until time.Time
 	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
-	// statement has none.
+	// QCStatement has none.
 	Roles []string
 }
 

@@ -78,14 +78,14 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// trade exchanges the code for a token. A code that the server refuses is dropped: it was not
-// issued for us, or it has already been exchanged.
+// trade exchanges the code for a token. It drops a code that the server refuses: the server did
+// not issue it for us, or it has already been exchanged.
 func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
-// refresh gets a new token. If the server issues none, the stored token is dropped.
+// refresh gets a new token. If the server issues none, it drops the stored token.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)

@@ -470,8 +470,9 @@ func meantBy(err error) string {
 	return "taken"
 }
 
-// TestErrorCodes: every code of the standard, in both forms of bodies, becomes a code of this
-// service or a fault for the operator. Each code comes from a bank that has not failed before.
+// TestErrorCodes: every code of the standard, in each form of an error body, becomes a code of
+// this service or a fault for the operator. Each code comes from a bank that has not failed
+// before.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)

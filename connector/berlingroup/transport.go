@@ -75,7 +75,7 @@ type answer struct {
 	taking time.Duration
 }
 
-// maxSkew is the maximum difference between the clocks that messages do not mention.
+// maxSkew is the smallest difference between the clocks that messages mention.
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date
@@ -164,7 +164,7 @@ func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	return cmp.Or(err, errMalformed)
 }
 
-// Close closes idle connections. Running requests are not interrupted.
+// Close closes idle connections. It does not interrupt running requests.
 func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 
 // requestLog names the calls to a bank in the course of one call of the connector, each with its
@@ -380,7 +380,8 @@ func (b *Bank) decode(r request, a answer, into any) error {
 	return nil
 }
 
-// errMalformed contains no data from the answer.
+// errMalformed means that an answer does not follow the standard. Its text contains no data from
+// the answer.
 var errMalformed = errors.New("its answer is not JSON as the standard has it")
 
 // checkDepth checks the nesting of JSON before it is decoded.

@@ -45,7 +45,7 @@ var (
 	}
 )
 
-// statusOnly is the event of a payment that begins to wait for an action.
+// statusOnly returns the event of a payment that begins to wait for an action.
 func statusOnly(action payment.Action) eventSummary {
 	return eventSummary{Version: 1, State: payment.Validating, Action: string(action), Lines: "pending"}
 }

@@ -206,7 +206,7 @@ func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiato
 	return report, err
 }
 
-// errResendRefused means that the bank did not look at a repeated order.
+// errResendRefused means that the bank refused a repeated order before it processed the order.
 var errResendRefused = errors.New("the repeated order was refused before the bank looked at it")
 
 // answer sends the answer of the payer or the client. For a connector without Responder it asks

@@ -11,8 +11,8 @@ import (
 // MaxCallers is how many callers may wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning is how many callers may wait at the same time for the bank's answer about one
-// payment, because its payer has returned.
+// maxReturning is how many returns of one payment's payer may wait for the bank's answer at the
+// same time.
 const maxReturning = 2
 
 // Callers counts the callers that wait for banks. The limits are far below the service's own

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// lastDay returns the instant since which a payment must have waited to expire now. The second
-// result is false in a domain where payments do not expire.
+// lastDay returns the latest instant at which the wait of a payment that expires now can have
+// begun. The second result is false in a domain where payments do not expire.
 func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0

@@ -38,8 +38,8 @@ type Done struct {
 
 // RunDue does the work that is due in a domain: it recovers interrupted attempts, asks banks
 // about due payments, and expires payments that have waited too long. A call handles one batch
-// of each. The failure of one payment is logged, does not affect the others, and is tried again
-// later. RunDue returns errors of the database and of the context.
+// of each. RunDue logs the failure of one payment, continues with the others, and tries that
+// payment again later. RunDue returns errors of the database and of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

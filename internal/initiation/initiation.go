@@ -2,8 +2,8 @@
 // payer, answers the bank's questions, cancels them, follows them at the bank, and expires them.
 // It also recovers work that a crash interrupted.
 //
-// It owns the order of steps. It commits the intent before it calls a bank, calls no bank inside
-// a transaction, and commits a change of state with its transition, its event and its
+// It owns the sequence of steps. It commits the intent before it calls a bank, calls no bank
+// inside a transaction, and commits a change of state with its transition, its event and its
 // deliveries. It does not own the rules of a payment (package payment), the protocols of banks
 // (their connectors) or sending events (package delivery).
 //
@@ -47,7 +47,8 @@ type Initiation struct {
 	Random io.Reader
 	// Now returns the real time. The clock of a sandbox domain converts it to the domain's time.
 	Now func() time.Time
-	// MAC authenticates the return links that pass through the payer's browser.
+	// MAC returns the message authentication code of data for a purpose. The code protects the
+	// return links, which pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
 	// Notifications makes the addresses to which banks send reports. Nil means that there are
 	// none.
@@ -111,7 +112,8 @@ type Creation struct {
 	Answer    func(*payment.Payment) ([]byte, error)
 }
 
-// Create stores a payment in state created, with its entries of the audit log.
+// Create stores a payment in state created, with its entries of the audit log. It fails with an
+// Invalid error that names the field when the draft breaks a rule.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation, acts ...store.Audit) (*payment.Payment, error) {
 	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
@@ -373,7 +375,8 @@ func (i *Initiation) event(d passerelle.Domain, values settings.Values, step pay
 // subject is the subject of payment events.
 const subject = "payment"
 
-// ConnectorID returns the numeric id of a connector, which is deprecated.
+// ConnectorID returns the deprecated numeric id of a connector, and false when no connector with
+// the UUID initiates payments.
 func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 	c, known := i.Connectors.Initiator(uuid)
 	if !known {
@@ -382,8 +385,8 @@ func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 	return c.Profile().ID, true
 }
 
-// load reads a payment without the sensitive part of its identities. It fails with Missing
-// when there is none.
+// load reads a payment without the sensitive part of its identities. It fails with NotFound when
+// there is none.
 func (i *Initiation) load(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
 	return loadBy(ctx, &i.DB.Reader, d, id)
 }

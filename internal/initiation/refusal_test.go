@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantRefusal checks that an error has a kind and a field and contains all words, and that no
-// row was written since rows was counted.
+// wantRefusal checks that an error has this kind, names this field and contains all words. It
+// also checks that the numbers of rows are still those in rows.
 func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error

@@ -65,7 +65,7 @@ func FromCancellation(state string) bool {
 // the payment, whose state decides where the payer is redirected next. If the bank cannot be
 // asked, it returns the payment as it is stored. If it cannot be asked now, because too many callers
 // wait for it or an attempt is under way, a loop asks with the callback as soon as it can. Return
-// fails with Missing when the state parameter was altered.
+// fails with NotFound when the state parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {

@@ -24,7 +24,7 @@ type SimulatedChange struct {
 const simulated = "simulated"
 
 // Simulate changes a payment of a sandbox domain along one edge of the state table. It fails
-// with Missing in a live domain, and with Conflict when the present state has no such edge or
+// with NotFound in a live domain, and with Conflict when the present state has no such edge or
 // another act on the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {

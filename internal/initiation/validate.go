@@ -39,7 +39,10 @@ type Choice struct {
 
 // Validate applies the payer's choice to a payment in state created. If choice.Validated is
 // true, it sends the order to the bank. If the bank does not reply in time, Validate returns the
-// payment as it is stored, and a loop finds the outcome.
+// payment as it is stored, and a loop finds the outcome. Validate fails with NotFound when the
+// payment does not exist, with Invalid when the connector or a field value does not fit the
+// payment, with Conflict when the payment was validated before or another act on it is under
+// way, and with Unavailable when too many callers wait for the bank.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
 	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {
@@ -73,8 +76,8 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank must wait for the client's confirmation. It fails with Invalid
-// if the bank must wait but cannot: because the connector accepts no answers, so that the order
-// would wait for ever, or executes orders at once.
+// if the bank must wait but cannot, because its connector accepts no answers or it executes
+// orders at once.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {

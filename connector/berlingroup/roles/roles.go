@@ -18,13 +18,14 @@ var (
 	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
 )
 
-// statement is one statement in a certificate. Its content can be of any type.
+// statement is one QCStatement of a certificate (RFC 3739). Its content can be of any type.
 type statement struct {
 	ID   asn1.ObjectIdentifier
 	Info asn1.RawValue `asn1:"optional"`
 }
 
-// psd2Statement holds the roles of a payment service provider and the authority that granted them.
+// psd2Statement is the content of the PSD2 QCStatement (ETSI TS 119 495): the roles of a payment
+// service provider, and the authority that granted them.
 type psd2Statement struct {
 	Roles []struct {
 		ID   asn1.ObjectIdentifier
