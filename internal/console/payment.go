@@ -117,6 +117,9 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p), Refundable: refundable(pc, p), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
+	if c.isUnknown(pc, p) {
+		data.Next = nextForUnknown
+	}
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
 		return err
 	}
@@ -265,10 +268,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 
 // settlements returns the acts that end a payment whose order has an unknown outcome.
 func (c *Console) settlements(pc *page.Context, p *payment.Payment) []actButton {
-	if p.State != payment.Created {
-		return nil
-	}
-	if last, err := c.DB.Attempt(pc, pc.Domain.ID, p.ID); err != nil || last.State != store.AttemptUnknown {
+	if !c.isUnknown(pc, p) {
 		return nil
 	}
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
@@ -277,6 +277,15 @@ func (c *Console) settlements(pc *page.Context, p *payment.Payment) []actButton 
 		{Act: actSettleAccepted, Label: "The bank has it", Effect: "The payment becomes accepted: the bank executes it later." + ask, Reasoned: true},
 		{Act: actSettleRejected, Label: "The bank does not have it", Effect: "The payment becomes rejected, and may be made again." + ask, Grave: true, Reasoned: true},
 	}
+}
+
+// isUnknown reports whether the outcome of a payment's order is unknown.
+func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) bool {
+	if p.State != payment.Created {
+		return false
+	}
+	last, err := c.DB.Attempt(pc, pc.Domain.ID, p.ID)
+	return err == nil && last.State == store.AttemptUnknown
 }
 
 // settledStates are the states that the acts lead to.

@@ -26,6 +26,9 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "The bank gave no final answer in time and is no longer asked. Check the account before you pay again.",
 }
 
+// nextForUnknown describes what a payment waits for whose order has an unknown outcome.
+const nextForUnknown = "The bank did not confirm the order. The service keeps asking the bank. If the bank cannot tell the service, ask it, and state below what it says."
+
 // nextStep describes what a payment waits for, or the meaning of its final state.
 func nextStep(p *payment.Payment) string {
 	switch {
