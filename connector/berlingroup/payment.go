@@ -246,7 +246,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 		return payment.Report{}, err
 	}
 	if !status.ended() && (v.memory.Cancelling != nil || !v.shown(status)) || status.silent() {
-		if err := v.tried(v.askProgress(ctx, a)); err != nil {
+		if err := v.tried(v.askProgress(ctx, a)); err != nil && !status.ended() {
 			return payment.Report{}, err
 		}
 	}
@@ -286,7 +286,7 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 
 // mostEarlier is the maximum number of earlier authorisations. With more of them, the payer keeps the
 // last page.
-const mostEarlier = 20
+const mostEarlier = 5
 
 // tried ignores that the bank denied a step, because the status of the order shows the result.
 func (v *ordering) tried(err error) error {
@@ -322,13 +322,14 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// presumed reports whether a payer who returned from a bank that has no status of the approval
-// counts as having approved, once the bank has checked the order. The return alone does not suffice,
-// because the check says nothing about the payer. A token of the authorisation server suffices. So
-// does the end of the time for approvals, because the bank refuses orders that nobody approved.
+// presumed reports whether a payer who returned from a bank that has no status of the approval, or
+// who abandoned the payment, counts as having approved, once the bank has checked the order. The
+// return alone does not suffice, because the check says nothing about the payer. A token of the
+// authorisation server suffices. So does the end of the time for approvals, because the bank refuses
+// orders that nobody approved.
 func (v *ordering) presumed() bool {
 	a := &v.memory.Approval
-	if a.Own != "" || a.Step == atStart || !a.Back || a.Declined {
+	if a.Own != "" || a.Step == atStart || !a.Back && !v.Abandoned || a.Declined {
 		return false
 	}
 	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(v.file.Profile.approvalLife()))

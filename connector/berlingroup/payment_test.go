@@ -426,6 +426,32 @@ func TestAbandonedOrders(t *testing.T) {
 	}
 }
 
+// TestAbandonedOrdersThatAreNotRefused checks that an abandoned order which the bank has not refused
+// by the end of the time for approvals counts as approved: banks refuse orders that nobody approved.
+// An order whose payer never got the page could not be approved.
+func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
+	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"}}`
+	for _, test := range []struct {
+		step, status string
+		after        time.Duration
+		want         payment.Status
+	}{
+		{"page", "ACTC", time.Hour, payment.Awaiting},
+		{"page", "ACTC", 2 * time.Hour, payment.Processing},
+		{"page", "RCVD", 2 * time.Hour, payment.Awaiting},
+		{"page", "RJCT", 2 * time.Hour, payment.Declined},
+		{"start", "ACTC", 2 * time.Hour, payment.Awaiting},
+	} {
+		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", test.status)}}
+		o := ordersByKind["single"]
+		o.Memory, o.Now, o.Abandoned = []byte(strings.Replace(memory, "STEP", test.step, 1)), noon.Add(test.after), true
+		report, err := newFixture(t, bank, nil).with("sca =", "authorisation_hours = 2\nsca =").initiator().Status(t.Context(), o)
+		if err != nil || report.Status != test.want {
+			t.Errorf("%+v: %+v, %v", test, report, err)
+		}
+	}
+}
+
 // operators marks codes that only the operator can act on.
 const operators = "operator"
 

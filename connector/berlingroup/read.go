@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -102,11 +103,13 @@ func (m *readMemory) encode() ([]byte, error) {
 	if len(text) <= maxMemory {
 		return text, err
 	}
-	for key, a := range m.Accounts {
+	short := *m // the read that saves its memory goes on with all keys
+	short.Accounts = maps.Clone(m.Accounts)
+	for key, a := range short.Accounts {
 		a.Names = identity.Memory{Unnamed: a.Names.Unnamed}
-		m.Accounts[key] = a
+		short.Accounts[key] = a
 	}
-	return json.Marshal(m)
+	return json.Marshal(short)
 }
 
 // afresh returns the part of the memory that is kept when a consent ends: the calls of the day, and

@@ -171,7 +171,7 @@ func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 // X-Request-ID.
 type requestLog []string
 
-// mostLogged limits a log. A call of the connector makes fewer calls to the bank.
+// mostLogged limits a log to the last requests.
 const mostLogged = 8
 
 type requestLogKey struct{}
@@ -183,8 +183,8 @@ func (l *requestLog) logging(ctx context.Context) context.Context {
 
 // note adds a request to the log, if there is one.
 func note(ctx context.Context, r request) {
-	if l, logged := ctx.Value(requestLogKey{}).(*requestLog); logged && r.form == nil && len(*l) < mostLogged {
-		*l = append(*l, r.call+" "+r.id)
+	if l, logged := ctx.Value(requestLogKey{}).(*requestLog); logged && r.form == nil {
+		*l = append((*l)[max(0, len(*l)+1-mostLogged):], r.call+" "+r.id)
 	}
 }
 
