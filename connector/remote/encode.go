@@ -31,7 +31,7 @@ type money struct {
 // irregular maps Go fields to names in JSON that are not their names in snake_case.
 var irregular = map[string]string{
 	"DateTime": "datetime", "VDate": "vdate", "RDate": "rdate", "BDate": "bdate",
-	"VDateTime": "vdatetime", "RDateTime": "rdatetime", "BDateTime": "bdatetime", "URLs": "urls",
+	"VDateTime": "vdatetime", "RDateTime": "rdatetime", "BDateTime": "bdatetime", "URLs": "urls", "IBANs": "ibans", "BICs": "bics",
 }
 
 // nameOf returns the name of a field in the protocol.

@@ -11,5 +11,5 @@ func (p *Program) SetNow(now func() time.Time) { p.now = now }
 
 // Paced returns a reader of a stream's body at the rate of the program's streams.
 func (p *Program) Paced(ctx context.Context, body io.Reader) io.Reader {
-	return paced{ctx, body, p.streamLimiter}
+	return &paced{ctx: ctx, from: body, allowed: p.streamLimiter}
 }

@@ -166,13 +166,14 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 		if response.StatusCode != http.StatusOK {
 			return statusError(response)
 		}
-		lines := lines{from: bufio.NewReaderSize(io.LimitReader(paced{ctx, response.Body, p.streamLimiter}, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
-		begun, taking := p.now(), time.Duration(0) // excludes the time that the sink needs
+		body := &paced{ctx: ctx, from: response.Body, allowed: p.streamLimiter}
+		lines := lines{from: bufio.NewReaderSize(io.LimitReader(body, maxStream), 64<<10), sum: p.secret.answerMAC(http.StatusOK, nonce)}
+		begun, taking := p.now(), time.Duration(0) // taking is the time that the sink needs
 		last, err = lines.read(p, func(one record) error {
 			timer.Stop()
 			defer timer.Reset(silence)
 			received := p.now()
-			if received.Sub(begun)-taking > streamTime+time.Duration(lines.bytes/slowest)*time.Second {
+			if received.Sub(begun)-taking-body.waited > streamTime+time.Duration(lines.bytes/slowest)*time.Second {
 				return errSlow
 			}
 			defer func() { taking += p.now().Sub(received) }()
@@ -192,10 +193,14 @@ type paced struct {
 	ctx     context.Context //nolint:containedctx // a body belongs to one call
 	from    io.Reader
 	allowed *rate.Limiter
+	// waited is the time that reads have waited for the rate. It does not count as the program's time.
+	waited time.Duration
 }
 
-func (p paced) Read(into []byte) (int, error) {
+func (p *paced) Read(into []byte) (int, error) {
 	n, err := p.from.Read(into)
+	begun := time.Now()
+	defer func() { p.waited += time.Since(begun) }()
 	if late := p.allowed.WaitN(p.ctx, n); late != nil {
 		return n, late
 	}
