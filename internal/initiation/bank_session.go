@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"passerelle"
 	"passerelle/connector"
@@ -33,9 +33,9 @@ type bankSession struct {
 	// repeatable means that the bank recognises the key of the order, so that the order may be sent
 	// again.
 	repeatable bool
-	// saved is the memory that the connector stored in the middle of the call. It is nil when
-	// no call was made.
-	saved *atomic.Pointer[[]byte]
+	// saved is what the connector stored in the middle of a call. It is nil for a first call, which
+	// stores nothing.
+	saved *savedMemory
 	// late means that the payment changed while the bank was being called. If its report is then
 	// stale, this is not a fault of the bank.
 	late bool
@@ -64,7 +64,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	}
 	c, _ := i.Connectors.Initiator(a.Connector)
 	callback, wrong := decodeCallback(a.Callback)
-	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &atomic.Pointer[[]byte]{}}, errors.Join(err, wrong)
+	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &savedMemory{memory: a.Memory}}, errors.Join(err, wrong)
 }
 
 // order builds the order that the connector gets. Slices and maps are copied, because a
@@ -81,7 +81,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	}
 }
 
-// asked stores the result of a call that reached the bank. The bank has then seen the callback.
+// asked stores the result of a call that reached the bank. The bank has then got the callback.
 func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
 	if s.attempt.Callback != nil {
 		tx.ForgetCallback(s.attempt)
@@ -104,23 +104,54 @@ func (i *Initiation) save(s bankSession) func(context.Context, []byte) {
 		return nil
 	}
 	return func(ctx context.Context, memory []byte) {
-		err := i.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SaveOrder(s.attempt, memory) })
+		s.saved.mu.Lock()
+		defer s.saved.mu.Unlock()
+		err := i.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.SaveOrder(s.attempt, s.saved.version, memory) })
 		if err != nil {
-			i.Log.WarnContext(ctx, "the memory of an order could not be stored during a call", "payment", s.payment.ID, "connector", s.attempt.Connector, "error", err)
+			i.Log.WarnContext(ctx, "the memory of an order could not be stored during a call", "payment", s.attempt.Payment, "connector", s.attempt.Connector, "error", err)
 			return
 		}
-		s.saved.Store(&memory)
+		s.saved.memory = memory
+		s.saved.version++
 	}
+}
+
+// savedMemory is the memory of an order, and the version of its payment, as the session loaded or
+// stored them last. A connector that ignores its deadline may store a memory after its call.
+type savedMemory struct {
+	mu      sync.Mutex
+	memory  []byte
+	version int64
+}
+
+// begin takes the version of the payment before a call.
+func (m *savedMemory) begin(p *payment.Payment) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version = p.Version
+}
+
+// end gives the payment the version that the call has left.
+func (m *savedMemory) end(p *payment.Payment) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.Version = m.version
 }
 
 // lastMemory returns the memory that the database had of the order when this session used it last.
 func (s bankSession) lastMemory() []byte {
-	if s.saved != nil {
-		if saved := s.saved.Load(); saved != nil {
-			return *saved
-		}
+	if s.saved == nil {
+		return s.attempt.Memory
 	}
-	return s.attempt.Memory
+	s.saved.mu.Lock()
+	defer s.saved.mu.Unlock()
+	return s.saved.memory
 }
 
 // abandoned reports whether the payer has abandoned the payment and done nothing for it since. The
@@ -144,6 +175,8 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)
 	}
 	o := i.order(ctx, s)
+	s.saved.begin(s.payment)
+	defer s.saved.end(s.payment)
 	failpoint.Before("bank")
 	report, err := bankcall.Do(ctx, bankcall.Limits{Connector: s.attempt.Connector, Deadline: i.answerTime(), Grace: i.answerTime() / 10}, func(ctx context.Context) (payment.Report, error) {
 		return call(ctx, s.bank, o)

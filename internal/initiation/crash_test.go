@@ -263,7 +263,7 @@ func TestOldOrdersThatArrived(t *testing.T) {
 }
 
 // wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long
-// as the previous one, up to six hours, and no work may be done before it ends.
+// as the previous one, up to an hour, and no work may be done before it ends.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -278,21 +278,26 @@ func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) 
 		if got > wait+time.Second || got < wait-20*time.Second {
 			t.Errorf("the next question comes in %v, want %v", got, wait)
 		}
-		wait = min(2*wait, 6*time.Hour)
+		wait = min(2*wait, time.Hour)
 	}
 }
 
-// The wait is at most six hours, and at most a minute when the question could not be sent.
+// The wait is at most an hour, five minutes while the order may be sent again, and a minute when the
+// question could not be sent.
 func TestWaitIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		status         fault
+		repeatable     bool
 		shortest, most time.Duration
 	}{
-		"no answer": {before(fails(errCut)), 5 * time.Hour, 6 * time.Hour},
-		"not sent":  {before(fails(errors.Join(errCut, connector.ErrNotSent))), 40 * time.Second, time.Minute},
+		"no answer":             {before(fails(errCut)), false, 59 * time.Minute, time.Hour},
+		"no answer, repeatable": {before(fails(errCut)), true, 4 * time.Minute, 5 * time.Minute},
+		"not sent":              {before(fails(errors.Join(errCut, connector.ErrNotSent))), false, 40 * time.Second, time.Minute},
+		"not sent, repeatable":  {before(fails(errors.Join(errCut, connector.ErrNotSent))), true, 40 * time.Second, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.tune(func(p *connector.Profile) { p.Idempotent = test.repeatable })
 				w.line.breaks(before(fails(errCut)), test.status)
 				id := w.create(1)
 				_, err := w.Validate(t.Context(), w.domain, id, validated())

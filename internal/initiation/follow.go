@@ -133,7 +133,8 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 	if now.attempt.Number != s.attempt.Number {
 		return now.payment, nil
 	}
-	now.late, now.attempt.Reported = true, s.attempt.Reported // the report may be older than what the bank has reported since
+	now.late = true
+	now.attempt.AskedAs(s.attempt) // the report may be older than what the bank has reported since
 	if !bytes.Equal(now.attempt.Memory, s.lastMemory()) {
 		report.Memory = nil // this memory was derived from data that is no longer valid
 	}
@@ -173,7 +174,18 @@ func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment
 	if s.attempt.Live() {
 		return i.dismiss(ctx, s, report)
 	}
-	return i.postpone(ctx, s, report)
+	return errors.Join(i.postpone(ctx, s, report), i.forgetCallback(ctx, s))
+}
+
+// forgetCallback removes a callback that the bank has got.
+func (i *Initiation) forgetCallback(ctx context.Context, s bankSession) error {
+	if s.attempt.Callback == nil {
+		return nil
+	}
+	return i.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.ForgetCallback(s.attempt)
+		return nil
+	})
 }
 
 // keepNotes stores the notes of a report that changed nothing.

@@ -144,16 +144,24 @@ func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// longestOutage limits the wait after a question that was not sent. Such a question costs the bank
-// nothing, and the outcome of an order must be known soon after the bank can be reached again.
-const longestOutage = time.Minute
+// These limit the wait after a question about an attempt failed. Most questions that were not sent
+// cost the bank nothing, and the outcome must be known soon after the bank can be reached again. An
+// order that may be sent again must be sent before the bank forgets its key.
+const (
+	longestOutage     = time.Minute
+	longestRepeatable = 5 * time.Minute
+	longestUnknown    = time.Hour
+)
 
 // waitAfter returns how long to wait after a question about an attempt failed.
 func (s bankSession) waitAfter(why error) time.Duration {
-	if errors.Is(why, connector.ErrNotSent) {
+	switch {
+	case errors.Is(why, connector.ErrNotSent):
 		return min(s.backoff(), longestOutage)
+	case s.repeatable:
+		return min(s.backoff(), longestRepeatable)
 	}
-	return s.backoff()
+	return min(s.backoff(), longestUnknown)
 }
 
 // postponeAttempt plans when the bank is asked again about an attempt whose outcome is unknown,
@@ -174,6 +182,6 @@ func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.AnswerAttempt(s.attempt)
-		return s.remember(tx, report)
+		return s.asked(tx, report)
 	})
 }

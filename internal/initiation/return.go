@@ -64,8 +64,9 @@ func FromCancellation(state string) bool {
 // link, and callback is the query that the bank added. Return asks the bank at once and returns
 // the payment, whose state decides where the payer is redirected next. If the bank cannot be
 // asked, it returns the payment as it is stored. If it cannot be asked now, because too many callers
-// wait for it or an attempt is under way, a loop asks with the callback as soon as it can. Return
-// fails with NotFound when the state parameter was altered.
+// wait for it or an attempt is under way, a loop asks with the callback when it asks about that
+// attempt, or as soon as the attempt ends. Return fails with NotFound when the state parameter was
+// altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"passerelle"
 	"passerelle/connector"
@@ -42,7 +43,7 @@ func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passere
 	if !known {
 		return nil, passerelle.InvalidField("state", "must be done, accepted or rejected")
 	}
-	if outcome.Reason == "" {
+	if strings.TrimSpace(outcome.Reason) == "" {
 		return nil, passerelle.MissingField("reason", "it says how the outcome of the order is known")
 	}
 	if err := passerelle.CheckText("reason", outcome.Reason, payment.MaxDescription); err != nil {
@@ -75,7 +76,8 @@ func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passere
 // can find out.
 func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	sealed := errors.Is(err, store.ErrSealed) // the key of the order's fields is lost, so the bank cannot be asked
+	if err != nil && !sealed && !errors.Is(err, store.ErrNotFound) {
 		return s, err
 	}
 	if s.attempt.State != store.AttemptUnknown || s.attempt.Kind != store.AttemptInitiation || s.payment.State != payment.Created {
@@ -87,6 +89,9 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 	}
 	if waits {
 		return s, passerelle.Conflicting("The service may still send the order again. It finds out the outcome by itself.")
+	}
+	if sealed {
+		return s, nil
 	}
 	return s, i.askInVain(ctx, s)
 }

@@ -66,6 +66,8 @@ type AttemptOrder struct {
 	Callback []byte
 	// Reported is how often the bank had reported by itself when the attempt was loaded.
 	Reported int64
+	// sealedCallback is the stored form of Callback.
+	sealedCallback []byte
 	// OrderID is the id of the attempt that is the order.
 	OrderID int64
 }
@@ -126,6 +128,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	if err := r.openOptional(&a.Callback, attemptPlace(a.Domain, a.OrderID, "callback"), callback); err != nil {
 		return a, err
 	}
+	a.sealedCallback = callback
 	err = json.Unmarshal(plain, &a.Fields)
 	return a, err
 }
@@ -239,12 +242,18 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	return nil
 }
 
-// SaveOrder does the same in the middle of a call about the order. It counts as a change of the
-// payment: a simultaneous call that has read the memory before fails with ErrConflict when it stores
-// its own, and must not replace this one.
-func (tx *Tx) SaveOrder(a Attempt, memory []byte) error {
-	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2`, int64(a.Domain), int64(a.Payment))
+// SaveOrder does the same in the middle of a call about the order, if the payment still has the
+// version that was loaded. Otherwise it fails with ErrConflict. It counts as a change of the payment,
+// so a simultaneous call that has read the memory before cannot replace this one.
+func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
+	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2 AND version = $3`, int64(a.Domain), int64(a.Payment), version)
 	return tx.RememberOrder(a, memory)
+}
+
+// AskedAs gives an attempt that was loaded again the callback and the count of reports with which the
+// bank was asked.
+func (a *Attempt) AskedAs(before Attempt) {
+	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
 
 // KeepCallback stores the query with which the bank sent the payer back, until ForgetCallback. It
@@ -258,11 +267,10 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	return nil
 }
 
-// ForgetCallback removes the stored query, unless the bank has reported since the attempt was
-// loaded: the query may then be a newer one. It follows a statement that changes the payment.
+// ForgetCallback removes the stored query that the attempt was loaded with. It does not remove a
+// newer one.
 func (tx *Tx) ForgetCallback(a Attempt) {
-	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND id = $2 AND (SELECT bank_reports FROM payment p WHERE p.id = payment_id) = $3`,
-		int64(a.Domain), a.OrderID, a.Reported)
+	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND id = $2 AND callback = $3`, int64(a.Domain), a.OrderID, a.sealedCallback)
 }
 
 // AnswerAttempt closes an attempt in the transaction that stores its outcome. Write fails with

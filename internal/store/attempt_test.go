@@ -385,12 +385,13 @@ func TestSavedOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.write(func(tx *store.Tx) error { return tx.SaveOrder(a, []byte("token")) })
+		s.write(func(tx *store.Tx) error { return tx.SaveOrder(a, before.Version, []byte("token")) })
 		a.Memory = []byte("token")
 		s.wantAttempt(a)
 		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdatePayment(before, nil, nil) }), store.ErrConflict)
 		foreign := a
 		foreign.Domain = s.other
-		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(foreign, []byte("of another domain")) }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(foreign, before.Version+1, []byte("of another domain")) }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(a, before.Version, []byte("older")) }), store.ErrConflict)
 	})
 }

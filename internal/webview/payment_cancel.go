@@ -6,6 +6,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/initiation"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -59,5 +60,5 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 // payment ends when the bank accepts no approval any more, and the payer need not wait for that.
 func (w *Webview) abandoned(pc *pageContext, p *payment.Payment) bool {
 	last, err := w.lastAttempt(pc, p.ID)
-	return err == nil && !last.Live() && p.State == payment.Validating && p.Detail == ""
+	return err == nil && last.Kind == store.AttemptAnswer && !last.Live() && p.State == payment.Validating && p.Detail == ""
 }
