@@ -385,13 +385,43 @@ func TestSavedOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.write(func(tx *store.Tx) error { return tx.SaveOrder(a, before.Version, []byte("token")) })
+		version := before.Version
+		s.write(func(tx *store.Tx) error { return tx.SaveOrder(a, version, []byte("token")) })
 		a.Memory = []byte("token")
 		s.wantAttempt(a)
 		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdatePayment(before, nil, nil) }), store.ErrConflict)
 		foreign := a
 		foreign.Domain = s.other
-		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(foreign, before.Version+1, []byte("of another domain")) }), store.ErrConflict)
-		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(a, before.Version, []byte("older")) }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(foreign, version+1, []byte("of another domain")) }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.SaveOrder(a, version, []byte("older")) }), store.ErrConflict)
+	})
+}
+
+// TestForgottenCallback: an attempt removes the callback that it was loaded with, and no newer one.
+func TestForgottenCallback(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		keep := func(callback string) store.Attempt {
+			s.write(func(tx *store.Tx) error { return tx.KeepCallback(a, []byte(callback)) })
+			kept, err := s.db.Attempt(t.Context(), a.Domain, a.Payment)
+			if err != nil || string(kept.Callback) != callback {
+				t.Fatalf("kept %q, %v", kept.Callback, err)
+			}
+			return kept
+		}
+		forget := func(a store.Attempt) {
+			s.write(func(tx *store.Tx) error { tx.ForgetCallback(a); return nil })
+		}
+		first, second := keep("code=1"), keep("code=2")
+		forget(first)
+		a.Callback = []byte("code=2")
+		s.wantAttempt(a)
+		foreign := second
+		foreign.Domain = s.other
+		forget(foreign)
+		s.wantAttempt(a)
+		forget(second)
+		a.Callback = nil
+		s.wantAttempt(a)
 	})
 }

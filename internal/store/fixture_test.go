@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"passerelle"
 	"passerelle/internal/database"
@@ -150,7 +151,7 @@ func wantSame[T any](t *testing.T, want, got T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, dates); diff != "" {
+	if diff := cmp.Diff(want, got, dates, cmpopts.IgnoreUnexported(store.AttemptOrder{})); diff != "" {
 		t.Errorf("(-stored +loaded):\n%s", diff)
 	}
 }
