@@ -89,7 +89,7 @@ func TestSettling(t *testing.T) {
 		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
 		must(t, err)
 		confirm := d.paymentPath(id) + "/confirm?act=settle+payment+as+done"
-		d.shows(d.paymentPath(id), []string{"The bank did not confirm the order.", "The bank executed it…", "The bank has it…", "The bank does not have it…"}, "has not chosen a bank")
+		d.shows(d.paymentPath(id), []string{"The bank did not confirm the order.", ", key ", "The bank executed it…", "The bank has it…", "The bank does not have it…"}, "has not chosen a bank")
 		d.shows(confirm, []string{"The bank executed it?", "12.50 EUR", "cannot be undone", `name="reason" required maxlength`})
 		d.submit(confirm, d.paymentPath(id), "act", "settle payment as done")
 		if got := d.state(id); got != "created" {

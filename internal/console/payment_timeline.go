@@ -161,6 +161,9 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	if a.Inquiries > 0 {
 		row.Text += fmt.Sprintf(", bank asked %d times", a.Inquiries)
 	}
+	if a.Live() && a.Key != "" {
+		row.Text += ", key " + a.Key
+	}
 	return row
 }
 
