@@ -210,6 +210,9 @@ func (m *marks) live() {
 var elsewhere = map[string]string{
 	"initiation.(*Initiation).storeReturn":          "receivers who are told of every change miss none",
 	"initiation.(*Initiation).keepNotes":            "banks of this load write nothing beside their answers",
+	"initiation.(*Initiation).save":                 "banks of this load issue nothing in the middle of a call",
+	"initiation.(*Initiation).keepReturn":           "payers of this load return while the bank can be asked",
+	"initiation.(*Initiation).forgetCallback":       "payers of this load return while the bank can be asked",
 	"initiation.(*Initiation).makeKey":              "fields are encrypted in no payment of this load",
 	"initiation.(*Initiation).keep":                 "payers of this load fill in nothing",
 	"initiation.(*Initiation).postponeAttempt":      "banks of this load answer",
@@ -235,7 +238,6 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).disconnect":         "nobody in this load leaves",
 	"aggregation.(*Aggregation).keep":               "nobody in this load becomes permanent",
 	"aggregation.(*Aggregation).remove":             "nobody in this load leaves",
-	"aggregation.(*Aggregation).EditTransaction":    "nobody in this load edits",
 	"aggregation.(*lease).renew":                    "runs of this load are shorter than a lease",
 	"aggregation.(*lease).release":                  "runs of this load find what to read",
 	"aggregation.(*Aggregation).emitUserSyncedOnce": "people of this load have one connection each",

@@ -181,11 +181,16 @@ func newHolder(t *testing.T, s *servicetest.Instance, uuid string) holder {
 	return holder{p, fmt.Sprint("/users/me/connections/", connection.ID)}
 }
 
-// sync reads the connection and returns its state and the number of transactions.
+// sync reads the connection, once no other read is running, and returns its state and the number of
+// transactions.
 func (h holder) sync() (string, int) {
 	h.t.Helper()
+	answer := h.Call("PUT", h.at, h.token, nil)
+	for deadline := time.Now().Add(time.Minute); answer.Status == http.StatusConflict && time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
+		answer = h.Call("PUT", h.at, h.token, nil)
+	}
 	var connection struct{ State string }
-	h.JSON(h.OK(h.Call("PUT", h.at, h.token, nil)), &connection)
+	h.JSON(h.OK(answer), &connection)
 	var all struct{ Transactions []json.RawMessage }
 	h.JSON(h.OK(h.Call("GET", "/users/me/transactions?limit=10", h.token, nil)), &all)
 	return connection.State, len(all.Transactions)
