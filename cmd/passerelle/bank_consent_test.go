@@ -254,8 +254,7 @@ func TestConsentsAreRenewed(t *testing.T) {
 		banks := newBanks(t, "redirect") // the clocks of these banks run ahead
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
 		c := newCustomer(t, s, banks)
-		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
-		c.share(c.accounts())
+		c.connect(banks.uuid("redirect"))
 		accounts, transactions := c.accounts(), c.transactions()
 		later := func(after string) {
 			banks.steer("POST", "redirect/clock", map[string]any{"advance": after}, nil)

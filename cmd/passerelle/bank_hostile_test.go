@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,8 +69,7 @@ func TestHostileBanks(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		c := newCustomer(t, i, banks)
 		i.OK(i.Call("PUT", "/clients/"+i.ClientID, i.ConfigToken, map[string]any{"redirect_uris": []string{landing, "https://shop.example/back", "https://shop.example/pay"}}))
-		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
-		c.share(c.accounts())
+		c.connect(banks.uuid("redirect"))
 		for name, test := range hostile {
 			t.Run(name, func(t *testing.T) {
 				s, known, logged := newShopper(t, i, banks, "redirect"), len(c.transactions()), len(i.Logs.String())
@@ -126,8 +124,7 @@ func TestClocksThatAreApart(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		c := newCustomer(t, i, banks)
 		i.OK(i.Call("PUT", "/clients/"+i.ClientID, i.ConfigToken, map[string]any{"redirect_uris": []string{landing, "https://shop.example/back", "https://shop.example/pay"}}))
-		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("signed")}}), "approve")
-		c.share(c.accounts())
+		c.connect(banks.uuid("signed"))
 		known := len(c.transactions())
 		for wrong, says := range map[string][]string{
 			"10m":  {"TIMESTAMP_INVALID: look whether this machine's clock is right; this machine's clock is ", " behind the bank's"},

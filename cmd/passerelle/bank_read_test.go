@@ -181,6 +181,13 @@ func (c *customer) accounts() (all []seenAccount) {
 	return out.Accounts
 }
 
+// connect connects the customer to a bank, and shares all accounts.
+func (c *customer) connect(uuid string) {
+	c.t.Helper()
+	c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
+	c.share(c.accounts())
+}
+
 // share shares accounts and does the due work, so that the service reads them.
 func (c *customer) share(all []seenAccount) {
 	c.t.Helper()
@@ -312,8 +319,7 @@ func TestReadsWithoutADevice(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
-		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
-		c.share(c.accounts())
+		c.connect(banks.uuid("redirect"))
 		s.Device = ""
 		for range 4 {
 			if c.sync("true"); c.connection().State != nil {
@@ -355,8 +361,7 @@ func TestRevokedConsent(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
-		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("signed")}}), "approve")
-		c.share(c.accounts())
+		c.connect(banks.uuid("signed"))
 		var out struct{ Consents []struct{ ID, Status string } }
 		banks.steer("GET", "signed/consents", nil, &out)
 		for _, consent := range out.Consents {
@@ -484,8 +489,7 @@ func TestStatementsOfABank(t *testing.T) {
 			}
 			c := newCustomer(t, s, banks)
 			fill(30)
-			c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("statements")}}), "approve")
-			c.share(c.accounts())
+			c.connect(banks.uuid("statements"))
 			c.matchesBooks("statements", total)
 			for _, more := range []int{150, 5} { // a download contains more than a page
 				before := c.transactions()
@@ -635,8 +639,7 @@ func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
-		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("redirect")}}), "approve")
-		c.share(c.accounts())
+		c.connect(banks.uuid("redirect"))
 		for _, fault := range []struct{ call, wire, says string }{
 			{"GET /v1/accounts", "lost", ""},
 			{"GET /v1/accounts", "huge", "its answer is larger than is read"},
