@@ -112,12 +112,16 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return err
 	}
+	unknown, err := c.isUnknown(pc, p)
+	if err != nil {
+		return err
+	}
 	data := paymentData{
 		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
-		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p), Refundable: refundable(pc, p), CurlRead: curlRead(pc, p),
+		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), Refundable: refundable(pc, p), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
-	if c.isUnknown(pc, p) {
+	if unknown {
 		data.Next = nextForUnknown
 	}
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
@@ -250,10 +254,13 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 }
 
 // acts returns the acts that the operator's role and the payment's state allow.
-func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
+func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
-		acts = append(c.settlements(pc, p), c.clientActs(p)...)
+		acts = c.clientActs(p)
+		if unknown {
+			acts = append(settlements(), acts...)
+		}
 	}
 	if !pc.Who.May(operators.Simulate) || pc.Domain.Kind != passerelle.Sandbox {
 		return acts
@@ -267,10 +274,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment) []actButton {
 }
 
 // settlements returns the acts that end a payment whose order has an unknown outcome.
-func (c *Console) settlements(pc *page.Context, p *payment.Payment) []actButton {
-	if !c.isUnknown(pc, p) {
-		return nil
-	}
+func settlements() []actButton {
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
 	return []actButton{
 		{Act: actSettleDone, Label: "The bank executed it", Effect: "The payment becomes done." + ask, Reasoned: true},
@@ -280,12 +284,18 @@ func (c *Console) settlements(pc *page.Context, p *payment.Payment) []actButton 
 }
 
 // isUnknown reports whether the outcome of a payment's order is unknown.
-func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) bool {
+func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) (bool, error) {
 	if p.State != payment.Created {
-		return false
+		return false, nil
 	}
 	last, err := c.DB.Attempt(pc, pc.Domain.ID, p.ID)
-	return err == nil && last.State == store.AttemptUnknown
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return false, nil
+	case err != nil && !errors.Is(err, store.ErrSealed):
+		return false, fmt.Errorf("load the attempt of payment %d: %w", p.ID, err)
+	}
+	return last.State == store.AttemptUnknown, nil
 }
 
 // settledStates are the states that the acts lead to.
@@ -341,8 +351,12 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
+	unknown, err := c.isUnknown(pc, p)
+	if err != nil {
+		return err
+	}
 	act := pc.Request.URL.Query().Get("act")
-	buttons := c.acts(pc, p)
+	buttons := c.acts(pc, p, unknown)
 	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Effect != "" && b.Act == act })
 	if i < 0 {
 		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed since the page was shown
