@@ -324,8 +324,9 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.Add(ctx, out, body)
 }
 
-// addAddress sets the address of this machine, as the bank sees it, when the customer's is unknown.
-// The standard requires this of orders and consents. Other requests have the customer's or none.
+// addAddress sets the address from which this machine calls the bank when the customer's is unknown.
+// Behind address translation, the bank sees another one. The standard requires an address of orders
+// and consents. Other requests have the customer's or none.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	base, err := url.Parse(b.base)
 	if h.Get(addressHeader) != "" || err != nil {

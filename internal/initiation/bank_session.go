@@ -219,9 +219,8 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 
 // statusOrResend asks for the state of the order. It sends the order again only if the bank does
 // not know the key and would still recognise it (see repeatable). The order is the same as before,
-// with the stored device of the payer. A refusal for a reason that the
-// operator can remove, such as a certificate, says nothing about the first order, whose outcome
-// remains unknown.
+// with the stored device of the payer. A refusal for a reason that the operator can remove, such as a
+// certificate, says nothing about the first order, whose outcome remains unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !s.repeatable {

@@ -11,7 +11,8 @@
 // invalid, it does not reject the payment. The attempt stays recorded and blocks other acts on
 // the payment, and a loop asks the bank for the state of the order. It sends an order a second
 // time only when the connector declares that its bank recognises the key, the bank says that it
-// does not know the key, and the order is younger than the bank's memory of keys. It never repeats an answer or a cancellation.
+// does not know the key, and the order is younger than the bank's memory of keys. It never repeats
+// an answer or a cancellation.
 package initiation
 
 import (
