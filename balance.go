@@ -26,17 +26,17 @@ type Movement struct {
 	In, Out *decimal.Decimal
 }
 
-// Balance is the balance of accounts of one currency at the end of a day or period, and the
-// movements in that time. In is the income. Out is the expenses, zero or less. Net is the sum of
-// both.
+// Balance is the balance of accounts of one currency at the end of a day or period, with the
+// movements in that time. In is the total income. Out is the total expense, as a negative number or
+// zero. Net is In plus Out.
 type Balance struct {
 	First, Last       Date
 	End, In, Out, Net *decimal.Decimal
 }
 
-// DailyBalances returns the balances at the end of each day from first to last. present is the
-// balance of the accounts after all movements. The movements are ordered by day, from the first
-// day on. Movements after the last day are subtracted.
+// DailyBalances returns the balance at the end of each day from first to last. present is the
+// balance after all movements. The movements must be in the order of their days. Some of them may
+// be later than last.
 func DailyBalances(present *decimal.Decimal, movements []Movement, first, last Date) []Balance {
 	var days []Balance
 	end := present

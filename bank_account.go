@@ -90,8 +90,8 @@ const (
 //
 // Details are stored as one JSON value with a digest. The next read compares the digest to find
 // changes. A new field therefore needs no column, but it needs the JSON option omitzero. Without
-// it, the digest of every stored row changes, and the next sync reports every row as changed. This
-// applies to all types of details that institutions report.
+// omitzero, the digest of every stored row changes, and the next sync reports every row as changed.
+// The same rule applies to all types of details that institutions report.
 type AccountDetails struct {
 	// Key is the institution's own key for the account. It never changes, because the next read
 	// uses it to recognise the account. It is unique within the connection.
@@ -136,7 +136,7 @@ type BankAccount struct {
 	// Worth is the value of the investments, nil when the account has none.
 	Worth *Worth
 	// Epoch counts how often the account was emptied. Readers see no rows of earlier epochs, even
-	// those that are not erased yet.
+	// before these rows are erased.
 	Epoch int64
 }
 

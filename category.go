@@ -16,8 +16,8 @@ const (
 	FirstOwnCategory CategoryID = 10_000
 )
 
-// Category is a kind of transactions. Code is the name of the category in transactions: the
-// category, preceded by its parent and a dot if it has a parent.
+// Category is a kind of transactions. Code is the name of the category in transactions. When the
+// category has a parent, Code begins with the parent and a dot, such as income.salary.
 type Category struct {
 	ID     CategoryID
 	Code   string
@@ -73,7 +73,7 @@ var categories = []Category{
 // Categories lists the categories of the interface by number.
 func Categories() []Category { return append([]Category(nil), categories...) }
 
-// CategoryByID finds a category of the interface.
+// CategoryByID returns the built-in category with an id, and false when there is none.
 func CategoryByID(id CategoryID) (Category, bool) {
 	for _, c := range categories {
 		if c.ID == id {
@@ -95,8 +95,8 @@ func OwnCode(id CategoryID, parent Category) string {
 	return parent.Code + "." + code
 }
 
-// CategoryNumber returns the number of the first of the codes, or Uncategorized when it is unknown
-// or there are no codes.
+// CategoryNumber returns the number of the first code. It returns Uncategorized when that code is
+// unknown or there are no codes.
 func CategoryNumber(codes []string) CategoryID {
 	if len(codes) == 0 {
 		return Uncategorized
@@ -159,8 +159,8 @@ var typeCategories = map[TransactionType]string{
 	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
 }
 
-// Categorize finds the category of a transaction by the words of its label, and otherwise by its
-// type. It returns none when neither matches a category.
+// Categorize returns the codes of a transaction's category. The words of the label decide or, when
+// no word is known, the type. Categorize returns nil when neither matches a category.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

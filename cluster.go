@@ -28,7 +28,7 @@ type Cluster struct {
 	Enabled   bool
 }
 
-// Recurrence is a cluster as it was found among transactions, with the ids of its transactions.
+// Recurrence is a cluster that was found among transactions, with the ids of its transactions.
 type Recurrence struct {
 	Cluster
 	Transactions []TransactionID
@@ -36,8 +36,8 @@ type Recurrence struct {
 
 // The conditions for a series. It has at least minOccurrences transactions, and its median interval
 // has minIncrement to maxIncrement days. No amount differs from the mean by more than 1/slackParts
-// of the mean. No interval differs from the median by more than 1/slackParts of the median, or
-// leastSlack days where that is more.
+// of the mean. No interval differs from the median by more than 1/slackParts of the median or
+// leastSlack days, whichever is greater.
 const (
 	minOccurrences = 3
 	minIncrement   = 6

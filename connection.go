@@ -6,7 +6,7 @@ import (
 )
 
 // ConnectionState is the reason why a connection cannot be synchronised. The zero value means
-// success. In the API it is null.
+// success. The API writes the zero value as null.
 type ConnectionState string
 
 // The states of a connection. They are the codes of this API family, because older programs know
@@ -58,8 +58,8 @@ func (s ConnectionState) Known() bool {
 	return known
 }
 
-// Resolution returns who can end the state. For a wrong password it is the user. The service still
-// tries again from time to time, because institutions sometimes refuse a correct password.
+// Resolution returns who can end the state. For a wrong password, this is the user. The service
+// still retries from time to time, because institutions sometimes refuse a correct password.
 func (s ConnectionState) Resolution() Resolution { return connectionStates[s] }
 
 // AuthMechanism is the way in which a user authenticates to an institution.

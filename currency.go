@@ -56,8 +56,8 @@ func Currencies() []Currency {
 }
 
 // ParseCurrency accepts the upper-case code of an active ISO 4217 currency. Any other text is an
-// Invalid error for the field. So are withdrawn currencies and crypto assets, because payments
-// cannot use them.
+// Invalid error for the field. Withdrawn currencies and crypto assets are Invalid errors too,
+// because payments cannot use them.
 func ParseCurrency(field, s string) (Currency, error) {
 	row, known := currencies[Currency(s)]
 	switch {

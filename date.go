@@ -23,7 +23,7 @@ func ParseDate(field, s string) (Date, error) {
 	return d, nil
 }
 
-// MarshalText returns the text of String. The zero date is empty.
+// MarshalText returns the text of String, which is empty for the zero date.
 func (d Date) MarshalText() ([]byte, error) {
 	if d.IsZero() {
 		return nil, nil
@@ -88,8 +88,7 @@ func (d Date) String() string {
 		return d.utc().Format(time.DateOnly)
 	}
 	year, month, day := d.year, d.month, d.day
-	// This does not use a formatting library, for speed, because lists of transactions consist
-	// mostly of dates.
+	// Lists of transactions consist mostly of dates. This code is faster than a formatting library.
 	return string([]byte{
 		byte('0' + year/1000), byte('0' + year/100%10), byte('0' + year/10%10), byte('0' + year%10), '-',
 		'0' + month/10, '0' + month%10, '-', '0' + day/10, '0' + day%10,
@@ -112,8 +111,8 @@ func (d Date) AddDays(days int) Date {
 	return makeDate(d.utc().AddDate(0, 0, days).Date())
 }
 
-// AddMonths returns the same day of a later month, or of an earlier one for a negative number.
-// In a shorter month it returns the last day. A zero date stays zero.
+// AddMonths returns the same day of a later month, or of an earlier one for a negative number. When
+// that month is too short, AddMonths returns its last day. A zero date stays zero.
 func (d Date) AddMonths(months int) Date {
 	if d.IsZero() {
 		return d
@@ -130,8 +129,8 @@ func (d Date) utc() time.Time {
 	return time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, time.UTC)
 }
 
-// In returns the first instant of the day in a zone: midnight, except where a clock change skips
-// midnight or makes it occur twice.
+// In returns the first instant of the day in a zone. This is midnight unless a clock change skips
+// midnight. When midnight occurs twice, In returns the earlier one.
 func (d Date) In(loc *time.Location) time.Time {
 	midnight := time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, loc)
 	change, next := midnight.ZoneBounds()

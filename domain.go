@@ -11,8 +11,8 @@ type Domain struct {
 	// BaseURL is the root of the API's addresses: scheme, host and version segment,
 	// "https://bank.example/2.0", without a trailing slash.
 	BaseURL string
-	// Created is the time at which the domain was created. Where the interface specification has
-	// changed over time, it decides which behaviour applies.
+	// Created is the time at which the domain was created. The interface specification has changed
+	// over time: Created decides which behaviour applies.
 	Created time.Time
 	Clock   Clock
 }

@@ -37,8 +37,8 @@ func checkDigitsMatch(iban string) bool {
 	return remainder97(remainder97(0, iban[4:]), iban[:4]) == 1
 }
 
-// remainder97 continues a division by 97 with more characters, where letters
-// stand for the numbers from 10 to 35.
+// remainder97 continues a division by 97 with the characters of s, and returns the new remainder.
+// Letters count as the numbers from 10 to 35.
 func remainder97(remainder uint32, s string) uint32 {
 	for i := range len(s) {
 		if isUpper(s[i]) {

@@ -126,10 +126,10 @@ var identityFields = []identityField{
 }
 
 // Check checks that an identity at path meets the requirements of its kind. The default kind is
-// Individual. It reports all absent required fields in one missingParameter error. Fields that do
-// not apply to the kind are emptied, or are Invalid errors when strict. Unknown kinds, schemes of
-// other kinds, texts that are too long and countries that do not exist are Invalid errors for the
-// field below path. The errors do not contain the value.
+// Individual. It reports all absent required fields in one missingParameter error. Check empties
+// the fields that do not apply to the kind. When strict, such fields are Invalid errors. Unknown
+// kinds, schemes of other kinds, texts that are too long and countries that do not exist are
+// Invalid errors for the field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual
@@ -202,8 +202,8 @@ func (c identityCheck) presence() error {
 	return nil
 }
 
-// requires reports whether the identity must have the field. It adds a rule that the table cannot
-// express: organisations need a number and its scheme.
+// requires reports whether the identity must have the field. The table cannot express one rule:
+// organisations need a number and its scheme.
 func (c identityCheck) requires(field identityField) bool {
 	if field.name == "scheme_name" || field.name == "identification" {
 		return organisations.includes(c.identity.Kind)

@@ -58,7 +58,7 @@ type MarketOrderDetails struct {
 	Date, Validity, Executed         Date
 }
 
-// PocketDetails is a part of a position with its own condition for being available: available,
+// PocketDetails is a part of a position that becomes available under its own condition: available,
 // date, retirement or unknown.
 type PocketDetails struct {
 	Key, Label string
@@ -77,8 +77,8 @@ type AmortizationDetails struct {
 	Currency Currency
 	// Period is the number of the payment in the plan, from 1. It is zero when unknown.
 	Period int
-	// Amount is the whole payment. It is the sum of the parts when the institution does not
-	// report it.
+	// Amount is the whole payment. When the institution does not report it, Amount is the sum of
+	// the parts.
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
@@ -188,7 +188,7 @@ func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// Share returns a part as a fraction of the whole, with four digits.
+// Share returns a part divided by the whole, with four decimals.
 func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 	if part == nil || whole == nil || whole.IsZero() {
 		return nil
@@ -218,8 +218,8 @@ func (w Worth) Equal(other Worth) bool {
 }
 
 const (
-	// fractionDigits is the number of decimals in calculated fractions, and centDigits in
-	// calculated amounts.
+	// fractionDigits is the number of decimals in calculated fractions. centDigits is the number of
+	// decimals in calculated amounts.
 	fractionDigits = 4
 	centDigits     = 2
 )

@@ -21,10 +21,10 @@ type Money struct {
 	Currency Currency
 }
 
-// ParseMoney reads an amount in major units: a JSON number or the same digits as a string,
-// without exponent, plus sign, spaces or leading zeros. Zeros beyond the precision of the
-// currency are accepted. Other digits there, and amounts beyond 63 bits of minor units, are
-// Invalid errors for the field.
+// ParseMoney reads an amount in major units: a JSON number or the same digits as a string, without
+// exponent, plus sign, spaces or leading zeros. It accepts zeros beyond the precision of the
+// currency. Other digits beyond the precision are Invalid errors for the field, and so are amounts
+// beyond 63 bits of minor units.
 func ParseMoney(field, text string, c Currency) (Money, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, fraction, pointed := strings.Cut(digits, ".")
@@ -83,8 +83,8 @@ func (m Money) Positive(field string) error {
 	return nil
 }
 
-// CheckInstruction refuses amounts that a payment instruction cannot have: amounts that are not
-// positive or above MaxInstruction. The error is Invalid, for the field.
+// CheckInstruction refuses an amount that a payment instruction cannot have: zero, a negative
+// amount, or more than MaxInstruction. The error is Invalid, for the field.
 func (m Money) CheckInstruction(field string) error {
 	if err := m.Positive(field); err != nil {
 		return err
@@ -142,8 +142,7 @@ func (m Money) Written(language string) string {
 	return formatter.Format(amount)
 }
 
-// AppendDecimal appends what Decimal returns, without allocating when b has
-// room for it.
+// AppendDecimal appends the result of Decimal to b. It does not allocate when b has enough room.
 func (m Money) AppendDecimal(b []byte) []byte {
 	magnitude := uint64(m.Minor)
 	if m.Minor < 0 {

@@ -32,7 +32,7 @@ type Account struct {
 }
 
 // accountSchemes contains, for each scheme, a function that converts a number to its canonical
-// form. The fault is "" for a valid number and never contains it.
+// form. The fault is "" for a valid number. It never contains the number.
 var accountSchemes = []struct {
 	scheme    AccountScheme
 	normalise func(number string) (normal, fault string)
@@ -119,8 +119,8 @@ func normaliseSortCode(number string) (string, string) {
 }
 
 // capitals removes spaces and converts the small letters of ASCII to capitals. It leaves other
-// letters unchanged. Some of them become ASCII letters as capitals, so that a wrong number could
-// look valid.
+// letters unchanged, because the capitals of some of them are ASCII letters: a wrong number could
+// then look valid.
 func capitals(s string) string {
 	s = strings.ReplaceAll(s, " ", "")
 	for i := range len(s) {

@@ -19,8 +19,8 @@ func ParseRedirectURI(field, s string) (string, error) {
 	return ParseReturnURL(field, s)
 }
 
-// ParseReturnURL accepts the same URIs as ParseRedirectURI, and also a query. It is for the
-// pages of clients to which a user returns during a validation.
+// ParseReturnURL accepts the same URIs as ParseRedirectURI, and also a query. During a validation,
+// a user returns to such a page of the client.
 func ParseReturnURL(field, s string) (string, error) {
 	if fault := urlFault(s); fault != "" {
 		return "", InvalidField(field, "%s", fault)

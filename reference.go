@@ -52,12 +52,13 @@ func outsideSEPA(r rune) bool {
 // sortCodeReference is the length of a reference id in UK Faster Payments.
 const sortCodeReference = 18
 
-// NewReference makes a reference id from random bytes. The beneficiary's scheme decides its length:
-// 31 characters for SEPA, 18 for sort codes. With a count above one, it ends in "-" and the
-// position, counted from 1, so that ids from the same bytes differ within a bulk payment.
+// NewReference makes a reference id from random bytes. The beneficiary's scheme decides the length:
+// 31 characters for SEPA, 18 for sort codes. When count is above one, the id ends in "-" and the
+// position, counted from 1. The ids of a bulk payment then differ although they have the same
+// random bytes.
 func NewReference(random [MaxReference]byte, scheme AccountScheme, position, count int) string {
-	// There are 32 characters, so that a random byte selects each with the same probability.
-	// Characters that people confuse are left out.
+	// The alphabet has 32 characters, so a random byte selects each with the same probability. It
+	// omits characters that people confuse.
 	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var suffix []byte
 	if count > 1 {

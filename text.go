@@ -27,8 +27,7 @@ func CheckText(field, s string, max int) error {
 }
 
 // textFault describes what is wrong with a text, or returns "". The result does not contain the
-// text. Checks of nested objects use it, so that the path of a field is composed only for an
-// error.
+// text. Checks of nested objects call textFault, and compose the path of a field only for an error.
 func textFault(s string, max int) string {
 	switch {
 	case !utf8.ValidString(s):

@@ -9,7 +9,7 @@ import (
 // TransactionType is the nature of a transaction.
 type TransactionType string
 
-// UnknownTransaction is the type of a transaction whose type is unknown.
+// UnknownTransaction stands for an unknown type.
 const UnknownTransaction TransactionType = "unknown"
 
 var transactionTypes = map[TransactionType]bool{

@@ -33,7 +33,7 @@ func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, p
 	return Source{}, "", passerelle.InvalidField("source", "must be one of %s", strings.Join(names, ", "))
 }
 
-// readable returns the enabled sources that can read with a mechanism, by priority.
+// readable returns the enabled sources that can read with the wanted mechanism, by priority.
 func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 	open := slices.DeleteFunc(slices.Clone(p.Sources), func(s Source) bool {
 		return !s.Data() || s.Disabled != nil || wanted != "" && !slices.Contains(s.Mechanisms, wanted)

@@ -21,7 +21,7 @@ const (
 // remembered is the number of calls of each kind from which figures are computed.
 const remembered = 256
 
-// breaker counts the failures since the last success, and opens after a number of them. until is
+// breaker counts the failures since the last success, and opens when there are too many. until is
 // the time of the next allowed call. probing means that a probe is under way.
 type breaker struct {
 	inARow  int
@@ -117,14 +117,14 @@ func (c *Circuit) noteElsewhere(disturbed bool) {
 	c.elsewhere = disturbed
 }
 
-// Leave ends a call of a kind that says nothing about the bank.
+// Leave ends a call whose result says nothing about the bank.
 func (c *Circuit) Leave(call string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all.probing, c.kind(call).breaker.probing = false, false
 }
 
-// Record ends a call of a kind and records its result.
+// Record ends a call and records whether it succeeded.
 func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,10 +1,11 @@
-// Package connector defines what a connector to a bank must do and may do, and which
-// connectors a deployment has.
+// Package connector defines what a connector to a bank must do and may do, and which connectors a
+// deployment has.
 //
 // A connector owns the communication with one kind of bank: it translates an order into a request
-// of the bank, and the bank's answers into a payment.Report. It has no state of its own: it returns
-// the data that its next call about an order needs as the memory of the order. It changes no
-// payment and decides nothing about retries. The rules of package payment check its reports.
+// of the bank, and the bank's answers into a payment.Report. It stores nothing. It returns the data
+// that its next call about an order needs. The service stores this data as the memory of the order.
+// A connector changes no payment and decides nothing about retries. The rules of package payment
+// check its reports.
 //
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order
 // for a business reason. No other error rejects a payment. ErrNotSent means that nothing of an
@@ -52,17 +53,17 @@ type Profile struct {
 	Data *DataSettings
 	// PaymentFields are the fields that the payer or the client fills in at validation.
 	PaymentFields []payment.Field
-	// Idempotent declares that the bank recognises an order's key. The same order may then
-	// be sent again when it is unknown whether it arrived, until the order is KeyLife old. Zero
-	// means DefaultKeyLife.
+	// Idempotent declares that the bank recognises an order's key. When it is unknown whether an
+	// order arrived, the service may then send the same order again until the order is KeyLife old.
+	// A KeyLife of zero means DefaultKeyLife.
 	Idempotent bool
 	KeyLife    time.Duration
-	// ApprovalLife is how long a payer who has abandoned an order can still approve it at a bank that
-	// did not cancel it. Until then, the service asks the bank, and the payment has no final state.
-	// Zero means that the bank takes no such approval.
+	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
+	// bank did not cancel. During this time, the service asks the bank, and the payment has no
+	// final state. Zero means that the bank accepts no such approval.
 	ApprovalLife time.Duration
-	// ExecutesAtOnce declares that the bank executes an order as soon as its payer has
-	// validated, without waiting for the client's confirmation.
+	// ExecutesAtOnce declares that the bank executes an order as soon as the payer has validated,
+	// without waiting for the client's confirmation.
 	ExecutesAtOnce bool
 	// Mechanism is the default mechanism of connections. SyncDays is the domain's number of days
 	// between two syncs, in decimal. Empty means the default.
@@ -79,8 +80,8 @@ type Profile struct {
 	Labels   Labels
 }
 
-// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. It is short
-// because an order whose key the bank has forgotten is a second order.
+// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. It is
+// short because a bank that has forgotten the key would execute a repeated order again.
 const DefaultKeyLife = time.Hour
 
 // Labels describe a connector to people and programs, in addition to its name. Each may be
@@ -140,14 +141,14 @@ type Order struct {
 	// ManualConfirmation asks the bank to execute the order only after the client has confirmed the
 	// payer's validation.
 	ManualConfirmation bool
-	// Abandoned means that the payer has abandoned the order here. The connector must not give the
-	// payer a new way to approve it.
+	// Abandoned means that the payer has abandoned the order in this service. The connector must
+	// not give the payer a new way to approve it.
 	Abandoned bool
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
-	// Save stores a memory in the middle of a call, before the report. A connector calls it when the
-	// bank has issued something only once, such as a refresh token, so that a failure later in the
-	// call does not lose it. It is nil when the caller stores only reports.
+	// Save stores a memory in the middle of a call, before the report. A connector calls it after
+	// the bank has issued something only once, such as a refresh token. A failure later in the call
+	// then does not lose this memory. Save is nil when the caller stores only reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
 	// payer has just returned from the bank.
@@ -181,9 +182,9 @@ type Answer struct {
 // redirect.
 type Responder interface {
 	Initiator
-	// Answer sends the bank the answer that it waits for. An answer may get lost, but the service
-	// never sends it twice. If the bank waits for something else or for nothing, it ignores the
-	// answer and reports the state of the order.
+	// Answer sends the bank the answer that the bank waits for. An answer may get lost, but the
+	// service never sends it twice. If the bank waits for something else or for nothing, Answer
+	// sends nothing and reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 

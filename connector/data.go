@@ -71,8 +71,8 @@ type DataRequest struct {
 	NotificationURL string
 	// Memory is the memory from the last read, such as tokens or a session. It is stored encrypted.
 	Memory []byte
-	// Save stores a memory in the middle of a read, as for an Order. It is nil when the caller stores
-	// only outcomes.
+	// Save stores a memory in the middle of a read, as Order.Save does in a call. It is nil when
+	// the caller stores only outcomes.
 	Save func(ctx context.Context, memory []byte)
 	// Present means that the user takes part. If it is false, the read must not trigger anything
 	// that reaches the user, such as a message with a code.
@@ -127,8 +127,9 @@ type Sink interface {
 	Transactions(account string, page []passerelle.TransactionDetails) error
 	// Assets passes on the assets of an account other than money, in any number of pages.
 	Assets(account string, page passerelle.Assets) error
-	// AccountRead ends an account: the connector has passed on everything from that day on. Stored
-	// rows from then on that it did not pass on no longer exist at the institution.
+	// AccountRead ends the data of an account. The connector has passed on everything since the day
+	// from. A stored row since that day that the connector did not pass on no longer exists at the
+	// institution.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.

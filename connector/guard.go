@@ -14,9 +14,9 @@ import (
 // ErrPanicked is returned by Guard when the connector panics.
 var ErrPanicked = errors.New("the connector panicked")
 
-// Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error names the
-// kinds of errors. Errors are logged and the connector's own text may contain personal data, so
-// that text is omitted. errors.Is and errors.As see the original error.
+// Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error names only
+// the kinds of errors. It omits the connector's own text, because errors are logged and that text
+// may contain personal data. errors.Is and errors.As see the original error.
 func Guard(ask func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

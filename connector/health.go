@@ -48,7 +48,7 @@ type Expiry struct {
 	Until time.Time
 }
 
-// ExpiryNotice is how long before a certificate expires the operator is warned.
+// ExpiryNotice is the time before the expiry of a certificate from which the operator is warned.
 const ExpiryNotice = 30 * 24 * time.Hour
 
 // Expires returns the first certificate that has expired or expires within ExpiryNotice. It returns

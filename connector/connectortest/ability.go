@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// claimedAbilities: the profile tells clients whether payments can be cancelled, so it must match
-// the abilities of the connector.
+// claimedAbilities checks that the profile matches the abilities of the connector. The profile
+// tells clients whether payments can be cancelled.
 func claimedAbilities(_ context.Context, s Subject) error {
 	settings := s.Initiator.Profile().Payments
 	if settings == nil {
@@ -22,7 +22,7 @@ func claimedAbilities(_ context.Context, s Subject) error {
 	return nil
 }
 
-// strayAnswerIsIgnored: an answer that the bank does not wait for changes nothing.
+// strayAnswerIsIgnored checks that an answer changes nothing when the bank does not wait for it.
 func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -49,8 +49,8 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and answers nobody waits for")
 }
 
-// lateAnswerIsIgnored: an answer does not change an order that has reached a final state at the
-// bank.
+// lateAnswerIsIgnored checks that an answer does not change an order that has reached a final state
+// at the bank.
 func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -87,7 +87,7 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, last, err
 }
 
-// unsentOrderCannotBeAsked: calls to answer or cancel an order must not send it.
+// unsentOrderCannotBeAsked checks that calls to answer or cancel an order do not send the order.
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
@@ -111,8 +111,8 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 	return calls
 }
 
-// cancellationIsReported: the service shows a pending cancellation and learns of its end only from
-// a report. A second request to cancel has no further effect.
+// cancellationIsReported checks that reports show a pending cancellation and its end, because the
+// service learns of them only from reports. A second request to cancel has no further effect.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err != nil {
@@ -136,7 +136,7 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, cancelled")
 }
 
-// keptOrderGoesOn: if the payer does not approve the cancellation, the payment continues.
+// keptOrderGoesOn checks that the payment continues if the payer does not approve the cancellation.
 func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err == nil && first.Cancellation != payment.CancellationAwaiting {
@@ -164,8 +164,8 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, kept")
 }
 
-// endedOrderIsNotCancelled: the bank's outcome is final, whether it came before or after the
-// request to cancel.
+// endedOrderIsNotCancelled checks that the bank's outcome is final, whether the bank decides it
+// before or after the request to cancel.
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
 	if !cancels {

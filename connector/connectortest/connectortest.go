@@ -1,10 +1,10 @@
-// Package connectortest is the conformance suite for connectors. It contains the rules that the
-// service relies on for every kind of bank.
+// Package connectortest is the conformance suite for connectors. It contains the rules on which the
+// service relies at every bank.
 //
 // It owns the rules for every connector, the reasons for them, and the form of a report about them.
-// It does not provide a bank: the caller does, and acts as the payer. Special features of a
-// connector are not tested here. For each broken rule, the suite reports an error with the answer
-// of the connector.
+// It does not provide a bank: the caller does, and acts as the payer. It does not test special
+// features of a connector. For each broken rule, the suite reports an error with the answer of the
+// connector.
 package connectortest
 
 import (
@@ -20,16 +20,16 @@ import (
 type Subject struct {
 	Initiator connector.Initiator
 	// Order makes an order that the connector supports, for a payment in state created, with a new
-	// key. Several goroutines may call it at once.
+	// key. Several goroutines may call it at the same time.
 	Order func() connector.Order
 	// Approve acts as the payer who approves the order, after the report that asks for approval. It
 	// also makes the bank execute the order in time.
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse acts as the payer who refuses the order.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Lasting makes an order that is not executed for a while after its approval, and that the bank
-	// may cancel. Agree and Keep act as the payer who is asked to approve the cancellation: Agree
-	// approves it, and Keep refuses it. Only a connector.Canceller needs these three.
+	// Lasting makes an order that the bank executes only some time after the approval, and can
+	// cancel until then. Agree and Keep act as the payer who is asked to approve the cancellation:
+	// Agree approves it, and Keep refuses it. Only a connector.Canceller needs these three.
 	Lasting     func() connector.Order
 	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Submissions returns the number of orders that the bank has accepted. A repeated order that
@@ -57,11 +57,11 @@ type Breach struct {
 func (b Breach) Error() string { return b.Err.Error() + "\nright would be: " + b.Right }
 
 // Run checks that a connector keeps every rule. Each rule gets a new subject. Use the race detector
-// too, because one rule makes calls at the same time.
+// too, because one rule makes concurrent calls.
 func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject) }
 
 // RunReader checks that a connector that reads data keeps every rule. Each rule gets a new
-// customer. Use the race detector too, because one rule reads at the same time.
+// customer. Use the race detector too, because one rule makes concurrent reads.
 func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
 
 // rule is a property that the service relies on. The check returns an error that says how the rule

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// sentOrderIsKnown: after a crash the service has only the key, so Status must return the same
-// report as Initiate. Asking for the status must never send the order.
+// sentOrderIsKnown checks that Status returns the same report as Initiate, because the service has
+// only the key after a crash. Asking for the status must never send the order.
 func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	first, err := p.initiate(ctx)
@@ -34,8 +34,8 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	return s.expect(1, "one Initiate and three Status")
 }
 
-// unsentOrderIsUnknown: the service sends an order a second time only after ErrUnknownOrder, so
-// Status must return this error for an order that was never sent.
+// unsentOrderIsUnknown checks that Status returns ErrUnknownOrder for an order that was never sent.
+// The service sends an order a second time only after this error.
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
@@ -44,8 +44,8 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	return s.expect(0, "a mere Status")
 }
 
-// repeatedKeyIsOneOrder: an idempotent connector may get the same order again, but the money must
-// move only once.
+// repeatedKeyIsOneOrder checks that the money moves only once when an idempotent connector gets the
+// same order again.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
 		return notApplicable("the profile is not idempotent")
@@ -66,7 +66,8 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	return s.expect(1, "two Initiate of one key")
 }
 
-// approvedOrderEnds: every report is legal, and the order ends.
+// approvedOrderEnds checks that every report about an approved order is legal, and that the order
+// ends.
 func approvedOrderEnds(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -85,7 +86,7 @@ func approvedOrderEnds(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, approved")
 }
 
-// refusedOrderIsDeclined: a refusal rejects the payment with a code of the interface.
+// refusedOrderIsDeclined checks that a refusal rejects the payment with a code of the interface.
 func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -107,8 +108,8 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 // prompt is much longer than a cancelled call may take to return.
 const prompt = 5 * time.Second
 
-// cancelledCallReturns: a cancelled call returns. It must not report ErrNotSent if something was
-// sent.
+// cancelledCallReturns checks that a cancelled call returns. The call must not report ErrNotSent if
+// something was sent.
 func cancelledCallReturns(ctx context.Context, s Subject) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
@@ -142,7 +143,7 @@ func givesUp(over context.Context, call func(context.Context, connector.Order) (
 	}
 }
 
-// callsMayCoincide: one connector serves all payments at the same time, and an idempotent
+// callsMayCoincide checks concurrent calls. One connector serves all payments, and an idempotent
 // connector may get the same order from two replicas.
 func callsMayCoincide(ctx context.Context, s Subject) error {
 	const callers = 8

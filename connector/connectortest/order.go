@@ -24,8 +24,8 @@ type Parties struct {
 // lastingDays is the number of days by which a lasting order is deferred.
 const lastingDays = 30
 
-// Orders makes orders with one line that a connector supports according to its profile. Lasting
-// orders are deferred if the connector supports deferred orders.
+// Orders returns a function that makes orders with one line, as the profile of a connector allows.
+// Lasting orders are deferred if the connector supports deferred orders.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
 	if p.Payments == nil || len(p.Payments.Mechanisms) == 0 {
 		return nil, fmt.Errorf("the profile of %s has no payments, or no mechanism", p.Name)

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// coherentProfile: clients choose a connector by its profile, so the profile must be complete,
-// stable and consistent.
+// coherentProfile checks that the profile is complete, stable and consistent, because clients
+// choose a connector by its profile.
 func coherentProfile(_ context.Context, s Subject) error {
 	p := s.Initiator.Profile()
 	if _, err := connector.NewRegistry(s.Initiator); err != nil {

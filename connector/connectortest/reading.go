@@ -17,7 +17,7 @@ import (
 type Customer struct {
 	Reader connector.DataReader
 	// Request makes a request with the values of the connector's fields, for a user who is present.
-	// Several goroutines may call it at once.
+	// Several goroutines may call it at the same time.
 	Request func() connector.DataRequest
 	// Agree does the action that the user is asked for, and puts the result into the next request.
 	// Refuse acts as a user who refuses.
@@ -150,8 +150,8 @@ func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataReq
 	return request, err
 }
 
-// coherentReading: clients show and request fields according to the profile, so the profile must be
-// correct.
+// coherentReading checks that the profile is correct, because clients show and request fields
+// according to the profile.
 func coherentReading(_ context.Context, s Customer) error {
 	p := s.Reader.Profile()
 	if p.Data == nil || len(p.Data.Capabilities) == 0 {
@@ -164,8 +164,8 @@ func coherentReading(_ context.Context, s Customer) error {
 	return connector.CheckValues(p.Data.Fields, mechanism, source.Name, s.Request().Values)
 }
 
-// agreedIsRead: the accounts are reported once, each with a key, and each account is read to its
-// end.
+// agreedIsRead checks that the accounts are reported once, each with a key, and that each account
+// is read to its end.
 func agreedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	if _, err := s.agreed(ctx, out); err != nil {
@@ -179,7 +179,7 @@ func agreedIsRead(ctx context.Context, s Customer) error {
 
 var errAsksNothing = notApplicable("the person is asked for nothing that they could refuse")
 
-// refusedIsNotRead: a refusal ends the read with a state, and nothing is read.
+// refusedIsNotRead checks that a refusal ends the read with a state, and that nothing is read.
 func refusedIsNotRead(ctx context.Context, s Customer) error {
 	if s.Refuse == nil {
 		return errAsksNothing
@@ -198,7 +198,7 @@ func refusedIsNotRead(ctx context.Context, s Customer) error {
 	return err
 }
 
-// onlyWantedIsRead: accounts that the user does not share are not read.
+// onlyWantedIsRead checks that accounts that the user does not share are not read.
 func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	out.first = true
@@ -211,7 +211,7 @@ func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// keysStay: a later read finds the same rows under the same keys.
+// keysStay checks that a later read finds the same rows under the same keys.
 func keysStay(ctx context.Context, s Customer) error {
 	before, after := newCollected(), newCollected()
 	request, err := s.agreed(ctx, before)
@@ -230,8 +230,8 @@ func keysStay(ctx context.Context, s Customer) error {
 
 var errFull = errors.New("the sink takes no more")
 
-// sinkFailureComesBack: an error of the sink is returned unchanged. It is not reported as a failure
-// of the bank.
+// sinkFailureComesBack checks that an error of the sink is returned unchanged. The connector must
+// not report it as a failure of the bank.
 func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {
@@ -245,7 +245,7 @@ func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// cancelledReadReturns: a read whose context is cancelled returns.
+// cancelledReadReturns checks that a read with a cancelled context returns.
 func cancelledReadReturns(ctx context.Context, s Customer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -262,8 +262,8 @@ func cancelledReadReturns(ctx context.Context, s Customer) error {
 	}
 }
 
-// strangeMemory: another version may have stored a memory that the connector does not understand.
-// The connector must work without it.
+// strangeMemory checks that the connector works without a memory that it does not understand.
+// Another version may have stored that memory.
 func strangeMemory(ctx context.Context, s Customer) error {
 	for _, memory := range []string{"", "{", "[1]", "\x00\xff"} {
 		request := s.Request()
@@ -275,8 +275,8 @@ func strangeMemory(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// awayAtFirst: without consent and without the user, a read asks for the user. It works once the
-// user is present.
+// awayAtFirst checks a read without consent and without the user. The read must ask for the user,
+// and must work once the user is present.
 func awayAtFirst(ctx context.Context, s Customer) error {
 	away := s.Request()
 	away.Present, away.Device, away.ReturnURL = false, connector.Device{}, ""
@@ -288,7 +288,7 @@ func awayAtFirst(ctx context.Context, s Customer) error {
 	return err
 }
 
-// readsMayCoincide: reads of different users do not wait for each other.
+// readsMayCoincide checks that reads of different users do not wait for each other.
 func readsMayCoincide(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {

@@ -18,7 +18,7 @@ func OfContent(kind string, content ...string) string {
 }
 
 // Alike numbers the transactions of an account with equal contents. The numbers are stable only if
-// the transactions come in the institution's order and for complete days.
+// the caller supplies complete days in the institution's order.
 type Alike map[string]int
 
 // Next returns the name of the next transaction with a content.

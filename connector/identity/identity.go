@@ -1,8 +1,8 @@
 // Package identity gives transactions stable names, even if the bank has no ids.
 //
-// It owns the composition of names. It also recognises a pending transaction again after the bank
-// has changed and booked it. Its callers supply the transactions. It only computes and never fails:
-// a transaction that is not recognised gets a new name.
+// It owns the composition of names. It also recognises a pending transaction after the bank has
+// changed and booked it. Its callers supply the transactions. It only computes and never fails: a
+// transaction that is not recognised gets a new name.
 package identity
 
 import (
@@ -17,24 +17,24 @@ import (
 
 // A transaction keeps the name that it had while it was pending. If the bank has a stable id, the
 // id is the name. Otherwise the content is the name, with a number if several transactions have the
-// same content. A bank may book a pending transaction with another text, another day or a new id,
-// which would change its name. So a new transaction takes over the name of a pending one that has
-// disappeared, if the amounts are equal and nothing contradicts it.
+// same content. A bank may book a pending transaction with another text, another day or a new id.
+// The name would then change. A new transaction therefore takes over the name of a pending one that
+// has disappeared, if the amounts are equal and no other value differs too much.
 
 // The limits of the data that is stored about an account in order to recognise its transactions.
 const (
 	// recentDays is the number of days before a read for which the bank may still book transactions
 	// after the read.
 	recentDays = 10
-	// goneDays is how many days a transaction is remembered after it was last pending, in case the
-	// bank books it.
+	// goneDays is the number of days for which a transaction is remembered after it was last
+	// pending. The bank may still book it.
 	goneDays = 7
-	// renamedDays is how many days a name that was taken over is remembered.
+	// renamedDays is the number of days for which a name that was taken over is remembered.
 	renamedDays = 60
 	maxPending  = 100
 	maxRenamed  = 500
-	// maxRecent limits the number of different recently booked transactions. maxHeld limits how
-	// many of them are compared with pending ones.
+	// maxRecent limits the number of different recently booked transactions. maxHeld limits the
+	// number of new transactions that are compared with pending ones.
 	maxRecent = 20_000
 	maxHeld   = 1000
 	maxWords  = 8
@@ -63,7 +63,7 @@ type Memory struct {
 	Pending []pendingMemory `json:"pending,omitempty"`
 	// Booked counts, by content, the recently booked transactions whose sums are in Pending.
 	Booked map[string]int `json:"booked,omitempty"`
-	// Renamed maps the original name of each transaction that took over a name to that name.
+	// Renamed maps the own name of a transaction to the name that it took over.
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 
@@ -94,8 +94,8 @@ type Names struct {
 	today  passerelle.Date
 	// since is the first day whose transactions before.Booked counts.
 	since passerelle.Date
-	// sums holds the sums in before.Pending, was holds the names in it, and seen holds the names in
-	// this read.
+	// sums and was hold the sums and the names in before.Pending. seen holds the names in this
+	// read.
 	sums, was, seen map[string]bool
 	// taken holds the names that were taken over. alike holds the highest number for each content.
 	taken map[string]bool
@@ -126,7 +126,7 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read on the day today, with the memory of a read on an earlier day.
+// New begins a read on the day today. before is the memory of the last read, on the day read.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -169,7 +169,7 @@ func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	return true
 }
 
-// own returns the name that a transaction has by itself: the bank's id, or its content with a
+// own returns the name of a transaction before any matching: the bank's id, or the content with a
 // number. It also returns the name without the number, and whether the name is an id.
 func (n *Names) own(t Transaction) (string, string, bool) {
 	if t.ID != "" {
@@ -212,8 +212,8 @@ func (n *Names) note(name string, about traits) {
 // Unnamed reports whether a transaction had no id from the bank.
 func (n *Names) Unnamed() bool { return n.unnamed }
 
-// Settle ends a read of everything and returns the transactions that were held. They have the names
-// of the pending transactions that they replace.
+// Settle ends a complete read and returns the transactions that were held. Each has the name of the
+// pending transaction that it replaces or, if there is none, its own name.
 func (n *Names) Settle() []passerelle.TransactionDetails {
 	n.match(n.gone())
 	all := make([]passerelle.TransactionDetails, len(n.held))

@@ -7,9 +7,9 @@ import (
 	"passerelle/payment"
 )
 
-// Connector returns a connector that calls the program. Its profile comes from an earlier
-// description, so that an unreachable program still has a connector. The connectors of the zero
-// Program describe themselves but cannot be called. Connector fails when the profile is wrong.
+// Connector returns a connector that calls the program. The profile comes from an earlier
+// description, so an unreachable program still has a connector. The connectors of the zero Program
+// describe themselves but cannot be called. Connector fails when the profile is wrong.
 func (p *Program) Connector(described Profile, number int64) (connector.Connector, error) {
 	if err := described.Check(); err != nil {
 		return nil, err

@@ -175,7 +175,7 @@ func appendMap(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// amountType is the type whose zero value is written too, because a missing amount must not be read
+// amountType is the only type whose zero value is also written. A missing amount must not be read
 // as zero.
 var amountType = reflect.TypeFor[decimal.Decimal]()
 

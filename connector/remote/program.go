@@ -32,8 +32,8 @@ const (
 	dialTime = 5 * time.Second
 	// silence is the longest pause in a stream.
 	silence = time.Minute
-	// A stream may take streamTime plus one second for every slowest bytes. The time that its
-	// consumer needs does not count. A slower stream would delay other calls.
+	// A stream may take streamTime, plus one second for each block of slowest bytes. The time that
+	// its consumer needs does not count. A slower stream would delay other calls.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
@@ -43,7 +43,7 @@ type Program struct {
 	address string
 	secret  secret
 	how     json.Options
-	// kept reuses connections. single makes a new connection for each order, because the program
+	// kept reuses connections. single opens a new connection for each order, because the program
 	// may have closed a reused one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
@@ -54,7 +54,7 @@ type Program struct {
 
 // NewProgram prepares calls to a program. It fails with Invalid for an address that is not an http
 // or https URL, and for a secret that has a wrong length. http is only allowed for addresses on
-// this machine and in private networks. The first call checks this.
+// this machine and in private networks. The first call checks the address.
 func NewProgram(address, shared string) (*Program, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -128,7 +128,7 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 	return described, nil
 }
 
-// maxQuoted is how many characters of a text that a program may have sent are repeated.
+// maxQuoted is the maximum number of characters that an error repeats from a program's profile.
 const maxQuoted = 300
 
 // deadline returns the time by which a call that begins now must be answered.

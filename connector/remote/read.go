@@ -149,8 +149,8 @@ func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error 
 }
 
 // stream makes a call whose answer is a stream, and passes the records on as they arrive. A slow
-// consumer therefore slows the program down. It returns the end record after verifying the
-// signature.
+// consumer therefore slows the program down. stream verifies the signature and returns the end
+// record.
 func (p *Program) stream(ctx context.Context, name string, body any, pass func(record) error) (end, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,12 +188,14 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 	return last, err
 }
 
-// paced reads a body at the rate that allowed leaves. TCP then slows the sender down to that rate.
+// paced reads a body no faster than the limiter allowed permits. TCP then slows the sender down to
+// that rate.
 type paced struct {
 	ctx     context.Context //nolint:containedctx // a body belongs to one call
 	from    io.Reader
 	allowed *rate.Limiter
-	// waited is the time that reads have waited for the rate. It does not count as the program's time.
+	// waited is the time that reads have waited for the rate. This time does not count as the
+	// program's time.
 	waited time.Duration
 }
 

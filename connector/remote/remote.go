@@ -2,13 +2,12 @@
 //
 // It owns the connector protocol: its paths, bodies, signatures and limits. A Program turns a
 // program that speaks the protocol into a connector.Connector, and a Handler serves any connector
-// over the protocol. Which programs a deployment has, and what happens with their answers, is
-// decided elsewhere.
+// over the protocol. Other packages decide which programs a deployment has, and use the answers.
 //
 // Programs are trusted no more than banks. The package checks the form of an answer, and callers of
 // connectors check its meaning. It fails like every connector: ErrNotSent means that the program
-// did not receive the order, or has signed that the bank did not receive it. After any other
-// failure, the outcome is unknown. A stream without its signed end is an error, however much of it
+// did not receive the order, or that its signed answer says that the bank did not. After any other
+// failure, the outcome is unknown. A stream without its signed end is an error, even if all data
 // has arrived.
 package remote
 
@@ -64,8 +63,8 @@ type Profile struct {
 	UUID      string
 	Name      string
 	Countries []string
-	// Sources are the channels of the connector. If it is empty, the only source is openapi, which
-	// uses credentials when the program reads data.
+	// Sources are the channels of the connector. If the list is empty, the only source is openapi,
+	// which uses credentials when the program reads data.
 	Sources []Source
 	Hidden  bool
 	Sandbox bool
@@ -250,8 +249,8 @@ type record struct {
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription: everything was passed on. For an account, this means
-	// everything from the day From on.
+	// Read ends an account or a subscription, because everything was passed on. For an account,
+	// this is everything from the day From on.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.

@@ -21,8 +21,8 @@ var ErrNoTest = errors.New("the program has no call test, or is not started for 
 
 // The acts of the call test.
 const (
-	// ActBegin does nothing. ActApprove approves and ActRefuse refuses what the report or outcome
-	// asks for.
+	// ActBegin does nothing. ActApprove does what the report or outcome asks for. ActRefuse refuses
+	// it.
 	ActBegin   = "begin"
 	ActApprove = "approve"
 	ActRefuse  = "refuse"
@@ -32,7 +32,8 @@ const (
 type Act struct {
 	Act string
 	// Order is the order of a payment. Report is the report that asks for approval of the order or
-	// of its cancellation. A Lasting order is not executed before its cancellation is decided.
+	// of its cancellation. The bank does not execute a Lasting order before the decision about its
+	// cancellation.
 	Order   connector.Order
 	Report  payment.Report
 	Lasting bool
@@ -112,7 +113,7 @@ func (e exchange) test(ctx context.Context, _ string, body []byte) error {
 	return e.answer(did)
 }
 
-// forgeries are changes to a request after which a program must refuse it.
+// forgeries are changes to a request. A program must refuse each changed request.
 var forgeries = []struct {
 	name   string
 	change func(s secret, r *http.Request, body []byte)
