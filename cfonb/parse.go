@@ -237,8 +237,8 @@ func (r *record) movement() (Movement, error) {
 	return m, m.check()
 }
 
-// add adds a detail. The text of a detail that continues the label, or whose qualifier is
-// malformed, is appended to the label.
+// add adds a detail. It appends the text to the label when the detail continues the label or has a
+// malformed qualifier.
 func (m *Movement) add(r *record) error {
 	qualifier, text := r.get(atQualifier), words(r.get(atText))
 	switch {

@@ -53,7 +53,7 @@ func (s *Statement) records() ([]*record, error) {
 	return append(lines, last), nil
 }
 
-// unmarked is the code for a movement without an exemption from commission whose money is
+// unmarked is the code for a movement that is not exempt from commission and whose money is
 // available.
 const unmarked = "00"
 

@@ -183,8 +183,8 @@ type Answer struct {
 type Responder interface {
 	Initiator
 	// Answer sends the bank the answer that the bank waits for. An answer may get lost, but the
-	// service never sends it twice. If the bank waits for something else or for nothing, Answer
-	// sends nothing and reports the state of the order.
+	// service never sends it twice. If the bank waits for something else or for nothing, the answer
+	// has no effect, and Answer reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 

@@ -26,8 +26,8 @@ func calendar(holidays []*cal.Holiday) *cal.BusinessCalendar {
 }
 
 // OpenDay reports whether banks execute payments to accounts of the scheme on a day. For sort
-// codes these are the working days of England and Wales, for all others the days on which TARGET
-// is open. The zero date is not an open day.
+// codes, these are the working days of England and Wales. For all other schemes, these are the days
+// on which TARGET is open. The zero date is not an open day.
 func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	if day.IsZero() {
 		return false
@@ -40,7 +40,8 @@ func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 }
 
 // NextOpenDay returns the first open day after now, in UTC. A first_open_day payment that is
-// ordered now is executed on that day. Like most banks, it never returns the day of now itself.
+// ordered now is executed on that day. It never returns the day of now, because most banks begin on
+// the next day.
 func NextOpenDay(now time.Time, scheme passerelle.AccountScheme) passerelle.Date {
 	return openDayFrom(passerelle.DateOf(now, time.UTC).AddDays(1), scheme)
 }

@@ -41,14 +41,14 @@ func (p *Payment) Unapproved() bool {
 
 // AskCancellation stores a request for a cancellation. The code says who requests it, and becomes
 // the payment's error code if the bank grants it. The payer is redirected to redirectURI
-// afterwards. It must be called before the bank is called. The state does not change until Apply
-// handles the bank's answer.
+// afterwards. Call it before the bank. The state does not change until Apply handles the bank's
+// answer.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
 
-// Abandon adds a note that the payer has abandoned a payment that they can still approve at the bank.
-// The state does not change, because only the bank's answer tells what becomes of the order.
+// Abandon adds a note that the payer has abandoned a payment that they can still approve at the
+// bank. The state does not change, because only the bank's answer decides about the order.
 func (p *Payment) Abandon(now time.Time) { p.record(NoteAbandoned, ByPayer, "", now) }
 
 // RefuseCancellation drops a requested cancellation and adds a note about it. It keeps the

@@ -6,10 +6,10 @@ import (
 	"passerelle"
 )
 
-// ExpiresFrom returns the instant from which the days until expiry are counted. Until the payment
-// is validated, this is its creation, and after that the last execution that the order requests.
-// Days begin at midnight UTC. The result is nil for a payment that has ended, and for an active
-// periodic order without an end.
+// ExpiresFrom returns the instant from which the days until expiry are counted. Before validation,
+// this is the creation of the payment. After validation, it is the last execution that the order
+// requests. Days begin at midnight UTC. The result is nil for a payment that has ended, and for an
+// active periodic order without an end.
 func (p *Payment) ExpiresFrom() *time.Time {
 	from := p.Created
 	switch {
@@ -38,7 +38,7 @@ func (p *Payment) lastExecution(validated time.Time) time.Time {
 }
 
 // lastDay returns the last day on which the line is due. It returns the zero date for a line that
-// is due at once or has no end.
+// is due immediately or has no end.
 func (in Instruction) lastDay(validated time.Time) passerelle.Date {
 	switch {
 	case in.DateType == FirstOpenDay:

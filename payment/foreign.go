@@ -12,8 +12,8 @@ import (
 	"passerelle"
 )
 
-// Limits of the texts in a bank's report, in characters except for the last. Longer texts are
-// cut. A longer address is refused, because a shortened address would be wrong.
+// Limits of a bank's report. Lengths are in characters unless a limit says otherwise. Longer texts
+// are cut. A longer address is refused, because a shortened address would be wrong.
 const (
 	// MaxDescription limits descriptions of refusals and labels of fields.
 	MaxDescription = 1000
@@ -180,8 +180,8 @@ func (r Report) tidy() Report {
 	return r
 }
 
-// tidy keeps a reason for rejected lines only, and a day of execution for done lines only.
-// Without a description, the bank's code for an unknown reason is used as the description.
+// tidy keeps a reason only for rejected lines, and a day of execution only for done lines. Without
+// a description, the bank's code for an unknown reason is used as the description.
 func (l Line) tidy() Line {
 	if l.State != InstructionDone {
 		l.Executed = passerelle.Date{}

@@ -113,7 +113,7 @@ type Cause struct {
 	Trigger Trigger
 	Actor   Actor
 	Bank    string
-	// Requests are those of the report.
+	// Requests are the calls to the bank, as in a Report.
 	Requests string
 }
 

@@ -20,7 +20,7 @@ type Note struct {
 	// Bank is the bank's own status word, empty when no bank was involved.
 	Bank string
 	Text string
-	// Requests are those of the report, empty when no bank was involved.
+	// Requests are the calls to the bank, as in a Report. It is empty when no bank was involved.
 	Requests string
 	// Day is the day of an occurrence, and zero in other notes.
 	Day passerelle.Date
@@ -36,7 +36,8 @@ const (
 	NoteCancellationRefused = "cancellationRefused"
 	// NoteCancellationOvertaken: the payment ended for another reason before it was cancelled.
 	NoteCancellationOvertaken = "cancellationOvertaken"
-	// NoteAbandoned: the payer abandoned the payment here, and may still approve it at the bank.
+	// NoteAbandoned: the payer abandoned the payment in this service, and may still approve it at
+	// the bank.
 	NoteAbandoned = "abandoned"
 	// NoteOccurrence: a periodic order was executed once.
 	NoteOccurrence = "occurrence"
@@ -44,7 +45,8 @@ const (
 	NoteOccurrenceFailed = "occurrenceFailed"
 	// NoteBankStatus: only the bank's status word has changed, or the bank sent a remark.
 	NoteBankStatus = "bankStatus"
-	// NoteSettled: an operator stated the outcome of an order that the bank could not tell.
+	// NoteSettled: an operator recorded the outcome of an order, because the bank could not report
+	// it.
 	NoteSettled = "settled"
 	// NoteStale: a report contained less than the stored data and changed nothing.
 	NoteStale = "staleReport"
@@ -68,7 +70,7 @@ func (p *Payment) TakeNotes() []Note {
 	return notes
 }
 
-// Settle adds a note with the reason for which an operator ended a payment with an unknown outcome.
+// Settle adds a note with an operator's reason for ending a payment that had an unknown outcome.
 func (p *Payment) Settle(reason string, now time.Time) { p.record(NoteSettled, ByService, reason, now) }
 
 // record appends a note without writing into memory that copies of the payment may share.

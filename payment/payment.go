@@ -25,7 +25,7 @@ const (
 	PSUValidation Action = "psuValidation"
 )
 
-// DateType says when a bank is to execute an instruction.
+// DateType says when a bank should execute an instruction.
 type DateType string
 
 // The execution date types.
@@ -127,8 +127,8 @@ type Payment struct {
 	ValidateURI string
 	// Connector is the UUID of the chosen connector, empty until one is chosen.
 	Connector string
-	// Source is the number of the connector's source that carries the payment, zero until it
-	// is sent.
+	// Source is the number of the connector's source that carries the payment, zero until the
+	// payment is sent.
 	Source    int64
 	Mechanism string
 	Created   time.Time

@@ -337,9 +337,9 @@ func (c *csvFile) end() error {
 	return nil
 }
 
-// close finds the opening and closing balance of a statement. It uses the order of the entries in
-// which the amounts lead from balance to balance. If that does not decide, it uses the order of
-// their days.
+// close finds the opening and closing balance of a statement. The entries may be in ascending or
+// descending order: close uses the order in which the amounts lead from balance to balance. If both
+// orders or neither of them do so, it uses the order of the days.
 func (s *csvStatement) close() error {
 	if !s.first.known || !s.last.known {
 		return nil

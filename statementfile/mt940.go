@@ -15,8 +15,8 @@ import (
 	"passerelle"
 )
 
-// mtField matches the first line of a field. Other lines may also begin with a colon, so it matches
-// only the tags that these messages use.
+// mtField matches the first line of a field. Lines within a field may also begin with a colon, so
+// mtField matches only the tags of these messages.
 var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|6[45]F?|86|90[CD]|NS):(.*)$`)
 
 // maxFieldLines limits the lines of one field, and of all fields that describe one entry. The

@@ -13,7 +13,7 @@ import (
 // BalanceSpan is a period that statements of an account cover, from one balance to another.
 type BalanceSpan struct{ Opening, Closing StatementBalance }
 
-// String has the days and the amounts of the balances. It is equal for equal spans.
+// String returns the days and the amounts of the balances. Equal spans have equal texts.
 func (s BalanceSpan) String() string {
 	return s.Opening.Date.String() + " " + amountKey(s.Opening) + " to " + s.Closing.Date.String() + " " + amountKey(s.Closing)
 }
@@ -50,13 +50,13 @@ func Gaps(spans []BalanceSpan) ([]Gap, []BalanceSpan, error) {
 	return j.gaps, j.joined, nil
 }
 
-// joining are the spans so far, joined where nothing is missing.
+// joining holds the spans so far. Spans with no gap between them are joined.
 type joining struct {
 	gaps   []Gap
 	joined []BalanceSpan
 }
 
-// end is the balance with which the next span should begin, nil for the first one.
+// end returns the balance with which the next span should begin, or nil for the first span.
 func (j *joining) end() *StatementBalance {
 	if len(j.joined) == 0 {
 		return nil
@@ -83,9 +83,9 @@ func (j *joining) add(span BalanceSpan) error {
 	return nil
 }
 
-// chain orders spans that begin on the same day so that each one begins with the balance with
-// which an earlier one ends. It begins with the balance before that day or, without one, with a
-// span that continues no other.
+// chain orders spans that begin on the same day, so that each span begins with the closing balance
+// of an earlier one. from is the balance before that day. Without from, the first span is one that
+// continues no other span.
 func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 	if len(day) == 1 {
 		return day
@@ -101,8 +101,9 @@ func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 	return chained
 }
 
-// chaining has the positions of the spans that wait for their place: by opening amounts, and in
-// the order in which they come when they continue no balance. Each is in both, and taken once.
+// chaining holds the positions of the spans that wait for their place. waiting lists them by
+// opening amount. others lists them in the order in which next takes a span that continues no
+// balance. Each position is in both, and next takes it once.
 type chaining struct {
 	waiting map[string][]int
 	others  []int
@@ -131,7 +132,8 @@ func newChaining(day []BalanceSpan) *chaining {
 	return c
 }
 
-// next takes the span that continues a balance, or the first of the others.
+// next takes a span that begins with the balance from. If there is none, it takes the first of the
+// others.
 func (c *chaining) next(from *StatementBalance) int {
 	if from == nil {
 		return c.first(&c.others)
@@ -158,7 +160,7 @@ func (c *chaining) first(list *[]int) int {
 	return -1
 }
 
-// amountKey is equal for equal amounts.
+// amountKey returns a text that is the same for equal amounts.
 func amountKey(b StatementBalance) string { return b.Amount.Trim(0).String() }
 
 // extend moves the end of a span to a balance, unless the balance is older.

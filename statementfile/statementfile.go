@@ -2,8 +2,8 @@
 // camt.052, camt.053 and camt.054, MT940 and MT942, CFONB 120, OFX, and CSV with a [Mapping].
 //
 // It owns the formats, including the dialects of banks, and the detection of formats and character
-// encodings. Its callers decide where files come from, who owns their accounts, and what their data
-// is used for.
+// encodings. Its callers decide where files come from, who owns the accounts, and how the data is
+// used.
 //
 // Files are read as a stream: memory does not grow with the number of entries. The exception is
 // CFONB 120, where each statement is in memory as a whole. Reading fails with a *FileError that
@@ -53,8 +53,9 @@ type FileStatement struct {
 	Opening, Closing *StatementBalance
 	// From and To are the days of the period, zero when the file has none.
 	From, To passerelle.Date
-	// Created is when the bank made the statement, for OFX the time of the closing balance. It is
-	// zero when the file has no such time. A time without a zone counts as UTC.
+	// Created is the time at which the bank made the statement. For OFX, it is the time of the
+	// closing balance. It is zero when the file has no such time. A time without a zone counts as
+	// UTC.
 	Created time.Time
 	// Incomplete means that the end of a statement in MT940 is missing, or that the sums in an
 	// MT942 differ from the sums of its entries.
@@ -171,7 +172,8 @@ const (
 	maxEntries = 2_000_000
 	// maxText is the maximum length of a text of an entry, in bytes. Longer texts are cut.
 	maxText = 1000
-	// maxNumber is the maximum length of the number of an account, in bytes. A key of the service has 255.
+	// maxNumber is the maximum length of the number of an account, in bytes. A key of the service
+	// has at most 255 bytes.
 	maxNumber = 200
 	// maxToken is the maximum length of one value, in bytes.
 	maxToken = 64 << 10
@@ -186,8 +188,8 @@ type reader func(in *input, m *Mapping, emit func(Record) error) error
 var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFONB, OFX: readOFX, CSV: readCSV}
 
 // Read reads the statements of a file in any of the formats. For each statement, it yields the
-// entries in the order of the file and then the end of the statement. An error is the last record.
-// The mapping is used for CSV files. When it is nil, the header defines the columns.
+// entries in the order of the file and then the end of the statement. After an error, it yields
+// nothing more. The mapping is used for CSV files. When it is nil, the header defines the columns.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var checked recordCheck
@@ -206,7 +208,7 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	}
 }
 
-// recordCheck checks what holds in every format.
+// recordCheck checks the rules that all formats share.
 type recordCheck struct {
 	entries int
 	// open is the last statement, and account the identity of its account in its first record.

@@ -28,8 +28,8 @@ var (
 
 func implausible(d passerelle.Date) bool { return d.Compare(firstDay) < 0 || d.Compare(lastDay) > 0 }
 
-// maxDigits is the maximum number of digits in an amount. With more digits, sums would not fit.
-// maxDecimals is the maximum number of decimals.
+// maxDigits is the maximum number of digits in an amount. With more digits, sums would have too
+// many digits for a decimal. maxDecimals is the maximum number of decimals.
 const (
 	maxDigits   = 18
 	maxDecimals = 9

@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// csvHeader lists the columns that are written. Their names are those of a mapping.
+// csvHeader lists the columns that are written, with the names that a mapping uses.
 var csvHeader = []string{
 	accountColumn, currencyColumn, dateColumn, valueDateColumn, amountColumn, balanceColumn, typeColumn, wordingColumn, nameColumn, numberColumn, referenceColumn, endToEndColumn,
 }

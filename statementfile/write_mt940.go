@@ -148,8 +148,8 @@ func (o *output) mtInformation(e *StatementEntry) {
 	o.text(":86:%s\r\n", strings.Join(mtLinesOf(text), "\r\n"))
 }
 
-// mtLinesOf breaks a text into lines. Blanks at the end of a line would be lost, and a line that
-// begins with a dash would end the message, so both are avoided.
+// mtLinesOf breaks a text into lines. No line ends with a blank, because the blank would be lost.
+// No line begins with a dash, because the dash would end the message.
 func mtLinesOf(text string) []string {
 	var lines []string
 	for len(text) > mtLine {

@@ -26,8 +26,8 @@ const (
 )
 
 // Subject is the kind of object whose events are delivered in order. Events about accounts,
-// transactions and subscriptions are ordered within their connection. Connections belong to a user,
-// and payments do not.
+// transactions and subscriptions are ordered within their connection. Connections belong to a user.
+// Payments belong to no user.
 type Subject string
 
 // The subjects of events.

@@ -64,7 +64,7 @@ func newSigner(secret, path, date string) *Signer {
 }
 
 // Opening returns the part of the signed text before the payload: method, path and date, each
-// followed by a dot. The path has the form of [Sign], and the date that of the header.
+// followed by a dot. The path has the form that [Sign] takes. The date has the form of the header.
 func Opening(path, date string) string {
 	if path == "" {
 		path = "/"

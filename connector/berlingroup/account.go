@@ -137,8 +137,8 @@ func withKeys(all []bankAccount) []bankAccount {
 	return all
 }
 
-// path returns the path of a resource below the account: the target of its link, or a path with
-// the resource id.
+// path returns two addresses of a resource of the account: the target of the link to it, or "", and
+// a path with the resource id.
 func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
@@ -293,7 +293,8 @@ func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	return p.turn(next())
 }
 
-// turn sets the address of the next page from a link. An empty link means that there is none.
+// turn sets the address of the next page from a link. An empty link means that there is no next
+// page.
 func (p *pages) turn(link string) error {
 	if link == "" {
 		p.end = true

@@ -75,9 +75,9 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Earlier are the authorisations that this one replaced, oldest first. The customer may still
-	// approve in them. Unlisted means that the bank may have started another one, whose answer was
-	// lost. Only the list of authorisations names it.
+	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
+	// approve in them. Unlisted means that the bank may have started another authorisation, but its
+	// answer was lost. Only the bank's list of authorisations names it.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
 }
@@ -87,7 +87,8 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace puts another authorisation into the place of one that the customer may still use.
+// replace puts next into the place of this authorisation. It keeps this authorisation in Earlier,
+// because the customer may still use it.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted = nil, false
@@ -101,7 +102,7 @@ func (a *authorisation) replace(next authorisation) {
 	*a = next
 }
 
-// resume puts an earlier authorisation into the place of the present one, with the customer's
+// resume exchanges this authorisation for an earlier one, to which it applies the customer's
 // return.
 func (a *authorisation) resume(i int) {
 	next := a.Earlier[i]
@@ -139,7 +140,8 @@ type scaAnswer struct {
 	Challenge *challenge  `json:"challengeData"`
 	Message   string      `json:"psuMessage"`
 	Links     links       `json:"_links"`
-	// IDs is the list of the order's authorisations. Only the answer to a request for it has it.
+	// IDs is the list of the order's authorisations. Only the answer to a request for this list
+	// contains it.
 	IDs []string `json:"authorisationIds"`
 }
 
@@ -196,9 +198,9 @@ func (p *Profile) notify(h http.Header, address string) {
 	}
 }
 
-// stepLinks lists the links that name the next step, in order of preference. The first of them that
-// the answer contains is used. Links for encrypted passwords are used only when the bank file has a
-// key. Links whose names begin with start are called with POST.
+// stepLinks lists the links that name the next step, in order of preference. The connector uses the
+// first one that the answer contains. It uses links for encrypted passwords only when the bank file
+// has a key. Links whose names begin with start are called with POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -293,8 +295,8 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 	return nil
 }
 
-// passed lists, for each step whose answer contains data for the next step, the statuses after that
-// step.
+// passed lists, by step, the statuses which show that the bank has done the step. It contains only
+// steps whose answer brings data for the next step.
 var passed = map[step][]string{
 	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
 	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
@@ -302,8 +304,8 @@ var passed = map[step][]string{
 	atMethod:         {"scaMethodSelected", "started"},
 }
 
-// restart starts the authorisation again when the bank has done a step but its answer, with the
-// data for the next step, was lost.
+// restart starts the authorisation again when the status shows that the bank has done the present
+// step. The bank's answer, with the data for the next step, was then lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		a.replace(authorisation{
@@ -338,7 +340,7 @@ func (r *request) aim(place string) {
 }
 
 // denied means that a bank refused a request, or did not confirm that it had executed the request.
-// What this means for the order or consent depends on the request.
+// The request decides which effect this has on the order or consent.
 type denied struct {
 	r request
 	a answer
@@ -538,9 +540,9 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 	return b.tell(ctx, a, r)
 }
 
-// ask asks the bank for the state of the authorisation and of earlier ones. If the bank reports only
-// that they are still open, nothing changes. When the present one has failed, the customer continues
-// with an earlier page, unless the customer refused.
+// ask asks the bank for the states of the present authorisation and of the earlier ones.
+// Authorisations that are still open change nothing. When the present one has failed, the customer
+// continues with an earlier page, unless the customer refused.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if err := b.askEarlier(ctx, a, p); err != nil {
 		return err
@@ -569,9 +571,9 @@ func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAns
 	return said, err
 }
 
-// askEarlier asks the bank for the states of the earlier authorisations. One in which the customer
-// has approved, or whose code the customer has brought back, takes the place of the present one.
-// Those that have failed are dropped.
+// askEarlier asks the bank for the states of the earlier authorisations. An earlier one replaces
+// the present one when the customer has approved in it or has returned with its code. askEarlier
+// drops earlier authorisations that have failed.
 func (b *Bank) askEarlier(ctx context.Context, a *authorisation, p person) error {
 	var denial *denied
 	for i := len(a.Earlier) - 1; i >= 0 && a.Step != authorised; i-- {

@@ -169,8 +169,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// goOn prepares the customer's next step. A page that was opened too long ago is requested again.
-// When several people must authorise, the next one enters their user name.
+// goOn prepares the customer's next step. It requests another page when the bank issued the present
+// one too long ago. When several people must authorise, the next one enters their user name.
 func (v *reading) goOn(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
@@ -322,6 +322,6 @@ func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	return r.bank.refused(end, a)
 }
 
-// consentEnded are the codes of a consent that has already ended. A refused token is none of them:
-// the consent may be valid for months.
+// consentEnded are the codes of a consent that has already ended. Codes for a refused token are not
+// among them, because the consent may still be valid for months.
 var consentEnded = []string{"CONSENT_UNKNOWN", "CONSENT_INVALID", "CONSENT_EXPIRED", "STATUS_INVALID"}

@@ -23,8 +23,8 @@ type flow struct {
 	from    io.Reader
 	now     func() time.Time
 	timeout *time.Timer
-	// limit is the time that the bank has, apart from the time for the bytes, and waited the time
-	// that it has needed.
+	// limit is the time that the bank may need, in addition to the time for the bytes. waited is
+	// the time that it has needed so far.
 	limit, waited time.Duration
 	// read is the number of all bytes, and since the number of bytes after the last item.
 	read, since int64

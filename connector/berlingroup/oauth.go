@@ -78,8 +78,8 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// trade exchanges the code for a token. It drops a code that the server refuses: the server did
-// not issue it for us, or it has already been exchanged.
+// trade exchanges the code for a token. It drops a code that the server refuses: the server did not
+// issue it to this service, or has already exchanged it.
 func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form, p.save)
@@ -114,9 +114,9 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	return b.call(ctx, r)
 }
 
-// askTokens requests tokens from the authorisation server, and saves them at once, because the server
-// accepts the code or the refresh token only once. A code that the server refuses is removed from
-// the grant, because it will never be accepted.
+// askTokens requests tokens from the authorisation server. It saves them immediately, because the
+// server accepts the code or the refresh token only once. It removes a code that the server refuses
+// from the grant, because the server will never accept it.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -44,7 +44,7 @@ type orderMemory struct {
 	// on our request.
 	Status    string `json:"status,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
-	// Refused is the number of lines that the bank has refused by name, and Divided the time at
+	// Refused is the number of lines that the bank has named as refused. Divided is the time at
 	// which it named the last of them.
 	Refused  int           `json:"refused,omitempty"`
 	Divided  time.Time     `json:"divided,omitzero"`
@@ -218,8 +218,8 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current returns the authorisation that the payer is in: that of the cancellation, if there is
-// one, or else of the order.
+// current returns the authorisation in which the payer is: of the cancellation if there is one, and
+// otherwise of the order.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -253,8 +253,8 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisations. Those to which the bank's answers
-// had no link are taken from the list of the order's authorisations.
+// askProgress asks for the state of the payer's authorisations. When the bank's answers had no link
+// to one, askProgress reads the list of the order's authorisations first.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
 	if (unknown || a.Unlisted) && v.memory.Cancelling == nil {
@@ -265,8 +265,8 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	return v.ask(ctx, a, v.person())
 }
 
-// list adds the authorisations that the bank lists. The last one is the present one if that has no
-// address.
+// list adds the authorisations that the bank lists. If the present authorisation has no address, it
+// gets the address of the last one in the list.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, r)
@@ -284,11 +284,12 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	return nil
 }
 
-// mostEarlier is the maximum number of earlier authorisations. With more of them, the payer keeps the
-// last page.
+// mostEarlier is the maximum number of earlier authorisations. When there are more, the payer keeps
+// the last page.
 const mostEarlier = 5
 
-// tried ignores that the bank denied a step, because the status of the order shows the result.
+// tried drops the error *denied, because the status of the order shows the result of a step that
+// the bank denied.
 func (v *ordering) tried(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -322,11 +323,11 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// presumed reports whether a payer who returned from a bank that has no status of the approval, or
-// who abandoned the payment, counts as having approved, once the bank has checked the order. The
-// return alone does not suffice, because the check says nothing about the payer. A token of the
-// authorisation server suffices. So does the end of the time for approvals, because the bank refuses
-// orders that nobody approved.
+// presumed reports whether the payer counts as having approved an order that the bank has checked,
+// although the bank has no status of the approval. The payer must have returned from the bank or
+// abandoned the payment. That does not suffice, because the bank's check says nothing about the
+// payer. There must also be a token of the authorisation server, or the time for approvals must
+// have ended. After that time, the bank refuses orders that nobody approved.
 func (v *ordering) presumed() bool {
 	a := &v.memory.Approval
 	if a.Own != "" || a.Step == atStart || !a.Back && !v.Abandoned || a.Declined {

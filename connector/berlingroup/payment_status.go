@@ -92,8 +92,8 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 }
 
 // timedOut reports whether the bank rejected the order because the payer did nothing. The standard
-// requires this rejection, but no reason for it. When the bank's page has expired and the payer has
-// not come back, the open authorisation shows it.
+// requires this rejection but no code for it. So timedOut examines the authorisation: it is still
+// open, the bank's page has expired, and the payer has not come back.
 func (v *ordering) timedOut(s paymentStatus) bool {
 	a := &v.memory.Approval
 	since := a.Opened
@@ -104,14 +104,14 @@ func (v *ordering) timedOut(s paymentStatus) bool {
 		!since.IsZero() && !v.Now.Before(since.Add(v.file.Profile.pageLife()))
 }
 
-// partTime is how long the bank must have reported the same refused lines of a bulk payment before
-// the others count as accepted.
+// partTime is the time for which the bank must report the same refused lines of a bulk payment
+// before the other lines count as accepted.
 const partTime = 24 * time.Hour
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
-// of the others, but not which, so they stay pending until the bank reports another status. The
-// standard requires none: if the bank names no further line for partTime, the others are accepted.
-// If it names no line at all, nothing is known about any line.
+// of the other lines, but not which ones. So these stay pending until the bank reports another
+// status. The standard requires no other status: if the bank names no further line for partTime,
+// the other lines are accepted. If the bank names no line at all, divide marks none.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := codes.RefusedLines(s.Messages)
 	if len(why) == 0 {

@@ -21,11 +21,12 @@ const psuIDField = "psu_id"
 // corporateIDField is the field that identifies the person's company.
 const corporateIDField = "psu_corporate_id"
 
-// The versions 1.3.x since which the OpenAPI files of the standard have what not every bank knows.
+// The last number of the version 1.3.x in which the OpenAPI files of the standard introduced an
+// element. Not every bank supports such an element.
 const (
 	sinceNotifications = 3 // the header TPP-Notification-URI
 	sinceEncryption    = 3 // encryptedPassword
-	sinceWithBalance   = 4 // availableAccountsWithBalance; before, availableAccounts had a value for it
+	sinceWithBalance   = 4 // availableAccountsWithBalance; in earlier versions, availableAccounts has a value for it
 	sinceMonths        = 5 // monthsOfExecution
 	sinceConfirmation  = 6 // confirmationCode
 	sinceDecoupled     = 9 // the header TPP-Decoupled-Preferred
@@ -73,12 +74,12 @@ func (f *File) profile() connector.Profile {
 	return p
 }
 
-// approvalLife is the time after which the bank accepts no approval.
+// approvalLife returns the time after which the bank accepts no approval.
 func (p *Profile) approvalLife() time.Duration {
 	return time.Duration(p.AuthorisationHours) * time.Hour
 }
 
-// pageLife is how long the bank's page waits for the person.
+// pageLife returns how long the bank's page waits for the person.
 func (p *Profile) pageLife() time.Duration { return time.Duration(p.RedirectSeconds) * time.Second }
 
 // payers maps values in the bank file to the way in which the bank treats the payer's account.

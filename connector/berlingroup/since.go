@@ -10,10 +10,10 @@ import (
 )
 
 // If the bank supports it, a read without the customer requests only the entries since the last
-// read: entries after a reference, or a delta. Neither reports deleted entries. So a read requests
-// everything by date once a week, when the customer is present, and after an unfinished read. It
-// also does so while a transaction without an id is pending, because the transaction may get an id
-// when it is booked.
+// read: entries after a reference, or a delta. Neither reports deleted entries. In four cases, a
+// read therefore requests everything by date: once a week, when the customer is present, after an
+// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
+// id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
@@ -34,8 +34,8 @@ const (
 	// longer period is requested.
 	rereadDays = 31
 	// farDays is a number of days beyond the date of any transaction. A read of only new entries
-	// reports that it was complete only from that distant day on. Otherwise stored transactions
-	// would be marked as deleted.
+	// reports that it was complete only since that distant day. Otherwise stored transactions would
+	// be marked as deleted.
 	farDays = 100 * 366
 	// maxRemembered is the maximum number of accounts in the memory.
 	maxRemembered = 200
@@ -61,7 +61,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 // readSince passes on new entries. It returns false when the bank cannot select them.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // kept until the read ends, because a bank reports new entries only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // without a reference, the read after an unfinished one requests everything: a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal

@@ -148,7 +148,8 @@ func dialTaken(t *http.Transport) func(ctx context.Context, network, address str
 	}
 }
 
-// refusalTime is how much longer than the handshake the refusal of a certificate may take.
+// refusalTime is the time, beyond the duration of the handshake, that the client waits for the
+// refusal of a certificate.
 const refusalTime = 20 * time.Millisecond
 
 // awaitRefusal returns an error when the bank sends anything before the first request.
@@ -167,7 +168,7 @@ func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 // Close closes idle connections. It does not interrupt running requests.
 func (b *Bank) Close() { b.client.kept.CloseIdleConnections() }
 
-// requestLog names the calls to a bank in the course of one call of the connector, each with its
+// requestLog names the calls to a bank during one call of the connector, each with its
 // X-Request-ID.
 type requestLog []string
 
@@ -324,9 +325,9 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.Add(ctx, out, body)
 }
 
-// addAddress sets the address from which this machine calls the bank when the customer's is unknown.
-// Behind address translation, the bank sees another one. The standard requires an address of orders
-// and consents. Other requests have the customer's or none.
+// addAddress sets the address from which this machine calls the bank when the customer's address is
+// unknown. Behind address translation, the bank sees another address. The standard requires an
+// address in orders and consents. Other requests contain the customer's address or none.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	base, err := url.Parse(b.base)
 	if h.Get(addressHeader) != "" || err != nil {

@@ -50,8 +50,8 @@ var (
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
-// The limits of numbers in the file. The number of a source is ten times the bank's, and JSON must
-// represent it exactly.
+// The limits of numbers in the file. The number of a source is ten times the number of the bank,
+// and JSON must represent it exactly.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650
@@ -107,8 +107,8 @@ func (r *rules) address(field, text string) {
 	r.hold(right, field, "must be an https address without user, query and fragment")
 }
 
-// check checks a file, after defaults are set, as far as this is possible without other files and
-// without the bank. The error joins all complaints.
+// check checks a file after the defaults are set. It reads no other files and does not call the
+// bank. The error joins all complaints.
 func (f *File) check(where *tomlfile.Places) error {
 	r := &rules{where: where}
 	f.checkNames(r)
@@ -155,7 +155,7 @@ func (f *File) checkPlaces(r *rules) {
 	}
 }
 
-// checkVersion checks that the version of the standard has what the profile uses.
+// checkVersion checks that the version of the standard contains the elements that the profile uses.
 func (f *File) checkVersion(r *rules) {
 	p, pay := &f.Profile, cmp.Or(f.Profile.Payments, &Payments{})
 	for _, part := range []struct {

@@ -250,7 +250,7 @@ type record struct {
 	Subscription string
 	Documents    []passerelle.DocumentDetails
 	// Read ends an account or a subscription, because everything was passed on. For an account,
-	// this is everything from the day From on.
+	// this is everything since the day From.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.

@@ -14,9 +14,9 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// The page on which a customer allows a connector to read stores nothing. Its own address contains
-// the signed address to which the browser is redirected, so the bank redirects browsers only to
-// addresses from connectors.
+// A customer allows a connector to read on a page that stores nothing. The address of the page
+// contains, signed, the address to which the bank redirects the browser. So the bank redirects
+// browsers only to addresses from connectors.
 
 const (
 	accessPurpose = "access page of the sandbox bank"

@@ -20,8 +20,8 @@ type cancellingConnector struct{ *Connector }
 var _ connector.Canceller = cancellingConnector{}
 
 // Cancel asks the bank to cancel an order. The bank asks the payer for approval on a page, cancels
-// at once, or refuses. It always refuses for instant orders. An order that has ended does not
-// change.
+// immediately, or refuses. It always refuses to cancel instant orders. An order that has ended does
+// not change.
 func (c cancellingConnector) Cancel(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, func(o *order) bool { return o.cancel(c.bank.cancels, in.ReturnURL) })
 }

@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists everything that the simulated banks can do with a payment. Every state and edge,
-// every action, error code and incompatibility, every date type and every frequency is in at least
-// one scenario. Each call returns a new list, which the caller may change.
+// Scenarios lists everything that the simulated banks can do with a payment. At least one scenario
+// contains each state, transition, action, error code, incompatibility, date type and frequency.
+// Each call returns a new list, which the caller may change.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		journeys(), scripted(), byAmount(), byAccount(), byUseCase(), answered(), bulks(), cancellations(), dated(), incompatible(), odd(),
@@ -128,7 +128,7 @@ var (
 	resumes  = Move{Do: Resume}
 	checks   = Move{Do: Check}
 	cancels  = Move{Do: CancelOrder}
-	// longOn is longer than the usual 30 days, counted from the next open day.
+	// longOn advances the clock by more than the usual 30 days, counted from the next open day.
 	longOn = days(40)
 )
 

@@ -23,7 +23,7 @@ type Connector struct {
 
 var _ connector.Responder = (*Connector)(nil)
 
-// Profile describes the connector. It is shared and must not be changed.
+// Profile describes the connector. Callers must not change the result, because it is shared.
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
 // Initiate sends the order to the bank. The bank recognises the key of an order: it answers a
@@ -57,8 +57,8 @@ var (
 	errSlow = errors.New("the sandbox bank takes too long to answer")
 )
 
-// deliver decides what happens to the answer to a new order. A slow bank is slow only if the timing
-// lets banks take time.
+// deliver decides what happens to the answer to a new order. A slow bank delays the answer only if
+// the timing lets banks take time.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {
@@ -86,8 +86,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Status returns the state of the order with a key. For the bank, an approval takes place when the
-// service first asks afterwards.
+// Status returns the state of the order with a key. A payer's approval takes effect when the
+// service next asks.
 func (c *Connector) Status(ctx context.Context, in connector.Order) (payment.Report, error) {
 	return c.advance(ctx, in, (*order).speak)
 }
@@ -124,8 +124,8 @@ func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*or
 	return r, nil
 }
 
-// remark adds the ignored steps of a script to the bank's status word, so that the author of the
-// script sees them.
+// remark appends the ignored steps of a script to the bank's status word. The author of the script
+// then sees them.
 func (o *order) remark(raw string) string {
 	if len(o.Ignored) == 0 {
 		return raw

@@ -47,7 +47,7 @@ type order struct {
 	// Ignored are the steps of scripts that have no meaning.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// Status and Due are the only state of orders that were stored by versions without plans.
+	// Status and Due are the state of an order that was stored by a version without plans.
 	Status string     `json:"status,omitempty"`
 	Due    *time.Time `json:"due,omitempty"`
 }
@@ -82,7 +82,7 @@ func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 		o.Day = first.StartDate.String()
 	case payment.FirstOpenDay:
 		o.Day = payment.NextOpenDay(in.Now, first.Beneficiary.Scheme).String()
-	case payment.Deferred, payment.Instant: // has the day that it names, or none
+	case payment.Deferred, payment.Instant: // the instruction names the day, or there is none
 	}
 	if from := in.Payment.Payer; from != nil {
 		o.Payer = account{from.Scheme, from.Identification, from.Label}

@@ -20,7 +20,7 @@ const (
 // decoded for decoding.
 var base64url = base64.RawURLEncoding.Strict()
 
-// decoded decodes a text. It refuses line breaks, because the decoder ignores them and an id would
+// decoded decodes a text. It refuses line breaks: the decoder would ignore them, so an id would
 // have many forms.
 func decoded(text string) ([]byte, bool) {
 	raw, err := base64url.DecodeString(text)

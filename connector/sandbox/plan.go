@@ -73,7 +73,7 @@ type ending struct {
 	By    payment.Actor            `json:"by,omitempty"`
 }
 
-// lineEnding is the ending of one line. It may come later than those of other lines.
+// lineEnding is the ending of one line. It may come later than the endings of other lines.
 type lineEnding struct {
 	Position int           `json:"position"`
 	Wait     time.Duration `json:"wait,omitempty"`

@@ -18,8 +18,8 @@ type bank struct {
 	cancels payment.Cancellation
 }
 
-// variant defines how a bank differs from a bank that accepts every payment and whose payers
-// approve cancellations.
+// variant defines how a bank differs from the usual bank. The usual bank accepts every payment, and
+// its payers approve cancellations.
 type variant struct {
 	uuid string
 	id   int64
@@ -28,7 +28,7 @@ type variant struct {
 	differs func(*bank)
 }
 
-// ordinary is the number of the last bank that shows no peculiarity.
+// ordinary is the number of the last bank without special behaviour.
 const ordinary = 42
 
 // TestConnector is the UUID of the test connector that accepts every payment.

@@ -91,7 +91,7 @@ const (
 	endIt
 )
 
-// judge reads the values of an attempt, counted from 1.
+// judge returns the effect of the values in an attempt. Attempts count from 1.
 func (f *form) judge(values map[string]string, attempt int) (judgement, ending) {
 	if f.matches(values) {
 		return goOn, ending{}

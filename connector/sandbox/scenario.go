@@ -40,7 +40,7 @@ type ScenarioLine struct {
 	DateType    payment.DateType    `json:"execution_date_type"`
 	Beneficiary ScenarioAccount     `json:"beneficiary"`
 	// Days is the number of days until a deferred line is executed or a periodic line starts. With
-	// Saturday, it is the first Saturday from then on.
+	// Saturday, the day is the first Saturday from then on.
 	Days     int  `json:"days,omitempty"`
 	Saturday bool `json:"saturday,omitempty"`
 	// Until is the number of days until a periodic line ends. Zero means never.

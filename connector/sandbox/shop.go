@@ -31,8 +31,8 @@ var shopTitles = map[string]string{
 	"expired":    "Your payment has expired",
 }
 
-// Shop serves the pages of a fictional shop, to be mounted at /sandbox/shop/. Developers without a
-// site can use every address below it as a redirect URI. The page shows the parameters with which a
+// Shop serves the pages of a fictional shop. Mount it at /sandbox/shop/. Developers without a site
+// can use every address below it as a redirect URI. The page shows the parameters with which a
 // payer returns. It has no access to payments, so it does not check the parameters.
 func (b *Bank) Shop() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,8 @@ const unsaid = "pdng"
 // payments expire by default.
 const beyond = 90 * 24 * time.Hour
 
-// words maps the words of scripts to functions. Each adds to a plan. It returns false when the word
-// has no meaning at its position.
+// words maps the words of scripts to functions. Each function adds to a plan, and returns false
+// when the word has no meaning at its position.
 var words = map[string]func(p *planner, c call) bool{
 	// The words that the public test connector also has.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },

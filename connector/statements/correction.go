@@ -75,8 +75,8 @@ func (d *draft) add(e *statementfile.StatementEntry) {
 }
 
 // issue returns the statement as an issue. It returns false when the entries do not lead from
-// balance to balance. It also returns false for CSV files, because people choose the entries in
-// them, so they do not repeat a statement.
+// balance to balance. It also returns false for CSV files: people choose the entries in them, so a
+// later file does not repeat a statement.
 func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	if s.Format == statementfile.CSV || s.Opening == nil || s.Closing == nil || d.digest == nil || d.inexact {
 		return issue{}, false
@@ -151,8 +151,8 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	a.Issues = append(a.Issues, one)
 }
 
-// replace records that one of two issues replaces the other: the one that the bank made later, or
-// the one in the file when the bank does not say it.
+// replace records that one of two issues replaces the other. The one that the bank made later
+// replaces the other one. When the bank reports no times, the one in the file does.
 func (a *account) replace(stored, one *issue, line int, c *corrected) {
 	if !one.Created.IsZero() && one.Created.Before(stored.Created) {
 		one.Corrected, c.outdated[line] = true, true

@@ -263,8 +263,8 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 }
 
 // precedes reports whether the balance is earlier than the closing balance of a statement. Of two
-// balances of one day, the later one is that of the statement that the bank made later, or the one
-// in the file when the bank does not say it.
+// balances of one day, the later one belongs to the statement that the bank made later. When the
+// bank reports no times, it is the balance in the file.
 func (a *account) precedes(s *statementfile.FileStatement) bool {
 	days := a.Day.Compare(s.Closing.Date)
 	return days < 0 || days == 0 && (s.Created.IsZero() || !s.Created.Before(a.Created))
@@ -290,9 +290,9 @@ func (a *account) uncover(span statementfile.BalanceSpan) {
 	a.Spans, a.covered = slices.DeleteFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }), nil
 }
 
-// settle limits the spans, and takes the balance at the end of the last of them: several
-// statements of one day may come in any order. Spans are joined only when there are too many,
-// because a joined span no longer shows that a statement in its middle belongs to it.
+// settle limits the number of spans. It also takes over the balance at the end of the last span,
+// because several statements of one day may come in any order. It joins spans only when there are
+// too many: a joined span no longer shows which statements belong to it.
 func (a *account) settle() {
 	_, joined, err := statementfile.Gaps(a.Spans)
 	if err != nil || len(joined) == 0 {

@@ -165,7 +165,7 @@ func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 	return nil
 }
 
-// waiting finds the order, cancellation or consent that is to be authorised.
+// waiting finds the order, cancellation or consent that waits for authorisation.
 func (b *Bank) waiting(tx *ledger.Tx, c Caller, s Subject) (authorisable, error) {
 	closed := Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
 	if s.Kind == OfConsent {

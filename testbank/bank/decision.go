@@ -76,8 +76,8 @@ func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 	return &a, err
 }
 
-// Waiting lists the questions for a customer in the app, oldest first. The ledger stores instants
-// in milliseconds, so two questions may have the same instant.
+// Waiting lists the questions for a customer in the app, oldest first. It compares full instants,
+// because the ledger orders them only by milliseconds.
 func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	var waiting []Question
 	err := b.update(ctx, func(tx *ledger.Tx) error {

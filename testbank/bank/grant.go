@@ -135,7 +135,7 @@ func (b *Bank) replace(tx *ledger.Tx, by *Consent) error {
 }
 
 // Granted returns the access that a consent gives. This is the requested access. If the customer
-// chose the accounts, it names them.
+// chose the accounts, the result names these accounts.
 func (b *Bank) Granted(ctx context.Context, c *Consent) (Access, error) {
 	access := c.Access
 	if c.Kind != Global || len(c.Shown) == 0 {

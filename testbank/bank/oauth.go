@@ -46,8 +46,8 @@ const (
 	UnsupportedGrantType OAuthError = "unsupported_grant_type"
 )
 
-// Apply opens the page for an authorisation code. The return address must be that of the order or
-// consent.
+// Apply opens the page for an authorisation code. The return address must be the same as in the
+// order or consent.
 func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
 	kind, id, _ := strings.Cut(application.Scope, ":")
 	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]
@@ -178,7 +178,7 @@ func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token
 	return access, refresh, err
 }
 
-// CheckToken checks that an access token allows a call. The scope is that of the order or consent
+// CheckToken checks that an access token allows a call. The scope belongs to the order or consent
 // in the called path.
 func (b *Bank) CheckToken(ctx context.Context, party, token, scope string) error {
 	var t Token

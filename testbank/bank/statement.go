@@ -136,8 +136,8 @@ func (b *Bank) count(tx *ledger.Tx, r Reading, c *Consent, today string) error {
 	return tx.SetCounter(name, made+1)
 }
 
-// Query selects transactions, with the parameters of the standard. An empty member means that
-// the parameter was not given.
+// Query selects transactions, with the parameters of the standard. An empty member means that the
+// request lacks the parameter.
 type Query struct {
 	BookingStatus      string
 	From, To           string

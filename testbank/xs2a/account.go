@@ -42,8 +42,8 @@ func accountRoutes() []route {
 	return all
 }
 
-// reading converts a third party's request for account data. A bank with OAuth also requires the
-// token of the consent.
+// reading converts a request for account data to a bank.Reading. A bank with OAuth also requires
+// the token of the consent.
 func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 	reading := bank.Reading{Caller: r.caller, Consent: r.Header.Get("Consent-ID"), Call: f.list + call, Kind: f.kind, Account: r.PathValue("account")}
 	if a.Bank.Profile.SCA[0] != bank.OAuth {
@@ -258,7 +258,8 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	return body
 }
 
-// reworded returns an entry as a bank reports it that changes the text when it books an entry.
+// reworded returns an entry as some banks report it: with one text while it is pending, and another
+// text after it is booked.
 func reworded(e ledger.Entry) ledger.Entry {
 	if e.Booked == "" {
 		e.Text, e.Reference = strings.ToUpper(e.Text), ""

@@ -4,7 +4,7 @@
 // It owns two tables. One maps statuses to states of a payment. The other maps error codes, in both
 // forms of error bodies, to our codes or to remedies for the operator. Its callers ask the bank and
 // act on the result. The package only computes and never fails: an unknown status does not change a
-// payment, and for an unknown code the HTTP status decides.
+// payment, and for an unknown code, the HTTP status decides.
 package codes
 
 import (
@@ -361,7 +361,7 @@ func ReadRemedy(status int, all []Message) string {
 	return cmp.Or(readRemedies[Known(all)], what.Remedy, RequestRemedy)
 }
 
-// readRemedies contains the remedies for codes whose meaning for a read differs from that for a
+// readRemedies contains the remedies for codes that mean something else for a read than for a
 // payment.
 var readRemedies = map[string]string{
 	"PERIOD_INVALID":          "look at profile.accounts.history_days: the bank does not tell transactions that far back",

@@ -23,11 +23,11 @@ var ranks = map[string]int{
 // refusal.
 func Rank(status string) int { return ranks[status] }
 
-// Ended reports whether nobody has to approve an order with a status any more. Except for InPart, no
-// other status follows.
+// Ended reports whether an order with a status needs no further approval. Except for InPart, such a
+// status is the last one.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends lists these statuses, whether or not the payer has approved.
+// ends maps these statuses to states of the order, whether or not the payer has approved.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Processing}
 
 // Standing returns what a status means for an order: its state and, once it is settled, the state

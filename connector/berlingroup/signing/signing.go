@@ -1,8 +1,8 @@
 // Package signing signs requests to banks as the XS2A standard requires, according to the draft of
 // Cavage et al.
 //
-// It owns the headers Digest, Signature and TPP-Signature-Certificate, and running the operator's
-// program that signs. It does not own the certificates: the bank file names them. It fails when the
+// It owns the headers Digest, Signature and TPP-Signature-Certificate, and it runs the operator's
+// signing program. It does not own the certificates: the bank file names them. It fails when the
 // program does not sign, or signs with a key that does not belong to the certificate.
 package signing
 
@@ -28,8 +28,8 @@ import (
 type Signer struct {
 	// Digest is the algorithm of the header Digest: SHA-256 or SHA-512.
 	Digest string
-	// Headers are the headers that the signature covers, in this order. Those that a request does
-	// not have are skipped.
+	// Headers are the headers that the signature covers, in this order. Add skips headers that a
+	// request does not have.
 	Headers []string
 	// Certificate identifies the key: the key id is its serial number and issuer.
 	Certificate *x509.Certificate
@@ -85,7 +85,7 @@ func (s *Signer) verify(text, signature []byte) error {
 	return nil
 }
 
-// WithKey signs with a key.
+// WithKey returns a function that signs with a key.
 func WithKey(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error) {
 	return func(_ context.Context, text []byte) ([]byte, error) {
 		sum := sha256.Sum256(text)
@@ -99,8 +99,8 @@ const (
 	signBytes = 4096
 )
 
-// WithProgram signs with the operator's program. The program gets only PATH, because the
-// environment may contain secrets of the service.
+// WithProgram returns a function that signs with the operator's program. The program gets only the
+// variable PATH, because the environment may contain secrets of the service.
 func WithProgram(command []string) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, text []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, signTime)
@@ -119,7 +119,7 @@ func WithProgram(command []string) func(context.Context, []byte) ([]byte, error)
 }
 
 // boundedBuffer fails when too much is written, and stops the program that writes. It does not
-// embed the buffer, because its method ReadFrom would then bypass Write and the limit.
+// embed the buffer, because the buffer's method ReadFrom would then bypass Write and the limit.
 type boundedBuffer struct {
 	content bytes.Buffer
 	most    int

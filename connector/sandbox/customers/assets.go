@@ -23,7 +23,7 @@ type position struct {
 	// silent means that the institution does not report values that can be computed from others.
 	silent bool
 	// pockets are the parts of the position, in ten-thousandths. Each becomes available a number of
-	// years after the beginning. Zero means at once.
+	// years after the beginning. Zero means immediately.
 	pockets []pocket
 	// fleeting means that the position exists only every other day.
 	fleeting bool
@@ -159,8 +159,8 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	return all
 }
 
-// repayments returns the repayment plan of a loan. The amount is the same every month. The interest
-// is paid from it first.
+// repayments returns the repayment plan of a loan. The amount is the same every month. It pays the
+// interest first.
 func repayments(h holding) []passerelle.AmortizationDetails {
 	l := h.loan
 	if l == nil || l.Months == nil {

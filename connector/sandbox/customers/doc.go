@@ -1,10 +1,10 @@
 // Package customers simulates the customers of the simulated institutions: their accounts,
 // transactions, investments, subscriptions and documents, and the connectors that read them.
 //
-// It owns how an institution treats a customer. The first word of the login decides this: see
-// [Logins]. All data is computed from the login and the day, so two reads on the same day agree,
-// and nothing is stored. Payments and pages are in package sandbox. The package reads no clock:
-// each request contains the present instant.
+// It owns the behaviour of an institution towards a customer. The first word of the login selects
+// the behaviour: see [Logins]. All data is computed from the login and the day, so two reads on the
+// same day agree, and nothing is stored. Payments and pages are in package sandbox. The package
+// reads no clock: each request contains the present instant.
 //
 // A read that is refused, waits for a person or finds the institution closed ends in the
 // corresponding state. Some logins make a read break off, panic or return impossible values.

@@ -30,7 +30,8 @@ type manner struct {
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews means that the user is asked again more than a day after the last step.
+	// renews means that the institution asks the user again when the last step is more than a day
+	// old.
 	renews bool
 }
 
@@ -72,8 +73,7 @@ var manners = []manner{
 	{word: "nonsense", shows: "the bank sends impossible values", fault: talksNonsense},
 }
 
-// mannerOf returns the manner for a login. The part of the login before the first character that is
-// not a letter selects it.
+// mannerOf returns the manner for a login. The letters at the beginning of the login select it.
 func mannerOf(login string) manner {
 	word := strings.ToLower(login)
 	if end := strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }); end >= 0 {

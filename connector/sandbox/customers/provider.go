@@ -32,7 +32,7 @@ func (c customer) contracts() []contract {
 	return all
 }
 
-// showSubscriptions passes on the subscriptions and the bills of the wanted ones.
+// showSubscriptions passes on all subscriptions, and the bills of the wanted ones.
 func (c customer) showSubscriptions(out connector.Sink) error {
 	var all []passerelle.SubscriptionDetails
 	for _, s := range c.contracts() {
@@ -86,8 +86,8 @@ func (c customer) bills(s contract) []passerelle.DocumentDetails {
 	}
 }
 
-// File writes the bill for a document or the receipt for a transaction. It is one page, the same at
-// every call.
+// File writes the bill for a document or the receipt for a transaction. The file has one page, and
+// is the same at every call.
 func (r Reader) File(_ context.Context, req connector.DataRequest, of connector.FileName, w io.Writer) (string, error) {
 	c := customer{login: recall(req.Memory).login(req), today: passerelle.DateOf(req.Now, time.UTC)}
 	page := c.receipt(of)

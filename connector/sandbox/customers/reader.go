@@ -41,11 +41,12 @@ type Reader struct {
 	accounts, documents bool
 }
 
-// Profile describes the connector to clients. It is shared and must not be changed.
+// Profile describes the connector to clients. Callers must not change the result, because it is
+// shared.
 func (r Reader) Profile() connector.Profile { return r.profile }
 
-// OfBank returns the reader of a bank that also accepts payments. It adds what the bank offers to
-// readers to the bank's profile.
+// OfBank returns the reader of a bank that also accepts payments. It extends the bank's profile
+// with the data that the bank offers to readers.
 func OfBank(access Access, profile connector.Profile) Reader {
 	profile.Sources, profile.Labels.Code = sources(profile.ID), "30001"
 	profile.Data = dataSettings("bank", "bankwealth", "document")
@@ -299,7 +300,7 @@ func byApp(req *connector.DataRequest) (connector.Outcome, bool) {
 
 var errBroken = errors.New("the connection to the sandbox bank broke")
 
-// show passes on the accounts and the transactions of the wanted ones.
+// show passes on all accounts, and the transactions of the wanted ones.
 func (c customer) show(ctx context.Context, out connector.Sink) error {
 	accounts := c.accounts()
 	var details []passerelle.AccountDetails

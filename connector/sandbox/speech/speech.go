@@ -104,7 +104,7 @@ func (s Speech) Fields(all []payment.Field) []payment.Field {
 	return said
 }
 
-// Questions is like Fields, for the fields that connections request from a user.
+// Questions returns the fields that connections request from a user, with labels in the language.
 func (s Speech) Questions(all []connector.Field) []connector.Field {
 	said := slices.Clone(all)
 	for i := range said {
