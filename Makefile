@@ -9,8 +9,8 @@ FUZZTIME ?= 2s
 LINT := go tool -modfile=tools.mod golangci-lint
 
 # The packages in which goroutines share data: those that all others use, the store and the loops.
-# Tests that fill tables with many rows run only in `make test`, because this takes minutes with the
-# detector and reveals no races.
+# Tests that fill tables with many rows run only in `make test`, because they take minutes with the
+# detector and reveal no races.
 RACE := . ./payment/... ./webhook/... ./connector/... \
 	./internal/background/... ./internal/database/... ./internal/store/... ./internal/bankstore/... ./internal/operatorstore/... ./internal/initiation/... ./internal/delivery/...
 
@@ -18,7 +18,8 @@ RACE := . ./payment/... ./webhook/... ./connector/... \
 # its own means. This makes the tests four times as fast and hides no race of this module.
 RACEFLAGS := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# The time of the commit, not of the build, so that the same source results in the same binary.
+# COMMITTED is the time of the commit, not of the build. The same source then results in the same
+# binary.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMITTED := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.committed=$(COMMITTED)

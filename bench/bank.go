@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// promptBank is a bank that answers at once and stores nothing, so that a row about a payment
+// promptBank is a bank that answers immediately and stores nothing. A row about a payment then
 // measures the service rather than the ledger of a simulated bank. Its link leads the payer
-// directly back.
+// directly back to the service.
 type promptBank struct{}
 
 const promptBankUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a02"

@@ -16,8 +16,8 @@ import (
 const costsOf = 10_000
 
 // spending is the total cost so far. process is the processor time of this process, including the
-// clients, and server that of the database server. log is the size of the transaction log in bytes,
-// and written the number of transactions that wrote.
+// clients. server is the processor time of the database server. log is the size of the transaction
+// log in bytes. written is the number of transactions that wrote.
 type spending struct {
 	process, server time.Duration
 	log, written    int64

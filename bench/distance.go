@@ -56,8 +56,8 @@ func distances() []row {
 
 // crowd is a number of clients that is large enough: while some wait for the network, others are
 // served. Each client waits for its own answer, so n clients do at most n acts in the time of one
-// call. For example, at 4,000 calls a second, a call of 64 clients takes 16 ms. With 6 ms more,
-// these clients reach at most 0.73 of that rate, regardless of the service.
+// call. For example, at 4,000 calls a second, a call of 64 clients takes 16 ms. If a call takes 6
+// ms more, these clients reach at most 0.73 of that rate, regardless of the service.
 const crowd = 256
 
 // waitsOf is the number of calls that one client makes in a measurement.
@@ -75,9 +75,9 @@ func (p *place) waiting(w *instance, a act) side {
 	}
 }
 
-// farBesideNear measures the same with a remote and with a local server. Both use a relay and the
-// same number of connections, so that the ratio shows only the cost of the distance and not that of
-// the relay.
+// farBesideNear makes the same measurement with a remote and with a local server. Both use a relay
+// and the same number of connections, so the ratio shows the cost of the distance without the cost
+// of the relay.
 func (p *place) farBesideNear(ctx context.Context, of func(*instance) side) (side, side, error) {
 	return p.both(func(far bool) (side, error) {
 		database, err := p.database(ctx, postgres)

@@ -78,7 +78,7 @@ func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	return first, nil
 }
 
-// manyBesideFew compares a measurement among many payments with the same one among few.
+// manyBesideFew compares a measurement with many stored payments and the same measurement with few.
 func (p *place) manyBesideFew(ctx context.Context, kind string, of func(*instance) side) (side, side, error) {
 	return p.both(func(large bool) (side, error) {
 		n := fewPayments

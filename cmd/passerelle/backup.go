@@ -59,8 +59,8 @@ type noteView struct {
 	LastBackup string `json:"last_backup"`
 }
 
-// note stores the time at which the copy began. A standby or a schema of an earlier version cannot
-// store it, but is copied nevertheless.
+// note stores the time at which the copy began. A standby, or a database with the schema of an
+// earlier version, cannot store it. The command copies such a database without the time.
 func (b *backupCommand) note(c *console, began time.Time) error {
 	db, err := store.Open(c.ctx, b.Database, store.Options{Log: c.log})
 	if err != nil {

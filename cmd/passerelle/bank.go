@@ -27,7 +27,7 @@ func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) 
 	return service.BankFiles(b.Banks, own)
 }
 
-// required is like read, for commands that need a folder.
+// required reads the files in the folder, and fails when there is no folder.
 func (b bankFolder) required() ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, passerelle.MissingField("--banks", "names the folder of bank files")
@@ -108,7 +108,8 @@ func (s *bankShow) Run(c *console) error {
 	return c.show(all)
 }
 
-// find returns the file with a path, or the file in the folder for the bank with a name.
+// find returns one bank file. A name that ends in .toml is the path of the file. Any other name
+// selects a bank in the folder.
 func (b bankFolder) find(name string) (service.BankFile, error) {
 	if strings.HasSuffix(name, ".toml") {
 		bank, err := berlingroup.Load(name)

@@ -81,7 +81,7 @@ func (r *configDelete) Run(c *console, g *configCommand) error {
 	return g.changed(c, r.Key, map[string]*string{r.Key: nil})
 }
 
-// changed makes changes to an existing key, if any, and then prints the key.
+// changed makes the changes, if any, to an existing key, and then prints the key.
 func (g *configCommand) changed(c *console, name string, changes map[string]*string) error {
 	key, known := settings.Find(name)
 	if !known {

@@ -25,8 +25,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// credentials holds the credentials that dev prints. They are stored in the data folder, readable
-// only by their owner, so that programs that use them still work after a restart.
+// credentials holds the credentials that dev prints. They are stored in the data folder, so that
+// programs that use them still work after a restart. Only their owner can read them.
 type credentials struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`

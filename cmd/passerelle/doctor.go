@@ -93,8 +93,8 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns a finding. It is wrong with the text of the error, or fine with the text reassurance
-// when there is no error.
+// seen returns a finding: wrong with the text of the error or, when there is no error, fine with
+// the text reassurance.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}

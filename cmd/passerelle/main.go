@@ -37,7 +37,7 @@ var (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	status := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
@@ -89,8 +89,8 @@ type console struct {
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
-	// environment contains the variables from the file of --config, followed by those of the
-	// process. The latter take precedence.
+	// environment contains the variables from the file of --config, followed by the variables of
+	// the process. The variables of the process take precedence.
 	environment []string
 }
 
@@ -168,8 +168,8 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// explain returns the sentence of an error. It begins with the flag if the flag has another name
-// than the field of the API.
+// explain returns the sentence of an error. The sentence begins with the flag if the flag's name
+// differs from the name of the API's field.
 func explain(command *kong.Context, err error) string {
 	var wrong *passerelle.Error
 	if !errors.As(err, &wrong) {

@@ -34,7 +34,7 @@ type webhookCommand struct {
 	Auth     webhookAuth     `cmd:"" help:"Manage authentication providers, by which receivers recognise the service's requests."`
 }
 
-// withKeys is like at, for commands that read or write signing secrets.
+// withKeys runs a command like at, with the keys that encrypt signing secrets.
 func (g *webhookCommand) withKeys(c *console, command func(target) (any, error)) error {
 	ring, err := openKeys(g.KeyFile)
 	if err != nil {
@@ -66,7 +66,7 @@ type webhookView struct {
 	Success  string               `json:"last_success,omitempty"`
 	Failure  string               `json:"last_failure,omitempty"`
 	NextTry  string               `json:"next_try,omitempty"`
-	// Only when a single webhook is printed.
+	// These fields are set only when a single webhook is printed.
 	Requests int64  `json:"requests_24h,omitempty"`
 	Failed   int64  `json:"failed_24h,omitempty"`
 	Average  int64  `json:"average_duration_ms,omitempty"`
@@ -131,7 +131,7 @@ type oneWebhook struct {
 	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
 }
 
-// at runs a command for the webhook, which may be deleted.
+// at runs a command for the webhook, even for a deleted one.
 func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store.Webhook) (any, error)) error {
 	return g.at(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)

@@ -151,8 +151,8 @@ type sending struct {
 	Loopback bool `help:"Allow addresses of this machine, as passerelle dev does."`
 }
 
-// send is like withKeys, for commands that send a request to a webhook. It prints the request. If
-// the receiver does not accept it, the command fails.
+// send runs a command that sends a request to a webhook, and prints the request. If the receiver
+// does not accept the request, send fails.
 func (s sending) send(c *console, g *webhookCommand, id passerelle.WebhookID, command func(target, *delivery.Delivery, store.Webhook) (passerelle.DeliveryID, error)) error {
 	open, err := s.networks()
 	if err != nil {
