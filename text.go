@@ -16,9 +16,9 @@ func Excerpt(text string, max int) string {
 	return string([]rune(text)[:max-1]) + "…"
 }
 
-// CheckText refuses text that is not valid UTF-8, contains NUL (which one of the databases cannot
-// store) or is longer than max code points. A max of zero sets no limit. The error is Invalid, for
-// the field.
+// CheckText refuses text that is not valid UTF-8, contains NUL or is longer than max code points.
+// One of the databases cannot store NUL. A max of zero sets no limit. The error is Invalid, for the
+// field.
 func CheckText(field, s string, max int) error {
 	if fault := textFault(s, max); fault != "" {
 		return InvalidField(field, "%s", fault)

@@ -26,8 +26,8 @@ func (t TransactionType) Known() bool { return transactionTypes[t] }
 // negative for money that leaves the account. Dates are calendar days of the institution.
 // Instants are set only by institutions that report them.
 type TransactionDetails struct {
-	// Key is the institution's own key for the transaction within its account. A connector whose
-	// bank has no such key derives a stable one.
+	// Key is the institution's own key for the transaction within its account. If the bank has no
+	// such key, the connector derives a stable one.
 	Key string
 	// Date is the booking day or, for a coming transaction, the expected day. VDate is the value
 	// day, RDate the day of the transaction itself, and BDate the bank's booking day.

@@ -53,7 +53,7 @@ func (p *place) settle(ctx context.Context, database string) error {
 // copyPayment copies payments of one line. It copies the payments with the ids from $3 on, one
 // after the other. The labels and references of the copies are unique, and the labels begin with
 // the same text. The account numbers of the copies are in plain text, as in payments from before
-// encryption, because an encrypted value can be decrypted only in its own row.
+// encryption. An encrypted value can be decrypted only in its own row.
 var copyPayment = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
 		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,

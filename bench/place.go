@@ -133,7 +133,7 @@ func (p *place) service(ctx context.Context, database string, with ...func(*serv
 	return w, w.start(ctx)
 }
 
-// payingService returns a service on a database whose payments go through promptBank.
+// payingService returns a service on a database. The service makes its payments through promptBank.
 func (p *place) payingService(ctx context.Context, kind, database string) (*instance, error) {
 	w, err := p.open(ctx, database)
 	if err != nil {

@@ -170,8 +170,8 @@ func (o *sendingService) posting(events int) side {
 	}
 }
 
-// poster is the limit program for deliveries. It sends the same requests as the service, but it
-// knows in advance which requests to send, in which order and to which address.
+// poster is the limit program for deliveries. It sends the same requests as the service, but knows
+// the requests, their order and their addresses in advance.
 type poster struct {
 	*sendingService
 	client *http.Client

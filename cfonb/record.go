@@ -120,7 +120,7 @@ const (
 	negative = "}JKLMNOPQR"
 )
 
-// putAmount writes a number whose magnitude was checked before.
+// putAmount writes a number. The caller has checked its magnitude.
 func (r *record) putAmount(n int64) {
 	m := magnitude(n)
 	signs := positive

@@ -53,8 +53,8 @@ func (s *Statement) records() ([]*record, error) {
 	return append(lines, last), nil
 }
 
-// unmarked is the code for a movement that is not exempt from commission and whose money is
-// available.
+// unmarked is the code for a movement with available money and without an exemption from
+// commission.
 const unmarked = "00"
 
 // records adds the records of a movement to lines.

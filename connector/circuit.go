@@ -99,8 +99,8 @@ func (c *Circuit) Disturbed() bool {
 	return c.elsewhere || open
 }
 
-// failures returns how many calls have failed in a row, and whether the circuit is open for all
-// calls or for some kind of call.
+// failures returns the number of consecutive failed calls, and whether the circuit is open for all
+// calls or for some kind.
 func (c *Circuit) failures() (int, bool) {
 	inARow, open := c.all.inARow, c.all.open(failuresToOpen)
 	for _, kind := range c.calls {

@@ -8,9 +8,9 @@ import (
 	"passerelle/connector"
 )
 
-// TestCircuit checks that a circuit opens after five consecutive failures of any calls, and for
-// one kind of call after 20 of that kind. It lets one call through after half a minute and closes
-// when that call succeeds.
+// TestCircuit checks that a circuit opens after five consecutive failures of any calls. For one
+// kind of call, it opens after 20 consecutive failures of that kind. It lets one call through after
+// half a minute and closes when that call succeeds.
 func TestCircuit(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls     string // each letter is the kind of one call, in lower case if the call fails

@@ -118,7 +118,7 @@ type Source struct {
 // Data reports whether data can be read through the source.
 func (s Source) Data() bool { return len(s.Mechanisms) > 0 }
 
-// Connector is what every connector implements.
+// Connector is the interface that every connector implements.
 type Connector interface {
 	Profile() Profile
 }

@@ -52,7 +52,7 @@ func causeOf(cause any) string {
 	return fmt.Sprintf("a %T", cause)
 }
 
-// wordless wraps an error whose text is left out.
+// wordless wraps an error and omits its text.
 type wordless struct{ error }
 
 func (w wordless) Unwrap() error { return w.error }

@@ -35,8 +35,8 @@ func (h BankHealth) Disturbed() bool { return h.Open || h.Elsewhere }
 // CallHealth summarises the calls of one kind.
 type CallHealth struct {
 	Call string
-	// Calls is the number of all calls. Window is the number of most recent calls on which the
-	// figures are based, and Good the number of those that were answered. P95 is the 95th
+	// Calls is the number of all calls. The other figures cover only the most recent calls. Window
+	// is the number of these calls, Good is how many of them were answered, and P95 is the 95th
 	// percentile of their duration.
 	Calls, Window, Good int
 	P95                 time.Duration

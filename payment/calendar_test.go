@@ -12,7 +12,7 @@ import (
 )
 
 // TestClosedDays checks complete years against lists of all closed days that are not on a weekend.
-// The British days are those that the government announced.
+// The British days come from the government's announcements.
 func TestClosedDays(t *testing.T) {
 	tests := []struct {
 		scheme passerelle.AccountScheme

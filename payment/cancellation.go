@@ -11,7 +11,7 @@ import (
 // MayCancel returns nil when a cancellation may be requested now. cancellable says whether the
 // payment's connector can cancel. No bank is needed for a created payment, or when payers abandon a
 // payment that they have not approved (see Unapproved). MayCancel fails with Conflict when the
-// payment has ended, has an instant instruction or is being cancelled, and with Invalid, code
+// payment has ended, has an instant instruction or is being cancelled. It fails with Invalid, code
 // notSupported, when the connector cannot cancel.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
@@ -32,9 +32,9 @@ func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	return nil
 }
 
-// Unapproved reports whether, according to the stored data, a bank waits for the payer to approve
-// the payment while no cancellation is under way. A payment that waits for its client's
-// confirmation is already approved.
+// Unapproved reports whether a bank waits for the payer's approval and no cancellation is under
+// way. It uses only the stored data. A payment that waits for its client's confirmation is already
+// approved.
 func (p *Payment) Unapproved() bool {
 	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }

@@ -12,8 +12,8 @@ import (
 // event. Text is for people and has at most MaxDescription characters. It contains only a limited
 // part of a bank's text.
 type Note struct {
-	// At is the time of what the note describes, or the time at which the service learned of it
-	// from a bank.
+	// At is the time of the event that the note describes, or the time at which a bank reported the
+	// event.
 	At    time.Time
 	Kind  string
 	Actor Actor

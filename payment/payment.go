@@ -156,8 +156,8 @@ type Payment struct {
 	// TermsVersion is the version of the terms that the payer accepted, empty when the payer
 	// accepted none.
 	TermsVersion string
-	// Returned is the time at which the payer was first redirected to the client with the state
-	// of the payment, if that was recorded.
+	// Returned is the time at which the payer was first redirected to the client with the state of
+	// the payment. It is nil when no such time was recorded.
 	Returned *time.Time
 	// Notes holds the notes that are not stored yet. See TakeNotes.
 	Notes []Note

@@ -123,9 +123,9 @@ var ErrStale = errors.New("report is older than the payment")
 // Apply changes the payment to the state in the report, through every state in between, and returns
 // a step for each transition. The last step contains the resulting payment. A report that repeats
 // the stored data returns no step. Apply fails with ErrStale when the report is older than the
-// stored data or the payment is in a final state, and with ErrSenseless when the report is invalid.
-// Both errors add a note, which the caller must store despite the error. Any other error changes
-// nothing. Apply never changes earlier copies of the payment.
+// stored data or the payment is in a final state. It fails with ErrSenseless when the report is
+// invalid. Both errors add a note, which the caller must store despite the error. Any other error
+// changes nothing. Apply never changes earlier copies of the payment.
 func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	if err := p.follows(r); err != nil {
 		p.recordReport(r, err, now)

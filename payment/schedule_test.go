@@ -140,8 +140,8 @@ func executions(t testing.TB, text string) []payment.Occurrence {
 	return all
 }
 
-// TestExecutionsOfASeries: each execution gets one note, the day of execution is that of the last
-// successful execution, and the order continues until the bank ends it.
+// TestExecutionsOfASeries: each execution gets one note. The day of execution is the day of the
+// last successful execution. The order continues until the bank ends it.
 func TestExecutionsOfASeries(t *testing.T) {
 	const first = "2026-11-30"
 	reported := []struct {
@@ -251,7 +251,7 @@ func TestNonsenseAboutASeries(t *testing.T) {
 }
 
 // TestEachExecutionIsReportedOnce: each execution gets one note, even if the bank repeats it or
-// reports several together. The day of execution is that of the last successful one.
+// reports several together. The day of execution is the day of the last successful execution.
 func TestEachExecutionIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := active(t)

@@ -126,7 +126,7 @@ func (f *file) profile(p bank.Profile) {
 	f.accounts(p)
 }
 
-// frequencies maps the frequencies of the standard to those of bank files.
+// frequencies maps the frequencies of the standard to the frequencies of bank files.
 var frequencies = map[string]string{
 	"Daily": "daily", "Weekly": "weekly", "EveryTwoWeeks": "two-weekly", "Monthly": "monthly", "EveryTwoMonths": "two-monthly",
 	"Quarterly": "quarterly", "SemiAnnual": "semiannually", "Annual": "yearly", "MonthlyVariable": "four-monthly",

@@ -25,9 +25,9 @@ const (
 	PaymentStateUpdated            Event = "PAYMENT_STATE_UPDATED"
 )
 
-// Subject is the kind of object whose events are delivered in order. Events about accounts,
-// transactions and subscriptions are ordered within their connection. Connections belong to a user.
-// Payments belong to no user.
+// Subject is a kind of object. The events of one object are delivered in order. Events about
+// accounts, transactions and subscriptions are ordered within their connection. Connections belong
+// to a user. Payments belong to no user.
 type Subject string
 
 // The subjects of events.
@@ -80,8 +80,8 @@ func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }
 
-// StatementEvents lists the events whose bodies are CFONB 120 statements in domains that request
-// them.
+// StatementEvents lists the events that carry account data. Their bodies are CFONB 120 statements
+// in domains that request such statements.
 func StatementEvents() []Event { return []Event{AccountFound, ConnectionSynced, UserSynced} }
 
 // Lookup finds an event by its exact name.

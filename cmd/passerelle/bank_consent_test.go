@@ -164,9 +164,9 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestABankNotifiesOfConsents: after a notification, the service checks the consent even if the
-// customer does not return, and also when the customer ends the consent at the bank. The
-// notification itself changes nothing. A customer who returns late is still accepted.
+// TestABankNotifiesOfConsents: after a notification, the service checks the consent, even if the
+// customer does not return. It also notices that the customer has ended the consent at the bank.
+// The notification itself changes nothing. A customer who returns late is still accepted.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")

@@ -18,8 +18,8 @@ var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any
 	// says is a text that the log must contain. paid is the resulting state of a payment, and read
-	// that of a connection. later is the state of the payment after the bank has recovered and the
-	// payer has approved.
+	// the resulting state of a connection. later is the state of the payment after the bank has
+	// recovered and the payer has approved.
 	says, paid, read, later string
 }{
 	"a wrong file": {

@@ -310,8 +310,9 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
-// TestABankNotifies: after a notification, the service checks the status at once, even if the payer
-// does not return. Only the bank can send a notification. The notification itself changes nothing.
+// TestABankNotifies: after a notification, the service checks the status immediately, even if the
+// payer does not return. Only the bank can send a notification. The notification itself changes
+// nothing.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -404,7 +405,8 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// booked compares the lines of a payment with the books of the bank, which must have one order of it.
+// booked compares the lines of a payment with the books of the bank. The books must contain one
+// order of the payment.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -502,8 +504,8 @@ func (s *shopper) sent(p seenPayment) (n int) {
 	return n
 }
 
-// TestCancellationsAtBanks: the bank cancels an approved order at once or after the payer approves
-// the cancellation. If the payer refuses, the order continues.
+// TestCancellationsAtBanks: the bank cancels an approved order immediately or after the payer
+// approves the cancellation. If the payer refuses, the order continues.
 func TestCancellationsAtBanks(t *testing.T) {
 	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -698,7 +700,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 }
 
 // TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how to approve it, the
-// payer waits in the webview until the bank does.
+// payer waits in the webview until the bank says it.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

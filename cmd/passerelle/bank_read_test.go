@@ -421,8 +421,8 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: no transaction is missing or stored twice, even if entries are
-// booked between pages, pending transactions are booked later, the bank has no ids, or it offers
+// TestTenThousandTransactions: no transaction is missing or stored twice. Entries may be booked
+// between pages, and pending transactions may be booked later. The bank may have no ids, or offer
 // downloads.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
@@ -547,8 +547,8 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 }
 
 // TestReplicasAgreeOnABank: when one replica marks a bank as failing, users of every replica see
-// it. A replica whose own calls succeed continues to make them. The mark expires some time after
-// the replica that set it has ended.
+// it. A replica continues its own calls while they succeed. The mark expires some time after the
+// replica that set it has ended.
 func TestReplicasAgreeOnABank(t *testing.T) {
 	banks, now := newBanks(t, "redirect"), time.Now()
 	uuid := banks.uuid("redirect")

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// validatorSetting is the environment variable with the address of a program that validates
-// messages against the API description of the standard and passes them on to validatorNext.
-// scripts/validate-banks starts the program. Tests then send all messages between connectors and
-// test banks through it.
+// validatorSetting is the environment variable with the address of a validating program. The
+// program validates messages against the API description of the standard, and passes them on to
+// validatorNext. scripts/validate-banks starts it. Tests then send all messages between connectors
+// and test banks through it.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"
@@ -114,7 +114,8 @@ func (v *validator) between(b *banksOf) {
 	b.t.Cleanup(func() { relay.Close(); v.report(b.t) })
 }
 
-// relay sends a message to the validating program and records what it reports.
+// relay sends a message to the validating program and records the violations that the program
+// reports.
 func (v *validator) relay(ctx context.Context, m *message) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(m.path, "/"), "/")
 	v.mu.Lock()

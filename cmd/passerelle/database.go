@@ -83,7 +83,7 @@ type domainFlags struct {
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
 
-// target contains what a command works with: an open database, a domain and its time zone.
+// target is what a command works on: an open database, a domain and its time zone.
 type target struct {
 	db     *store.DB
 	domain passerelle.Domain

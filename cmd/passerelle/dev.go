@@ -136,7 +136,7 @@ func (d *devCommand) database() string {
 // ownDatabase returns the address of the database in dev's data folder.
 func ownDatabase(folder string) string { return "sqlite:" + filepath.Join(folder, "passerelle.db") }
 
-// prepare creates the domain and the credentials. It keeps those of an earlier run that still work.
+// prepare creates the domain and the credentials. If they exist and still work, it keeps them.
 func (d *devCommand) prepare(ctx context.Context, s *service.Service, log *slog.Logger) (credentials, error) {
 	origin := "http://" + s.Addr()
 	domain, err := s.FirstDomain(ctx, devDomain, passerelle.Sandbox, origin+"/2.0")

@@ -80,7 +80,7 @@ func describeCommand(page io.Writer, command *kong.Node) {
 	}
 }
 
-// rows returns the arguments and flags of a command and of its groups, without those that every
+// rows returns the arguments and flags of a command and of its groups, without the flags that every
 // command has.
 func rows(command *kong.Node) []string {
 	var all []string

@@ -94,7 +94,7 @@ func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, previe
 	return all, refused, nil
 }
 
-// files returns the named files, or those in the bucket when a bucket is set.
+// files returns the named files or, when a bucket is set, the files in the bucket.
 func (i *importCommand) files(ctx context.Context) ([]inbox.WaitingFile, error) {
 	if i.BucketFile == "" {
 		return inbox.Named(i.Files)

@@ -111,8 +111,8 @@ type rewrapView struct {
 // rewrapBatch is the number of values that one transaction changes.
 const rewrapBatch = 500
 
-// Run repeats rewrapping until it finds no value with an older key, because a process that has not
-// read the new key still encrypts with an older key.
+// Run repeats rewrapping until it finds no value with an older key. A process that has not read the
+// new key still encrypts with an older one.
 func (r *keysRewrap) Run(c *console) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {
@@ -149,7 +149,7 @@ type keysSeal struct {
 	ownKeys
 }
 
-// sealView is the output of seal: the payments whose account numbers it encrypted.
+// sealView is the output of seal: the number of payments with newly encrypted account numbers.
 type sealView struct {
 	Payments int64 `json:"payments"`
 }

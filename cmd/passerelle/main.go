@@ -1,8 +1,8 @@
-// Command passerelle is the service in one binary: the API, the pages, the sandbox and the
-// commands for operators.
+// Command passerelle is the service in one binary: the API, the pages, the sandbox and the commands
+// for operators.
 //
-// It owns what tests cannot control: the real environment, signals, the exit status and the texts
-// of the command line. It contains no business rules. Commands call the use cases or, for
+// It owns the parts that tests cannot control: the real environment, signals, the exit status and
+// the texts of the command line. It contains no business rules. Commands call the use cases or, for
 // operators, the database. The exit status is 0 on success, 1 when a command failed, and 2 when the
 // call was wrong.
 package main

@@ -143,8 +143,8 @@ func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
 
-// addBalances requests the balances of an account whose list entry has none, if the consent
-// covers balances.
+// addBalances requests the balances of an account, if the list lacks them and the consent covers
+// balances.
 func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	link, path := a.path("balances")
 	if len(a.Balances) > 0 || link == "" && len(a.Links) > 0 {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// nothing imports no package. The types of this package do not need the others.
+// nothing is an importer without packages. The types of this package do not need other packages.
 type nothing struct{}
 
 func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }

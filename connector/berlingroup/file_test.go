@@ -144,7 +144,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestSeveralComplaints: all errors of a file are reported at once.
+// TestSeveralComplaints: all errors of a file are reported together.
 func TestSeveralComplaints(t *testing.T) {
 	_, err := berlingroup.Load(written(t, "9101", "0\nhidden = true\nextra = 1\nmore = 2"))
 	if n := len(tomlfile.Complaints(err)); n != 2 {

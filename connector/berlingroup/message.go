@@ -63,7 +63,7 @@ func (b *Bank) unanswered(r request, a answer) error {
 	return b.fault(r, errRefused, says+b.skew(a))
 }
 
-// readRefusal says what a bank's refusal means for a read.
+// readRefusal is the effect of a bank's refusal on a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
 	message    string

@@ -198,7 +198,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 // shortly is the time until the next check when the payer has nothing to do.
 const shortly = time.Second
 
-// later returns the report of an order whose approval the service has not requested yet.
+// later returns the report of an accepted order. The service has not requested its approval yet.
 func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
@@ -323,11 +323,11 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// presumed reports whether the payer counts as having approved an order that the bank has checked,
-// although the bank has no status of the approval. The payer must have returned from the bank or
-// abandoned the payment. That does not suffice, because the bank's check says nothing about the
-// payer. There must also be a token of the authorisation server, or the time for approvals must
-// have ended. After that time, the bank refuses orders that nobody approved.
+// presumed reports whether the payer counts as having approved an order, although the bank has no
+// status of the approval. The bank must have checked the order. The payer must have returned from
+// the bank or abandoned the payment. That does not suffice, because the bank's check says nothing
+// about the payer. There must also be a token of the authorisation server, or the time for
+// approvals must have ended. After that time, the bank refuses orders that nobody approved.
 func (v *ordering) presumed() bool {
 	a := &v.memory.Approval
 	if a.Own != "" || a.Step == atStart || !a.Back && !v.Abandoned || a.Declined {
@@ -478,7 +478,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return afterwards(v.carryOn(ctx, reported.status()))
 }
 
-// keptOn reports the state of an order whose cancellation the bank refuses.
+// keptOn reports the state of an order that the bank refuses to cancel.
 func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error) {
 	var refused *payment.Refusal
 	if !errors.As(why, &refused) || refused.Code == payment.Bug {

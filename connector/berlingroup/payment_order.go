@@ -90,8 +90,8 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(string([]rune(text)[:most]))
 }
 
-// frequencies maps our frequencies to those of the standard. The standard has no value for an
-// interval of four months, so such an order lists its months.
+// frequencies maps our frequencies to the frequencies of the standard. The standard has no value
+// for an interval of four months, so such an order lists its months.
 var frequencies = map[payment.Frequency]string{
 	"daily": "Daily", "weekly": "Weekly", "two-weekly": "EveryTwoWeeks", "monthly": "Monthly", "two-monthly": "EveryTwoMonths",
 	"quarterly": "Quarterly", "four-monthly": "MonthlyVariable", "semiannually": "SemiAnnual", "yearly": "Annual",

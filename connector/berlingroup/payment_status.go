@@ -104,8 +104,8 @@ func (v *ordering) timedOut(s paymentStatus) bool {
 		!since.IsZero() && !v.Now.Before(since.Add(v.file.Profile.pageLife()))
 }
 
-// partTime is the time for which the bank must report the same refused lines of a bulk payment
-// before the other lines count as accepted.
+// partTime is how long the bank must report the same refused lines of a bulk payment. After that
+// time, the other lines count as accepted.
 const partTime = 24 * time.Hour
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some

@@ -113,9 +113,9 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected returns the state of an approved order according to the specification: pending while the
-// bank will report more, which it does after PART, accepted when it will report nothing more, and done once the money has
-// left the account.
+// expected returns the state of an approved order according to the specification. The order is
+// pending while the bank will report more, as it does after PART. It is accepted when the bank will
+// report nothing more, and done once the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -236,8 +236,8 @@ func status(of, word string) map[string]any { return map[string]any{of: word} }
 
 // TestReturnsAreNoApprovals checks that a payer's return from the page of a bank without a link to
 // the authorisation is no approval: the status before ACSP only says that the order has no mistake.
-// The approval is known from the list of authorisations, from a later status, from a token of the
-// authorisation server, or from the end of the time in which the bank would have refused the order.
+// The approval follows from the list of authorisations, a later status, a token of the
+// authorisation server, or the end of the time for approvals.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -351,9 +351,9 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
-// TestOrdersThatTimeOut checks that an order that the bank rejects without a reason, after its payer
-// had time and did nothing, ends with that reason. A rejection with a reason, before that time, or
-// after the payer's return or failure ends otherwise.
+// TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
+// payer had time and did nothing, the order ends as timed out. It ends otherwise when the rejection
+// has a reason, comes earlier, or follows the payer's return or failure.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -403,7 +403,7 @@ func TestOrdersThatTimeOut(t *testing.T) {
 }
 
 // TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
-// service learns for how long the payer can still approve.
+// service learns how long the payer can still approve.
 func TestAbandonedOrders(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"}}`
 	for step, want := range map[string]string{"page": "https://bank.example/1", "start": ""} {
@@ -525,8 +525,9 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestClosedBanks checks that a 503 means an order was not sent only with the code of a closed
-// bank. With any other code, a gateway may have answered after the bank accepted the order.
+// TestClosedBanks checks that a 503 with the code of a closed bank means that the order was not
+// sent. With any other code the outcome is unknown, because a gateway may have answered after the
+// bank accepted the order.
 func TestClosedBanks(t *testing.T) {
 	bank := &answering{status: http.StatusServiceUnavailable}
 	w := newFixture(t, bank, nil)
@@ -619,8 +620,8 @@ func TestExpiredTokens(t *testing.T) {
 	}
 }
 
-// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request, which
-// may fail or never end: the server does not accept the former one again.
+// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. That
+// request may fail or never end, and the server does not accept the former token again.
 func TestTokensAreSavedAtOnce(t *testing.T) {
 	var w *fixture
 	var saved []byte
@@ -678,9 +679,9 @@ func TestWarningsRefuseNothing(t *testing.T) {
 	}
 }
 
-// TestPartOfABulk checks that only the lines that a bank refuses by name are rejected at once. The
-// others are pending until the bank reports another status. If it repeats the same refusals for a
-// day, they are accepted.
+// TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
+// The others are pending until the bank reports another status. If it repeats the same refusals for
+// a day, they are accepted.
 func TestPartOfABulk(t *testing.T) {
 	type step struct {
 		after   time.Duration
@@ -937,8 +938,8 @@ func TestCompanies(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNamed: a report names the calls that led to it, with the X-Request-ID that the bank
-// got. So does the error of a call that fails.
+// TestRequestsAreNamed: a report names the calls that led to it, with the X-Request-ID that the
+// bank got. The error of a failed call names them too.
 func TestRequestsAreNamed(t *testing.T) {
 	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RCVD", "scaStatus": "started", "paymentId": "1", "_links": map[string]any{}}}
 	able := newFixture(t, bank, nil).initiator()

@@ -151,9 +151,8 @@ const (
 	periodicService = "periodic-payments"
 )
 
-// way returns the payment service and the payment product of the standard for a payment with
-// this date type and this number of instructions. The product is empty when the bank offers
-// none.
+// way returns the standard's payment service and payment product for a payment with a date type and
+// a number of instructions. The product is empty when the bank offers none.
 func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {

@@ -14,7 +14,7 @@ import (
 	"passerelle/connector/identity"
 )
 
-// reader is a bank whose accounts can be read.
+// reader reads the accounts at a bank.
 type reader struct{ bank *Bank }
 
 // Profile describes the bank.

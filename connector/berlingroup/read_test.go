@@ -18,8 +18,8 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank for tests of reads: it approves a consent at once. The test itself answers all
-// other requests.
+// readable is a bank for tests of reads: it approves a consent immediately. The test itself answers
+// all other requests.
 type readable struct {
 	t *testing.T
 	*fixture

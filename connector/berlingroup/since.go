@@ -29,9 +29,8 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is the number of days before the last read that are requested again, for an
-	// account whose transactions are stored. For an account without stored transactions, a much
-	// longer period is requested.
+	// rereadDays is the number of days before the last read that are requested again. This applies
+	// to accounts with stored transactions. For other accounts, a much longer period is requested.
 	rereadDays = 31
 	// farDays is a number of days beyond the date of any transaction. A read of only new entries
 	// reports that it was complete only since that distant day. Otherwise stored transactions would

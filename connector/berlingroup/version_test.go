@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// TestVersions: a bank file cannot use what the bank's version of the standard does not have.
+// TestVersions: a bank file cannot use elements that the bank's version of the standard lacks.
 func TestVersions(t *testing.T) {
 	for _, test := range []struct{ field, old, replacement, before, since string }{
 		{"profile.notifications", "sca =", "notifications = true\nsca =", "1.3.2", "1.3.3"},

@@ -47,7 +47,7 @@ type Reporter[R any] interface {
 	Log(args ...any)
 }
 
-// Breach says how a connector breaks a rule and what the correct behaviour is.
+// Breach describes how a connector breaks a rule, and the correct behaviour.
 type Breach struct {
 	Err   error
 	Right string

@@ -20,7 +20,7 @@ type Report struct {
 // Result is the result of one rule. A rule without faults was kept, or it does not apply.
 type Result struct {
 	Rule string
-	// Faults say how the rule was broken. Right says what the correct behaviour is.
+	// Faults say how the rule was broken. Right describes the correct behaviour.
 	Faults []string
 	Right  string
 	// Note says why the rule does not apply.

@@ -63,8 +63,8 @@ type member struct {
 
 var memberCache sync.Map // the keys are of type reflect.Type, the values of type []member
 
-// membersOf lists the fields of a struct type, including those of embedded structs. A field hides
-// the field with the same name in an embedded struct. Functions are not part of the protocol.
+// membersOf lists the fields of a struct type, including the fields of embedded structs. A field
+// hides the field with the same name in an embedded struct. Functions are not part of the protocol.
 func membersOf(t reflect.Type) []member {
 	if known, found := memberCache.Load(t); found {
 		return known.([]member) //nolint:errcheck,forcetypeassert // the map stores nothing else
@@ -85,7 +85,8 @@ func membersOf(t reflect.Type) []member {
 // encode returns a body as JSON.
 func encode(body any) ([]byte, error) { return appendValue(nil, reflect.ValueOf(body)) }
 
-// written maps types whose JSON does not follow from their kind to the functions that encode them.
+// written maps types to the functions that encode them. The JSON of these types does not follow
+// from their kind.
 var written = map[reflect.Type]func([]byte, any) ([]byte, error){
 	reflect.TypeFor[passerelle.Money](): func(b []byte, v any) ([]byte, error) {
 		m, _ := v.(passerelle.Money)

@@ -188,8 +188,7 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 	})
 }
 
-// statusError returns an error for an answer whose status shows that it is not an answer of the
-// protocol.
+// statusError returns an error when the status shows that an answer does not follow the protocol.
 func statusError(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil

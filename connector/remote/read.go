@@ -28,8 +28,8 @@ func taken(err error) error {
 	return &sinkError{err}
 }
 
-// Read first lists the accounts and then requests only the wanted ones, so that the program does
-// not read accounts that the user does not share.
+// Read lists the accounts and then requests only the wanted ones. The program then does not read
+// accounts that the user does not share.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	var listed accountsAnswer
 	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {

@@ -438,8 +438,8 @@ func TestDrippingStreams(t *testing.T) {
 }
 
 // TestStreamsArePaced: a program's streams are read immediately at first, and then together at a
-// limited rate, so that a program that sends endlessly does not take the processor time of others.
-// When a call ends, reading stops without waiting.
+// limited rate. A program that sends endlessly then leaves processor time for others. When a call
+// ends, reading stops without waiting.
 func TestStreamsArePaced(t *testing.T) {
 	for name, test := range map[string]struct {
 		streams int

@@ -38,7 +38,7 @@ func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 	return true
 }
 
-// ended reports whether the order will not change any more.
+// ended reports whether the order can no longer change.
 func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
 
 // waiting reports whether some lines of a bulk payment are still open.

@@ -63,8 +63,8 @@ func (o *order) decideCancellation(d decision) bool {
 	return open
 }
 
-// debit replaces the rest of the plan with the script of the chosen account, if that account
-// selects one and the payer's account was not known before.
+// debit replaces the rest of the plan with the script of the chosen account. It does nothing if the
+// account selects no script, or if the payer's account was known before.
 func (o *order) debit(number string, timing Timing) {
 	steps := payerScripts[number]
 	if steps == "" || o.Payer.Number != "" {

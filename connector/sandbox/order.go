@@ -35,8 +35,8 @@ type order struct {
 	// Plan lists the actions of the bank, and At is the present step.
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
-	// Since is the time at which the step began. If a page began the step, it is nil until the
-	// service asks the bank again, because pages do not know the present instant of the domain.
+	// Since is the time at which the step began. If a page began the step, Since is nil until the
+	// service asks the bank again. Pages do not know the present instant of the domain.
 	Since *time.Time `json:"since,omitempty"`
 	// Tries is the number of reports or answers in this step.
 	Tries int `json:"tries,omitempty"`
@@ -146,7 +146,7 @@ func (o *order) step() step { return o.Plan.Steps[o.At] }
 // known yet.
 func (o *order) next(begins *time.Time) { o.At, o.Since, o.Tries = o.At+1, begins, 0 }
 
-// conclude ends the order at once and drops the rest of its plan.
+// conclude ends the order immediately and drops the rest of its plan.
 func (o *order) conclude(e ending) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), step{Do: end, Ending: e})
 	o.next(nil)

@@ -139,8 +139,8 @@ var messages = map[payment.ErrorCode]string{
 	payment.Bug:                  "Something went wrong at the bank.",
 }
 
-// htmlText is a message like those that banks have sent: with markup, and letters of more than
-// one script.
+// htmlText is a message with markup and with letters of more than one script. Banks have sent such
+// messages.
 const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τράπεζα – 銀行<br><script>alert(1)</script></p>`
 
 // megaText stands for a message of a megabyte.

@@ -21,8 +21,8 @@ import (
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account from a day on whose keys match. A zero day means
-	// all days.
+	// Gone removes the transactions of an account that have a matching key and a day since from. A
+	// zero day means all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -127,8 +127,8 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// issue stores a statement of the file and records what it corrects. before lists the statements
-// that were stored before the file.
+// issue stores a statement of the file and records the earlier statements that it corrects. before
+// lists the statements that were stored before the file.
 func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	if a.issued == nil {
 		a.issued = map[string]int{}

@@ -21,7 +21,7 @@ func dayStatement(from, to int, kind string) string {
 		from, to, kind, mark, max(from-to, to-from))
 }
 
-// imported is what a connection has after several files.
+// imported is the data of a connection after several files.
 type imported struct {
 	balance string
 	keys    []string
@@ -55,8 +55,8 @@ func importAll(t *testing.T, files ...string) imported {
 	return all
 }
 
-// Several statements of one day have no order in their dates. Their balances give it, whatever
-// order and however often the files come.
+// Several statements of one day have the same date. Their balances show the order, for any order of
+// the files and any number of repetitions.
 func TestStatementsOfOneDayInAnyOrder(t *testing.T) {
 	files := []string{dayStatement(100, 150, "F"), dayStatement(150, 120, "M"), dayStatement(120, 170, "F"), dayStatement(170, 90, "F")}
 	files = append(files, files[1]+files[2], files[0]+files[1])

@@ -185,7 +185,7 @@ func (f statementFile) records(ctx context.Context, do func(statementfile.Record
 }
 
 // survey adds the accounts in the file to the known accounts, each with its latest balance. For
-// each account in the file, it returns what the file corrects.
+// each account in the file, it returns the corrections that the file makes.
 func (f statementFile) survey(ctx context.Context, known map[string]*account) (map[string]*corrected, error) {
 	s := surveying{known: known, inFile: map[string]*corrected{}, before: map[string][]issue{}, drafts: map[string]*draft{}}
 	err := f.records(ctx, s.add)

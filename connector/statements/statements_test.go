@@ -52,7 +52,7 @@ func TestProfileLoads(t *testing.T) {
 	}
 }
 
-// taken is a sink that stores what it receives.
+// taken is a sink that stores the data that it receives.
 type taken struct {
 	connector.Sink
 	accounts []passerelle.AccountDetails

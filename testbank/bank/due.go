@@ -29,8 +29,8 @@ func (b *Bank) Run(ctx context.Context) error {
 	}
 }
 
-// fallDue does what is due for a document. It stores the document with a later due time or none, so
-// that Run ends.
+// fallDue does the work that is due for a document. It stores the document with a later due time or
+// none, so that Run ends.
 func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 	switch kind {
 	case orderKind:

@@ -52,8 +52,8 @@ type Order struct {
 	// Execution is the requested day, or empty.
 	Execution string    `json:"execution,omitempty"`
 	Schedule  *Schedule `json:"schedule,omitempty"`
-	// Occurrences is the number of executions of a periodic order. Skipped is the number of those
-	// that were omitted for lack of funds.
+	// Occurrences is the number of executions of a periodic order. Skipped is the number of
+	// executions that were omitted for lack of funds.
 	Occurrences int `json:"occurrences,omitempty"`
 	Skipped     int `json:"skipped,omitempty"`
 

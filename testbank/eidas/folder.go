@@ -27,8 +27,8 @@ const TestOrganization = "PSDDE-TEST-1"
 var everyRole = []Role{PaymentInitiation, AccountInformation, CardIssuing}
 
 // WriteFolder makes an authority, and all valid and invalid certificates that tests of a third
-// party need, in a folder that has no authority yet. Each certificate is in NAME.pem. Its key is in
-// NAME.key, which only its owner can read. It returns the paths of the files.
+// party need. The folder must not have an authority yet. Each certificate is in NAME.pem. Its key
+// is in NAME.key, which only its owner can read. It returns the paths of the files.
 func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of certificates: %w", err)

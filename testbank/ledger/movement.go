@@ -15,7 +15,8 @@ type Movement struct {
 	From, To string
 	// Amount is in minor units and above zero.
 	Amount int64
-	// The names and numbers of the parties. Each party sees those of the other on its statement.
+	// The names and numbers of the parties. Each party sees the other's name and number on its
+	// statement.
 	FromName, FromNumber, ToName, ToNumber string
 	Text, Reference                        string
 	Day                                    time.Time
@@ -80,8 +81,8 @@ func (t *Tx) Drop(cause string) error {
 	return t.exec("drop a movement", `DELETE FROM movement WHERE cause = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.movement = movement.id)`, cause)
 }
 
-// Pending lists the causes with a prefix whose movements on an account are not booked, oldest
-// first.
+// Pending lists the causes of movements on an account that are not booked, oldest first. It lists
+// only causes with the prefix.
 func (t *Tx) Pending(account, prefix string) ([]string, error) {
 	var causes []string
 	err := t.each("list what is pending", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id

@@ -61,7 +61,7 @@ func Refusals(all []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(all), func(m Message) bool { return m.Category == warning })
 }
 
-// Meaning is what an error code means: one of the service's codes and, when the operator rather
+// Meaning is the meaning of an error code: one of the service's codes and, when the operator rather
 // than the payer can act, the remedy.
 type Meaning struct {
 	Code payment.ErrorCode

@@ -13,8 +13,8 @@ const (
 	Cancelled = "CANC"
 )
 
-// ranks orders the statuses of a successful order. A status with a higher rank implies those with
-// lower ranks.
+// ranks orders the statuses of a successful order. A status with a higher rank implies all statuses
+// with lower ranks.
 var ranks = map[string]int{
 	"RCVD": 1, "PDNG": 2, Partly: 3, Checked: 4, "ACCP": 5, "ACFC": 6, Executing: 7, "ACWC": 8, "ACWP": 8, Settled: 9, "ACCC": 10,
 }
@@ -30,10 +30,10 @@ func Ended(status string) bool { return ends[status] != "" }
 // ends maps these statuses to states of the order, whether or not the payer has approved.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Processing}
 
-// Standing returns what a status means for an order: its state and, once it is settled, the state
-// of its lines. last is the best status that the bank ever reports. periodic means that the order
-// is executed repeatedly. The standard has no status for single executions. approved means that the
-// payer has done what the bank requires.
+// Standing returns the state of an order with a status and, once the order is settled, the state of
+// its lines. last is the best status that the bank ever reports. periodic means that the order is
+// executed repeatedly. The standard has no status for single executions. approved means that the
+// payer has done everything that the bank requires.
 func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := Rank(status)
 	switch {

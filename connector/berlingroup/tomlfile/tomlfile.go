@@ -1,7 +1,7 @@
 // Package tomlfile reads configuration files in TOML strictly.
 //
 // It owns the positions of fields, so that each complaint names line and column. It does not own
-// what fields mean: its callers check the values. It fails with Complaints.
+// the meaning of fields: its callers check the values. It fails with Complaints.
 package tomlfile
 
 import (
@@ -138,8 +138,8 @@ func dotted(key unstable.Iterator) (string, *unstable.Node) {
 	return strings.Join(parts, "."), first
 }
 
-// Complaint returns a complaint about a field. Its position is that of the field or, if the field
-// is absent, of the enclosing table.
+// Complaint returns a complaint about a field. It has the position of the field or, if the field is
+// absent, the position of the enclosing table.
 func (p *Places) Complaint(field, message string) *Complaint {
 	c := &Complaint{Path: p.Path, Field: field, Message: message}
 	for name := field; name != ""; {
