@@ -59,7 +59,7 @@ var accountTypes = []AccountTypeDetails{
 	{"revolvingcredit", 31, "loan", false, "Revolving credit", "Revolving credits"},
 }
 
-// AccountTypes lists the types by their numbers.
+// AccountTypes lists the types in the order of their numbers.
 func AccountTypes() []AccountTypeDetails { return append([]AccountTypeDetails(nil), accountTypes...) }
 
 // Details describes the type. A type that the API does not have is described as UnknownAccount.
@@ -131,7 +131,7 @@ type BankAccount struct {
 	Deleted    *time.Time
 	LastUpdate *time.Time
 	Error      ConnectionState
-	// CoveredFrom is the first day from which all transactions were read.
+	// CoveredFrom is the day since which all transactions were read.
 	CoveredFrom Date
 	// Worth is the value of the investments, nil when the account has none.
 	Worth *Worth

@@ -115,8 +115,8 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
-// labelWords maps words, in capitals, to the category of transactions whose label contains the
-// word. The first match is used, so longer words come before words that they contain.
+// labelWords maps words to categories. The first word that a label contains decides, so longer
+// words come before words that they contain. The words are in capitals.
 var labelWords = []struct{ word, code string }{
 	{"SALAIRE", "income.salary"},
 	{"SALARY", "income.salary"},

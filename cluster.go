@@ -11,8 +11,8 @@ import (
 // ClusterID identifies a cluster.
 type ClusterID int64
 
-// Cluster is a series of similar transactions of an account: about the same amount with the same
-// label, at about the same interval.
+// Cluster is a series of similar transactions of an account. They have the same label, about the
+// same amount, and about the same interval.
 type Cluster struct {
 	ID      ClusterID
 	Account AccountID

@@ -12,7 +12,7 @@ type Currency string
 
 // CurrencyDetails describes a currency for people.
 type CurrencyDetails struct {
-	// Name is the English name of ISO 4217.
+	// Name is the English name in ISO 4217.
 	Name string
 	// Symbol is the symbol used in English, or the code when there is none.
 	Symbol string

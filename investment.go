@@ -27,8 +27,8 @@ type InvestmentDetails struct {
 	Description              string
 	StockSymbol, StockMarket string
 	Quantity                 *decimal.Decimal
-	// UnitPrice is the average purchase price of a unit, UnitValue its value on the day
-	// ValueDate.
+	// UnitPrice is the average purchase price of a unit. UnitValue is the value of a unit on the
+	// day ValueDate.
 	UnitPrice, UnitValue *decimal.Decimal
 	ValueDate            Date
 	// Diff is the gain since the purchase. Shares and percentages are fractions: 1 is 100 %.
@@ -48,12 +48,12 @@ type InvestmentDetails struct {
 // MarketOrderDetails is an order to buy or sell as the institution describes it.
 type MarketOrderDetails struct {
 	Key, Number, Label, Code string
-	// Direction is buy or sell, Type market, limit or trigger, and PaymentMethod cash or deferred.
-	// Each is empty when unknown. State is the institution's own text.
+	// Direction is buy or sell. Type is market, limit or trigger. PaymentMethod is cash or
+	// deferred. Each is empty when unknown. State is the institution's own text.
 	Direction, Type, State, PaymentMethod, StockMarket, StockSymbol string
 	Quantity, Amount                                                *decimal.Decimal
-	// OrderValue is the limit or the trigger. UnitPrice is the value of a unit when it was ordered,
-	// and UnitValue its value now.
+	// OrderValue is the limit or the trigger. UnitPrice is the value of a unit at the time of the
+	// order. UnitValue is its value now.
 	OrderValue, UnitPrice, UnitValue *decimal.Decimal
 	Date, Validity, Executed         Date
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Scope is a permission a token carries.
+// Scope is a permission that a token carries.
 type Scope string
 
 // The scopes of the payments product and of management tokens. A client cannot request the scopes
@@ -57,7 +57,7 @@ func (s Scopes) Has(any ...Scope) bool {
 	return slices.ContainsFunc(any, func(scope Scope) bool { return slices.Contains(s, scope) })
 }
 
-// String joins the scopes with spaces, the form in which answers repeat them.
+// String joins the scopes with spaces, which is their form in answers.
 func (s Scopes) String() string {
 	words := make([]string, len(s))
 	for i, scope := range s {

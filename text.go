@@ -40,9 +40,9 @@ func textFault(s string, max int) string {
 	return ""
 }
 
-// CheckLine refuses what CheckText refuses, and characters that people cannot see: control
-// characters, such as line breaks, and invisible ones that make a name look like another
-// (Unicode report 36). It is for labels and names.
+// CheckLine refuses the same texts as CheckText. It also refuses characters that people cannot see:
+// control characters, such as line breaks, and invisible characters that make a name look like
+// another (Unicode report 36). It is for labels and names.
 func CheckLine(field, s string, max int) error {
 	if fault := lineFault(s, max); fault != "" {
 		return InvalidField(field, "%s", fault)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// costsOf is the number of payments, at scale 1, from which the cost of one is calculated.
+// costsOf is the number of payments, at scale 1, from which the cost of one payment is calculated.
 const costsOf = 10_000
 
 // spending is the total cost so far. process is the processor time of this process, including the

@@ -41,5 +41,5 @@ func spellRune(r rune) string {
 	return " "
 }
 
-// words reduces blanks to one between words and none at the ends.
+// words separates words by one blank, and removes blanks at the ends.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }

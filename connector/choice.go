@@ -12,8 +12,8 @@ import (
 // maxValue is the maximum length of a field's value.
 const maxValue = 4096
 
-// Choose returns the source for a connection: the named source or, without a name, the first by
-// priority that supports the mechanism. An empty mechanism means the connector's default or, if
+// Choose returns the source for a connection: the named source or, without a name, the first source
+// by priority that supports the mechanism. An empty mechanism means the connector's default or, if
 // there is none, any mechanism. The error is Invalid and lists the possible choices.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)

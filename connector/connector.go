@@ -10,7 +10,7 @@
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order
 // for a business reason. No other error rejects a payment. ErrNotSent means that nothing of an
 // order reached the bank. ErrUnknownOrder means that the bank has no order with the key. After
-// every other error the outcome is unknown, and the bank has to be asked.
+// every other error, the outcome is unknown, and the service asks the bank.
 package connector
 
 import (
@@ -53,9 +53,9 @@ type Profile struct {
 	Data *DataSettings
 	// PaymentFields are the fields that the payer or the client fills in at validation.
 	PaymentFields []payment.Field
-	// Idempotent declares that the bank recognises an order's key. When it is unknown whether an
-	// order arrived, the service may then send the same order again until the order is KeyLife old.
-	// A KeyLife of zero means DefaultKeyLife.
+	// Idempotent declares that the bank recognises an order's key. When the service does not know
+	// whether an order arrived, it may send the same order again until the order is KeyLife old. A
+	// KeyLife of zero means DefaultKeyLife.
 	Idempotent bool
 	KeyLife    time.Duration
 	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
@@ -72,7 +72,7 @@ type Profile struct {
 	// Restricted connectors accept no new connections. Existing connections continue.
 	Restricted bool
 	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
-	// one.
+	// such a connector.
 	Disturbed bool
 	// Peculiar connectors lead to a simulated bank with one special behaviour. They are listed
 	// separately.

@@ -128,8 +128,8 @@ type Sink interface {
 	// Assets passes on the assets of an account other than money, in any number of pages.
 	Assets(account string, page passerelle.Assets) error
 	// AccountRead ends the data of an account. The connector has passed on everything since the day
-	// from. A stored row since that day that the connector did not pass on no longer exists at the
-	// institution.
+	// from. Stored rows since that day no longer exist at the institution if the connector did not
+	// pass them on.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.
@@ -165,8 +165,8 @@ type FileName struct{ Subscription, Document, Account, Transaction, Attachment s
 // FileReader is a connector that fetches the files of documents and attachments.
 type FileReader interface {
 	DataReader
-	// File streams the file to w and returns its media type. It is called without the user,
-	// possibly during other reads of the same connection, and possibly more than once for the same
-	// file. It stops at the first error of w. It cannot change the memory of the connection.
+	// File streams the file to w and returns its media type. The service may call File without the
+	// user, during other reads of the same connection, and several times for the same file. File
+	// stops at the first error of w. It cannot change the memory of the connection.
 	File(ctx context.Context, req DataRequest, of FileName, w io.Writer) (mediaType string, err error)
 }

@@ -42,13 +42,14 @@ type CallHealth struct {
 	P95                 time.Duration
 }
 
-// Expiry says when a certificate named in a field of the bank file expires.
+// Expiry says when a certificate expires. Field is the field of the bank file that names the
+// certificate.
 type Expiry struct {
 	Field string
 	Until time.Time
 }
 
-// ExpiryNotice is the time before the expiry of a certificate from which the operator is warned.
+// ExpiryNotice is how early the operator is warned of the expiry of a certificate.
 const ExpiryNotice = 30 * 24 * time.Hour
 
 // Expires returns the first certificate that has expired or expires within ExpiryNotice. It returns

@@ -26,8 +26,8 @@ func calendar(holidays []*cal.Holiday) *cal.BusinessCalendar {
 }
 
 // OpenDay reports whether banks execute payments to accounts of the scheme on a day. For sort
-// codes, these are the working days of England and Wales. For all other schemes, these are the days
-// on which TARGET is open. The zero date is not an open day.
+// codes, open days are the working days of England and Wales. For all other schemes, open days are
+// the days on which TARGET is open. The zero date is not an open day.
 func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	if day.IsZero() {
 		return false

@@ -41,8 +41,8 @@ func (p *Payment) Unapproved() bool {
 
 // AskCancellation stores a request for a cancellation. The code says who requests it, and becomes
 // the payment's error code if the bank grants it. The payer is redirected to redirectURI
-// afterwards. Call it before the bank. The state does not change until Apply handles the bank's
-// answer.
+// afterwards. Callers must call AskCancellation before they call the bank. The state does not
+// change until Apply handles the bank's answer.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
@@ -89,8 +89,8 @@ func canceller(code ErrorCode) Actor {
 	return ByPayer
 }
 
-// applyCancellation applies what a report says about a cancellation. If it says nothing, nothing
-// changes.
+// applyCancellation applies what a report says about a cancellation. A report without a
+// cancellation status changes nothing.
 func (p *Payment) applyCancellation(r Report, now time.Time) {
 	switch r.Cancellation {
 	case CancellationAwaiting:

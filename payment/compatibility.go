@@ -33,7 +33,7 @@ type Settings struct {
 	// means all.
 	BulkDateTypes []DateType
 	PayerAccount  PayerAccount
-	// Accounts are the accounts at the bank, from which its payments are made.
+	// Accounts say which accounts are at the bank. The bank makes payments from these accounts.
 	Accounts AccountRanges
 	// MaxLabel is the maximum length of an instruction label, in characters. It is at most
 	// LongestLabel. Zero means MaxLabel of this package.

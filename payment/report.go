@@ -76,8 +76,8 @@ type Report struct {
 	Occurrences []Occurrence
 	// CheckAfter is how long to wait before the next call. Zero lets the service decide.
 	CheckAfter time.Duration
-	// Memory is data for the connector's next call about the order. Nil keeps the stored data. It
-	// is stored encrypted, even when the call returns an error.
+	// Memory is data for the connector's next call about the order. Nil keeps the stored data.
+	// Memory is stored encrypted, even when the call returns an error.
 	Memory []byte
 }
 

@@ -222,7 +222,7 @@ func (c *camt) start(t xml.StartElement) error {
 	return nil
 }
 
-// document checks the namespace of the message, if it has one of ISO 20022.
+// document checks the namespace of the message, if the namespace belongs to ISO 20022.
 func (c *camt) document(t xml.StartElement) error {
 	c.version = ""
 	for _, a := range t.Attr {

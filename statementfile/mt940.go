@@ -36,7 +36,7 @@ type mt struct {
 	statement *FileStatement
 	// interim means that the message is an MT942, which has no balances.
 	interim bool
-	// sums holds the totals in an MT942, and counted the totals calculated from its entries.
+	// sums holds the totals in an MT942. counted holds the totals calculated from its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
 	// more is the second line of field 61, or the part of field NS that replaces it.

@@ -37,8 +37,8 @@ const (
 )
 
 // FileStatement is a statement of one account for one period. Account is complete before the first
-// entry of the statement, and the other fields at its end. In CSV files, entries of several
-// statements may alternate.
+// entry of the statement. The other fields are complete at its end. In CSV files, entries of
+// several statements may alternate.
 type FileStatement struct {
 	// Line is the number, from 1, of the line on which the statement begins.
 	Line   int
@@ -211,7 +211,7 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 // recordCheck checks the rules that all formats share.
 type recordCheck struct {
 	entries int
-	// open is the last statement, and account the identity of its account in its first record.
+	// open is the last statement. account is the identity of its account in its first record.
 	open    *FileStatement
 	account StatementAccount
 }

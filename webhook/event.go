@@ -49,8 +49,8 @@ type Entry struct {
 	Description string
 }
 
-// OfUser reports whether the event belongs to a user. Its requests then carry the user's token by
-// default. Payments belong to no user.
+// OfUser reports whether the event belongs to a user. Requests about such an event carry the user's
+// token by default. Payments belong to no user.
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
 // catalogue is in the order of the interface specification. Existing consoles show the numbers 1 to

@@ -563,8 +563,8 @@ func TestConfirmationAtABank(t *testing.T) {
 	})
 }
 
-// TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The others
-// are paid. They stay pending until the bank has named no further line for a day.
+// TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
+// lines are pending. They are accepted after the bank has named no further line for a day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

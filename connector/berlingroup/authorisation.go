@@ -43,8 +43,8 @@ func (s step) over() bool { return s == authorised || s == failed }
 type authorisation struct {
 	Step step `json:"step,omitempty"`
 	// At is the address of the step, called with POST if Post is set and with PUT otherwise. Own is
-	// the address of the authorisation, and Confirm the address that confirms it. Each is a path at
-	// the bank or a full address, or empty when unknown.
+	// the address of the authorisation. Confirm is the address at which the connector confirms it.
+	// Each is a path at the bank or a full address, or empty when unknown.
 	At      string `json:"at,omitempty"`
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
@@ -102,14 +102,14 @@ func (a *authorisation) replace(next authorisation) {
 	*a = next
 }
 
-// resume exchanges this authorisation for an earlier one, to which it applies the customer's
-// return.
+// resume puts the earlier authorisation i into the place of this one, and applies the customer's
+// return to it.
 func (a *authorisation) resume(i int) {
 	next := a.Earlier[i]
 	next.Back, next.Declined, next.Code = a.Back, a.Declined, a.Code
 	a.Earlier = slices.Delete(slices.Clone(a.Earlier), i, i+1)
 	if a.Code = ""; a.Step == failed {
-		a.Own, a.Page = "", "" // nobody can use it any more
+		a.Own, a.Page = "", "" // a failed authorisation cannot be used again
 	}
 	a.replace(next)
 }
@@ -152,8 +152,8 @@ type person struct {
 	name string
 	// corporate identifies the customer's company, if any.
 	corporate string
-	// back is the address to which the customer's browser returns. It has a state parameter of this
-	// service.
+	// back is the address to which the customer's browser returns. The address contains the
+	// service's state parameter.
 	back string
 	// scope is the scope to request from the authorisation server, such as PIS:id.
 	scope string

@@ -150,7 +150,8 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// unlessDenied converts a *denied into a message to the customer. It returns all other errors.
+// unlessDenied converts a *denied into a message to the customer. It returns all other errors
+// unchanged.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
 

@@ -18,7 +18,7 @@ const (
 )
 
 // flow is the body of an answer while its consumer reads it. The time that the bank needs counts
-// towards the limit. The time that the consumer needs does not.
+// towards the limit. The time that the consumer needs does not count.
 type flow struct {
 	from    io.Reader
 	now     func() time.Time
@@ -26,7 +26,7 @@ type flow struct {
 	// limit is the time that the bank may need, in addition to the time for the bytes. waited is
 	// the time that it has needed so far.
 	limit, waited time.Duration
-	// read is the number of all bytes, and since the number of bytes after the last item.
+	// read is the number of all bytes. since is the number of bytes after the last item.
 	read, since int64
 	// failed is the reason why the body cannot be read completely.
 	failed error

@@ -85,7 +85,7 @@ func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
-// refresh gets a new token. If the server issues none, it drops the stored token.
+// refresh gets a new token. If the server issues none, refresh drops the stored token.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
@@ -95,8 +95,8 @@ func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)
 	return err
 }
 
-// callGranted makes a request that may be repeated, with the token of a grant, if there is one. It
-// replaces an expired token once.
+// callGranted makes a request with the token of a grant, if there is one. It replaces an expired
+// token once and repeats the request. So it is only for requests that may be repeated.
 func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	if g == nil {
 		return b.call(ctx, r)
@@ -115,8 +115,8 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 }
 
 // askTokens requests tokens from the authorisation server. It saves them immediately, because the
-// server accepts the code or the refresh token only once. It removes a code that the server refuses
-// from the grant, because the server will never accept it.
+// server accepts the code or the refresh token only once. When the server refuses a code, askTokens
+// removes the code from the grant, because the server will never accept it.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

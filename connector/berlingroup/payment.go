@@ -218,8 +218,8 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current returns the authorisation in which the payer is: of the cancellation if there is one, and
-// otherwise of the order.
+// current returns the payer's present authorisation: of the cancellation or, if there is none, of
+// the order.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -253,8 +253,8 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisations. When the bank's answers had no link
-// to one, askProgress reads the list of the order's authorisations first.
+// askProgress asks for the state of the payer's authorisations. If the bank's answers had no link
+// to an authorisation, askProgress first reads the list of the order's authorisations.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
 	if (unknown || a.Unlisted) && v.memory.Cancelling == nil {

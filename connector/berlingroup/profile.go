@@ -21,8 +21,8 @@ const psuIDField = "psu_id"
 // corporateIDField is the field that identifies the person's company.
 const corporateIDField = "psu_corporate_id"
 
-// The last number of the version 1.3.x in which the OpenAPI files of the standard introduced an
-// element. Not every bank supports such an element.
+// Last numbers of versions 1.3.x. In each of these versions, the OpenAPI files of the standard
+// introduced an element that not every bank supports.
 const (
 	sinceNotifications = 3 // the header TPP-Notification-URI
 	sinceEncryption    = 3 // encryptedPassword

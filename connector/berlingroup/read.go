@@ -55,7 +55,7 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 }
 
 // reports returns the values of bookingStatus that select all transactions. If the format contains
-// only booked transactions, they select all booked transactions.
+// only booked transactions, the values select all booked transactions.
 func (a *Accounts) reports(family string) []string {
 	both := slices.Contains(a.BookingStatuses, "both")
 	switch {
@@ -240,8 +240,8 @@ func deviceHeader(d connector.Device) http.Header {
 }
 
 // callsWindow is the period over which calls without the customer are counted. Banks count calls
-// per day, and each bank decides when its day begins. A limit over any 24 hours therefore keeps the
-// number of calls below the limit of every bank.
+// per day, and each bank decides when its day begins. A count over any 24 hours therefore satisfies
+// the limit of every bank.
 const callsWindow = 24 * time.Hour
 
 // count counts a call without the customer. It ends the read when the bank's daily limit is

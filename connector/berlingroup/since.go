@@ -60,7 +60,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 // readSince passes on new entries. It returns false when the bank cannot select them.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // without a reference, the read after an unfinished one requests everything: a bank reports new entries only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // without Reference, the next read requests everything if this one breaks off, because a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal

@@ -55,8 +55,8 @@ type request struct {
 	// large allows a large answer, such as a page of a list.
 	large bool
 	// take reads a successful answer while it arrives. When it is nil, the call reads the complete
-	// answer first. An error of take becomes the error of the call. It does not count as a failure
-	// of the bank.
+	// answer first. An error of take becomes the error of the call. Such an error does not count as
+	// a failure of the bank.
 	take func(a answer, body *flow) error
 	// order means that the request is an order. An order always gets a new connection. The bank may
 	// have closed a reused connection, and the client would notice only after it has written the
@@ -124,7 +124,7 @@ func newClient(m material) client {
 // dialTaken opens connections that the bank has accepted. In TLS 1.3 the client finishes the
 // handshake before the bank has checked the client's certificate. If the client wrote an order
 // immediately and the bank refused the certificate, the outcome of the order would be unknown. So
-// the client first waits for a refusal, for as long as the handshake took plus refusalTime.
+// the client first waits for a refusal: as long as the handshake took, plus refusalTime.
 func dialTaken(t *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := t.DialContext(ctx, network, address)

@@ -42,7 +42,7 @@ type Reporter[R any] interface {
 	Context() context.Context
 	// Run runs a rule and reports whether the rule found no error.
 	Run(name string, rule func(R)) bool
-	// Error reports a Breach, and Log the reason why a rule does not apply.
+	// Error reports a Breach. Log reports the reason why a rule does not apply.
 	Error(args ...any)
 	Log(args ...any)
 }

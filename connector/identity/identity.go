@@ -63,7 +63,7 @@ type Memory struct {
 	Pending []pendingMemory `json:"pending,omitempty"`
 	// Booked counts, by content, the recently booked transactions whose sums are in Pending.
 	Booked map[string]int `json:"booked,omitempty"`
-	// Renamed maps the own name of a transaction to the name that it took over.
+	// Renamed maps a transaction's own name to the name that the transaction took over.
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 

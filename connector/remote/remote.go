@@ -6,9 +6,9 @@
 //
 // Programs are trusted no more than banks. The package checks the form of an answer, and callers of
 // connectors check its meaning. It fails like every connector: ErrNotSent means that the program
-// did not receive the order, or that its signed answer says that the bank did not. After any other
-// failure, the outcome is unknown. A stream without its signed end is an error, even if all data
-// has arrived.
+// did not receive the order, or that its signed answer says that the bank did not receive it. After
+// any other failure, the outcome is unknown. A stream without its signed end is an error, even if
+// all data has arrived.
 package remote
 
 import (

@@ -15,8 +15,8 @@ import (
 )
 
 // A customer allows a connector to read on a page that stores nothing. The address of the page
-// contains, signed, the address to which the bank redirects the browser. So the bank redirects
-// browsers only to addresses from connectors.
+// contains the return address and a signature. So the bank redirects browsers only to addresses
+// from connectors.
 
 const (
 	accessPurpose = "access page of the sandbox bank"

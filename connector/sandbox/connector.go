@@ -134,7 +134,7 @@ func (o *order) remark(raw string) string {
 }
 
 // Page returns the address of the page on which a payer decides about an order or its cancellation.
-// It stands for the bank's site and for its app. Redirects lead to this page. The payer of a
+// The page stands for the bank's site and for its app. Redirects lead to this page. The payer of a
 // decoupled order opens it in place of an app.
 func (b *Bank) Page(domain passerelle.DomainID, key string) string {
 	return b.Base(domain) + pagesPath + b.pageID(domain, key)

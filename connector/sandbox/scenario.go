@@ -68,7 +68,7 @@ const (
 	CancelOrder Doing = "cancel"
 	// Advance: the domain's clock advances by Seconds, and all due work is done.
 	Advance Doing = "advance"
-	// Check: the bank is asked once more.
+	// Check: the service asks the bank once more.
 	Check Doing = "check"
 )
 

@@ -9,8 +9,8 @@ import (
 // pair is one returned query parameter.
 type pair struct{ Name, Value string }
 
-// returned lists the parameters with which a payer returns to a shop or a user to an application,
-// in display order.
+// returned lists, in display order, the parameters with which a payer returns to a shop, or a user
+// returns to an application.
 var returned = []string{
 	"id_payment", "payment_state", "error_code", "connection_id", "connection_ids", "connection_deleted", "id_connection", "code",
 	"error", "error_description", "bank_message", "state",

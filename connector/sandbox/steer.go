@@ -72,7 +72,7 @@ var payers = []payer{
 }
 
 // britishNumbers is the prefix of British accounts that select scripts: a sort code that no bank
-// has. The whole units of an amount follow it, and select the script of the amount.
+// has. An amount in whole units follows it, and selects the script of that amount.
 const britishNumbers = "0000000000"
 
 // script returns the order's script: from the label of its first line, from the amount or

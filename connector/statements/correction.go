@@ -15,14 +15,15 @@ import (
 	"passerelle/statementfile"
 )
 
-// A bank corrects earlier data in two ways. It may send a statement again that has the same opening
-// balance and the same last day, but other entries. Or an OFX file may name an entry that it
-// replaces or deletes. A correction remains valid when the older file is read again.
+// A bank corrects earlier data in two ways. It may send a statement again, with the same opening
+// balance and last day but with other entries. Or it may name, in an OFX file, an entry that
+// another one replaces or that is deleted. A correction remains valid when the older file is read
+// again.
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account that have a matching key and a day since from. A
-	// zero day means all days.
+	// Gone removes the transactions of an account with keys that match, since the day from. A zero
+	// day means all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -151,8 +152,8 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	a.Issues = append(a.Issues, one)
 }
 
-// replace records that one of two issues replaces the other. The one that the bank made later
-// replaces the other one. When the bank reports no times, the one in the file does.
+// replace records which of two issues replaces the other: the issue that the bank made later. When
+// the bank reports no times, it is the issue in the file.
 func (a *account) replace(stored, one *issue, line int, c *corrected) {
 	if !one.Created.IsZero() && one.Created.Before(stored.Created) {
 		one.Corrected, c.outdated[line] = true, true

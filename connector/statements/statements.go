@@ -7,8 +7,8 @@
 //
 // It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
 // sink. Nothing from an unreadable file is passed on, because the connector reads a file to its end
-// before it calls the sink. A file does not remove stored transactions that it does not contain,
-// unless it corrects them.
+// before it calls the sink. A file removes only stored transactions that it corrects. Other stored
+// transactions remain, even if the file does not contain them.
 package statements
 
 import (
@@ -84,7 +84,7 @@ type account struct {
 	// Issues are the statements. Corrected holds hashes of the references of corrected entries.
 	Issues    []issue  `json:",omitempty"`
 	Corrected []string `json:",omitempty"`
-	// covered has the spans, and issued the positions of the issues, while a file is surveyed.
+	// covered holds the spans while a file is surveyed. issued holds the positions of the issues.
 	covered map[string]bool
 	issued  map[string]int
 }

@@ -44,7 +44,7 @@ func firstBroken(rules ...rule) error {
 }
 
 // codeStatus maps every code of the standard (1.3.11, section 14.11) to its status. If the standard
-// allows several statuses for a code, it is the one that this bank uses.
+// allows several statuses for a code, codeStatus contains the one that this bank uses.
 var codeStatus = map[string]int{
 	"FORMAT_ERROR": 400, "PARAMETER_NOT_CONSISTENT": 400, "PARAMETER_NOT_SUPPORTED": 400, "SERVICE_INVALID": 405, "SERVICE_BLOCKED": 403,
 	"RESOURCE_UNKNOWN": 404, "RESOURCE_EXPIRED": 403, "RESOURCE_BLOCKED": 400, "TIMESTAMP_INVALID": 400, "PERIOD_INVALID": 400,

@@ -73,8 +73,8 @@ func (b *Bank) readStep(c Caller, body []byte) (Step, error) {
 	return Step{PSU: c.PSU, Password: first, Second: second, Method: read.Method, Code: read.Code, Confirmation: read.Confirmation}, err
 }
 
-// password returns a password as plain text. It takes the password from the plain or the encrypted
-// member, and the bank accepts only one of these.
+// password returns a password as plain text. The password is in the plain or in the encrypted
+// member. Each bank accepts only one of these members.
 func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	switch {
 	case plain == "" && encrypted == "":

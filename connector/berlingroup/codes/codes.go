@@ -248,9 +248,9 @@ var statuses = map[int]Meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// Judge returns the meaning of a refusal: the meaning of the first message with a known code, or
-// else of the HTTP status. It also returns the bank's text. A text without a known code is a
-// message for users.
+// Judge returns the meaning of a refusal: the meaning of the first message with a known code or, if
+// there is none, of the HTTP status. It also returns the bank's text. A text without a known code
+// is a message for users.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
@@ -371,7 +371,7 @@ var readRemedies = map[string]string{
 	"PARAMETER_NOT_SUPPORTED": "look at profile.accounts: the bank does not have a consent or a query of that kind",
 }
 
-// ReadState returns the state for the first known code, or else for the HTTP status.
+// ReadState returns the state for the first known code or, if there is none, for the HTTP status.
 func ReadState(status int, all []Message) passerelle.ConnectionState {
 	if code := Known(all); code != "" {
 		return cmp.Or(readStates[code], passerelle.Bug)

@@ -65,8 +65,8 @@ func invested() []holding {
 	}
 }
 
-// price returns the value of a unit on a day, in hundredths. It rises slowly and varies by up to
-// three percent from day to day.
+// price returns the value of a unit on a day, in hundredths. The value rises slowly and varies by
+// up to three percent from day to day.
 func (c customer) price(p position, day passerelle.Date) int64 {
 	since := day.In(time.UTC).Sub(beginning.In(time.UTC)) / (24 * time.Hour)
 	d := c.dice("price", p.key, day.String())
@@ -159,8 +159,8 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	return all
 }
 
-// repayments returns the repayment plan of a loan. The amount is the same every month. It pays the
-// interest first.
+// repayments returns the repayment plan of a loan. The amount is the same every month. It covers
+// the interest first.
 func repayments(h holding) []passerelle.AmortizationDetails {
 	l := h.loan
 	if l == nil || l.Months == nil {

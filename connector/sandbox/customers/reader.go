@@ -106,7 +106,7 @@ func Labels(name string, id int64) connector.Labels {
 // Colors is the number of colours of institutions.
 const Colors = int64(len(bankColors))
 
-// bankColors lists the colours of the institutions. The remainder of an institution's number
+// bankColors lists the colours of the institutions. An institution's number, modulo their count,
 // selects one.
 var bankColors = [...]string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
 
