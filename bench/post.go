@@ -65,7 +65,7 @@ func postBesideLimit(ctx context.Context, p *place, kind string, receivers int) 
 }
 
 // sendingService is the sender of webhooks without the rest of the service, so that a backlog can
-// grow before it starts.
+// grow before the sender starts.
 type sendingService struct {
 	*delivery.Delivery
 	kind, database string

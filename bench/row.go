@@ -32,7 +32,7 @@ func timed(n int, do func() error) (measured, error) {
 type row struct {
 	name string
 	// limit describes the limit program. goal is the lowest allowed ratio to the limit program, and
-	// most the highest. Zero means no limit.
+	// most is the highest. Zero means no limit.
 	limit      string
 	goal, most float64
 	// budget is the highest allowed figure, in the given unit. With beyond, it is the highest

@@ -15,7 +15,7 @@ import (
 // sized is the space and time that a database with a number of rows needs.
 type sized struct {
 	rows int
-	// bytes is the size of the database, and copied the size of its copy.
+	// bytes is the size of the database. copied is the size of its copy.
 	bytes, copied   int64
 	backup, restore time.Duration
 }

@@ -196,7 +196,7 @@ func (c *camt) balanceAmount(text string) error {
 	return into(&c.balance.Amount, pointAmount, text)
 }
 
-// entryAmount stores an amount. Its currency is checked when the entry is booked.
+// entryAmount stores an amount. The currency is checked later, and only if the entry is booked.
 func (c *camt) entryAmount(text string) error {
 	c.entry.hasAmount, c.entry.currency = true, c.currency
 	return into(&c.entry.Amount, pointAmount, text)

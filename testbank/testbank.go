@@ -29,8 +29,8 @@ import (
 type Config struct {
 	// Data is the folder of all files: certificates, bank files, and a file with each bank's books.
 	Data string
-	// Listen is the address for third parties, Pages the address for browsers, and Control the
-	// address for the tester. Port 0 selects a free port.
+	// Listen is the address for third parties, Pages is the address for browsers, and Control is
+	// the address for the tester. Port 0 selects a free port.
 	Listen, Pages, Control string
 	// Address is the host and port at which third parties reach Listen through a proxy or a port
 	// mapping. Empty means the address of Listen.

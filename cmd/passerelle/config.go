@@ -21,7 +21,7 @@ type configCommand struct {
 }
 
 // settingView is a setting as the commands print it. Value is the effective value. Set reports
-// whether it was set. Otherwise it is the default.
+// whether a value was set. If not, Value is the default.
 type settingView struct {
 	Key     string `json:"key"`
 	Aliases string `json:"aliases,omitempty"`

@@ -40,7 +40,7 @@ type Authorisation struct {
 	Method string `json:"method,omitempty"`
 	// SecondDue means that the first of two passwords was right and the second is still required.
 	SecondDue bool `json:"second_due,omitempty"`
-	// CodesEntered is the number of right codes, and Wrong the number of wrong passwords and codes.
+	// CodesEntered is the number of right codes. Wrong is the number of wrong passwords and codes.
 	CodesEntered int `json:"round,omitempty"`
 	Wrong        int `json:"wrong,omitempty"`
 	// Confirmation is the code that the third party has to send.
@@ -108,8 +108,8 @@ func (b *Bank) begin(tx *ledger.Tx, c Caller, of authorisable) (*Authorisation, 
 	}
 	switch {
 	case of.approach == Redirect || of.approach == OAuth:
-		// On its own page, the bank does not ask who the customer is if the order or consent says
-		// so. In the other approaches, the third party must send the PSU-ID.
+		// On its own page, the bank does not ask who the customer is if the order or consent names
+		// the customer. In the other approaches, the third party must send the PSU-ID.
 		a.PSU = cmp.Or(c.PSU, of.psu)
 	case a.PSU != "" && of.approach == Decoupled:
 		a.Status = "started"

@@ -21,7 +21,7 @@ const (
 	Cut Wire = "cut"
 	// Malformed answers with a body that is not JSON.
 	Malformed Wire = "malformed"
-	// Huge sends an endless answer until the reader stops.
+	// Huge sends an answer of 1 GiB, or less if the reader stops.
 	Huge Wire = "huge"
 	// Deep answers with deeply nested objects.
 	Deep Wire = "deep"

@@ -20,7 +20,7 @@ type Line struct {
 	// Reason is the ISO 20022 code for the refusal of this line. It is empty when the bank did not
 	// refuse the line.
 	Reason string `json:"reason,omitempty"`
-	// Entered means that the movement is pending, and Posted that it is booked.
+	// Entered means that the movement is pending. Posted means that it is booked.
 	Entered bool `json:"entered,omitempty"`
 	Posted  bool `json:"posted,omitempty"`
 }

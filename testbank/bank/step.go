@@ -116,8 +116,8 @@ func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body 
 	return a, errors.Join(err, refusal)
 }
 
-// steps lists the steps of an authorisation. Each is allowed only in some states. The bank executes
-// the first step whose value was sent.
+// steps lists the steps of an authorisation. Each step is allowed only in some states. The bank
+// executes the first step whose value was sent.
 var steps = []struct {
 	brought func(Step) bool
 	from    []string

@@ -78,7 +78,7 @@ func encode(body any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// write writes the answer. If a fault says so, it spoils the answer.
+// write writes the answer. If the answer has a fault, write spoils the answer.
 func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	if got.location != "" {
 		w.Header().Set("Location", got.location)
