@@ -2,8 +2,8 @@ package passerelle
 
 import "regexp"
 
-// maxEmail is the longest address that every mail server accepts, and maxMailbox the longest
-// part before the @ (RFC 5321, 4.5.3.1).
+// maxEmail is the length of the longest address that every mail server accepts. maxMailbox is the
+// length of the longest part before the @ (RFC 5321, 4.5.3.1).
 const (
 	maxEmail   = 254
 	maxMailbox = 64

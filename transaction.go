@@ -30,7 +30,7 @@ type TransactionDetails struct {
 	// such key, the connector derives a stable one.
 	Key string
 	// Date is the booking day or, for a coming transaction, the expected day. VDate is the value
-	// day, RDate the day of the transaction itself, and BDate the bank's booking day.
+	// day, RDate is the day of the transaction itself, and BDate is the bank's booking day.
 	Date, RDate                               Date
 	VDate, BDate                              Date
 	DateTime, VDateTime, RDateTime, BDateTime *time.Time

@@ -34,8 +34,8 @@ const (
 
 // ShownPayment is the summary of a payment as a page shows it.
 type ShownPayment struct {
-	// Application is the name of the application that is paid, and Bank the name of the
-	// payer's bank.
+	// Application is the name of the application that is paid. Bank is the name of the payer's
+	// bank.
 	Application string `json:"application"`
 	Bank        string `json:"bank"`
 	Amount      string `json:"amount"`

@@ -22,8 +22,8 @@ const (
 	// Settled: every line is in a final state. Lines contains these states, and lines that it
 	// does not contain are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code. If some lines are done or accepted
-	// nevertheless, the payment becomes partial.
+	// Declined: the order as a whole is refused, with Code. If some lines are done or accepted, the
+	// payment becomes partial.
 	Declined Status = "declined"
 )
 

@@ -369,7 +369,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// No file makes a reader panic. Every entry has a day, and every statement an account.
+// No file makes a reader panic. Every entry has a day, and every statement has an account.
 func fuzz(f *testing.F, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))

@@ -10,8 +10,8 @@ import (
 
 const single = "v1/payments/sepa-credit-transfers"
 
-// TestCertificatesAreJudged: each certificate from the folder is accepted or refused as it should
-// be, for payments and for accounts.
+// TestCertificatesAreJudged: the bank accepts the valid certificates from the folder and refuses
+// the invalid ones, for payments and for accounts.
 func TestCertificatesAreJudged(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {

@@ -1,7 +1,6 @@
 package webhook
 
-// Event is the name of an event, as it is used in the registration of a webhook and in the header
-// EventHeader.
+// Event is the name of an event, as in the registration of a webhook and in the header EventHeader.
 type Event string
 
 // The events of the interface specification.

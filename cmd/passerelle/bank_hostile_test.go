@@ -17,7 +17,7 @@ import (
 var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any
-	// says is a text that the log must contain. paid is the resulting state of a payment, and read
+	// says is a text that the log must contain. paid is the resulting state of a payment. read is
 	// the resulting state of a connection. later is the state of the payment after the bank has
 	// recovered and the payer has approved.
 	says, paid, read, later string

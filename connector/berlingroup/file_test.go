@@ -178,7 +178,7 @@ max_amount   = "15000.00"
 `
 )
 
-// TestProfile: each setting in the file changes the profile as it should.
+// TestProfile: each setting in the file has the right effect on the profile.
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,

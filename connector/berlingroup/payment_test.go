@@ -95,7 +95,7 @@ var ordersByKind = map[string]connector.Order{
 	"periodic": orderOf(instruction(payment.Periodic)),
 }
 
-// approvedMemory is the memory of an approved order, and waitingMemory the memory of a waiting
+// approvedMemory is the memory of an approved order. waitingMemory is the memory of a waiting
 // order.
 const (
 	approvedMemory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised"}}`
@@ -621,7 +621,7 @@ func TestExpiredTokens(t *testing.T) {
 }
 
 // TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. That
-// request may fail or never end, and the server does not accept the former token again.
+// request may fail or never end, and the server does not accept the old token again.
 func TestTokensAreSavedAtOnce(t *testing.T) {
 	var w *fixture
 	var saved []byte

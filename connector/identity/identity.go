@@ -51,7 +51,8 @@ type Transaction struct {
 	// currency.
 	Content []string
 	Sum     string
-	// EndToEnd is the payer's reference, Number the counterparty's account, and Text the wording.
+	// EndToEnd is the payer's reference, Number is the counterparty's account, and Text is the
+	// wording.
 	EndToEnd, Number, Text string
 }
 

@@ -27,7 +27,7 @@ var _ connector.Responder = (*Connector)(nil)
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
 // Initiate sends the order to the bank. The bank recognises the key of an order: it answers a
-// repeated order with the state of the first, regardless of its content.
+// repeated order with the state of the first order, regardless of the content.
 func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return payment.Report{}, fmt.Errorf("%w: %w", connector.ErrNotSent, err)

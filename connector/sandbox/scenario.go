@@ -95,8 +95,8 @@ type Outcome struct {
 	Actions []payment.Action `json:"actions,omitempty"`
 	// Cancelling means that a cancellation is under way at some point.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Occurrences is the number of executions of a periodic payment, and Failed the number of
-	// failed ones.
+	// Occurrences is the number of executions of a periodic payment. Failed is the number of failed
+	// executions.
 	Occurrences int `json:"occurrences,omitempty"`
 	Failed      int `json:"failed_occurrences,omitempty"`
 	// Incompatible lists the reasons why the connector cannot make the payment, and the warnings.

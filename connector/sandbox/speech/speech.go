@@ -30,7 +30,7 @@ var texts embed.FS
 
 // Speech is a language in which the banks communicate with people.
 type Speech struct {
-	// Lang is the tag of the language. texts maps English texts to their translations. It is nil
+	// Lang is the tag of the language. texts maps English texts to their translations. texts is nil
 	// for English.
 	Lang  string
 	texts map[string]string
