@@ -16,21 +16,22 @@ import (
 	"passerelle/payment"
 )
 
-// The account numbers of payments are sealed with the payment. Their columns contain a blind
-// value instead: the same value for the same number of a domain, and useless without the key
-// file. The last four characters of a blind value represent the last four of the number. So
-// lists can search both for a whole number and for its last four characters. Two indexes cover
-// these forms. The account numbers of banking data are not sealed: a page of transactions would
-// have to decrypt one for each row.
+// The service encrypts the account numbers of a payment and stores them with the payment. The
+// searched columns contain a blind value instead. Equal numbers of a domain have equal blind values
+// in a column. Nobody can compute a number from its blind value without the key file. The last four
+// characters of a blind value represent the last four characters of the number. Lists can therefore
+// search for a whole number and for its last four characters. Each of these searches has an index.
+// The account numbers of banking data are not encrypted, because a page of transactions would have
+// to decrypt one for each row.
 
-// The columns of account numbers. Their names are part of the blind values, so the same number
-// has different blind values in different columns.
+// These are the columns of account numbers. A blind value depends on the name of its column, so the
+// same number has different blind values in different columns.
 const (
 	payerColumn       = "payment.payer_identification"
 	beneficiaryColumn = "instruction.beneficiary_identification"
 )
 
-// sealsNumbers reports whether account numbers are encrypted.
+// sealsNumbers reports whether the store encrypts account numbers.
 func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if r.keys == nil {
 		return false, nil
@@ -46,13 +47,14 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read whether account numbers are sealed: %w", err)
 	}
-	if on { // remembered for good: only the answer "not sealed" can still change
+	if on { // once on, sealing stays on, so the answer is cached
 		r.sealing.Store(true)
 	}
 	return on, nil
 }
 
-// blind returns the value by which lists find an account number in a column.
+// blind returns the blind value of an account number in a column. Lists find the number by this
+// value.
 func (r *Reader) blind(domain passerelle.DomainID, column, number string) string {
 	if number == "" {
 		return ""
@@ -61,8 +63,8 @@ func (r *Reader) blind(domain passerelle.DomainID, column, number string) string
 	return strings.ToUpper(hex.EncodeToString(index[:16])) + r.blindEnd(domain, column, end(number))
 }
 
-// firstOfEnd is the first of the 2^14 consecutive characters of which each represents 14 bits.
-// No account number contains one of these characters.
+// firstOfEnd is the first of 2^14 consecutive characters. Each of them represents 14 bits. No
+// account number contains one of these characters.
 const firstOfEnd = 0x4E00
 
 // isBlind reports whether a text is the blind value of an account number.
@@ -71,8 +73,8 @@ func isBlind(text string) bool {
 	return last >= firstOfEnd && last != utf8.RuneError
 }
 
-// blindEnd returns the blind value of the last four characters of a number: four characters of
-// 14 bits each.
+// blindEnd returns the blind value of the last four characters of a number. The value has four
+// characters of 14 bits each.
 func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) string {
 	if last == "" {
 		return ""
@@ -108,8 +110,7 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 	return keys.Place{Domain: int64(domain), Table: "payment", Column: "beneficiary_numbers", Row: int64(id)}
 }
 
-// payerNumber returns the stored form of the payer's account number: its blind value, and the
-// encrypted number.
+// payerNumber returns the blind value of the payer's account number, and the encrypted number.
 func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	var (
 		column *string
@@ -130,8 +131,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers returns the stored form of the beneficiaries' account numbers: their blind
-// values by line, and all numbers encrypted together.
+// beneficiaryNumbers returns the blind value of each line's account number, and all numbers
+// encrypted together.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte
@@ -157,7 +158,7 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	return columns, sealed, nil
 }
 
-// openNumbers replaces the blind values in a payment with the account numbers. It runs before
+// openNumbers replaces the blind values in a payment with the account numbers. It must run before
 // the lines of the payment are loaded.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
@@ -183,12 +184,12 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 	return json.Unmarshal(plain, &p.numbers)
 }
 
-// SealAccountNumbers makes the store encrypt the account numbers of new payments from now on.
-// Then it encrypts the numbers of older payments, with one unit for each payment. Until it has
-// finished, lists do not find a payment by a number that is still unencrypted. A process that
-// began to write before the call may leave some numbers unencrypted. SealAccountNumbers calls
-// progress with the number of payments seen. After an error, the next call continues where this
-// one stopped.
+// SealAccountNumbers makes the store encrypt the account numbers of new payments from now on. It
+// then encrypts the numbers of older payments, with one unit for each payment. Until it has
+// finished, a search by number does not find payments whose numbers are still unencrypted. A
+// process that began to write before the call may leave some numbers unencrypted.
+// SealAccountNumbers calls progress with the number of payments seen. After an error, the next call
+// continues where this one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

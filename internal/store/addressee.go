@@ -8,7 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// Addressee is a webhook with all data that a request to it needs, read at one instant.
+// Addressee is a webhook with all data that a request to it needs. All of it was read at one
+// instant.
 type Addressee struct {
 	Webhook
 	Served ServedDomain
@@ -16,8 +17,8 @@ type Addressee struct {
 	Provider *AuthProvider
 }
 
-// addressees reads a row for each setting of the webhook's domain, or one row when the domain
-// has no settings.
+// addressees selects one row for each setting of the webhook's domain, or a single row when the
+// domain has no settings.
 var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhookColumns) + `, ` + qualified("a", authColumns) + `
 	FROM webhook w JOIN domain d ON d.id = w.domain_id LEFT JOIN setting s ON s.domain_id = d.id
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL
@@ -49,9 +50,8 @@ func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id p
 	return found, err
 }
 
-// scan is the Scan method of a row that has other columns before and after those that the caller
-// knows.
+// scan implements the Scan method for a row that has more columns than its caller expects.
 type scan func(dest ...any) error
 
-// Scan reads the columns of the row.
+// Scan reads the columns that the caller expects.
 func (s scan) Scan(dest ...any) error { return s(dest...) }

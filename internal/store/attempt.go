@@ -15,9 +15,9 @@ import (
 	"passerelle/payment"
 )
 
-// Attempt is the record of a bank call that must not be made twice. It is stored before the
-// call. The first attempt of a payment carries its order. Later attempts are answers to the bank
-// and cancellations, one at a time.
+// Attempt is the record of a bank call that must not be made twice. It is stored before the call.
+// The first attempt of a payment sends its order. Later attempts send answers and cancellations to
+// the bank, one at a time.
 type Attempt struct {
 	ID      int64
 	Payment passerelle.PaymentID
@@ -36,23 +36,23 @@ type Attempt struct {
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
 	// first one.
 	AttemptOrder
-	// Action is the bank's question, Agreed the answer, and By the actor who answered. For a
-	// cancellation, By is who requested it.
+	// Action is the bank's question, Agreed is the answer, and By is the actor who answered. For a
+	// cancellation, By is the actor who requested the cancellation.
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
-	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. It is
-	// empty when there is none.
+	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
+	// empty when there was no trace.
 	Trace string
 }
 
-// AttemptOrder is the data that every call to a bank about a payment carries.
+// AttemptOrder contains the data that every call to a bank about a payment carries.
 type AttemptOrder struct {
 	// Key identifies the order at the bank.
 	Key       string
 	Connector string
 	Mechanism string
-	// Waits asks the bank to wait for the client's confirmation.
+	// Waits asks the bank to wait for the client's confirmation before it executes the order.
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
@@ -61,28 +61,30 @@ type AttemptOrder struct {
 	// Device is the payer's device at validation, encoded by the use case and stored encrypted.
 	// It is nil when no payer took part.
 	Device []byte
-	// Callback is the query with which the bank sent the payer back, while the bank could not be
-	// asked. It is encrypted like the fields, and nil once the bank has been asked with it.
+	// Callback is the query with which the bank sent the payer back. It is stored while the service
+	// cannot reach the bank. It is encrypted like the fields. It becomes nil once a call has passed
+	// it to the bank.
 	Callback []byte
-	// Reported is how often the bank had reported by itself when the attempt was loaded.
+	// Reported counts the reports that the bank had sent on its own initiative when the attempt was
+	// loaded.
 	Reported int64
 	// sealedCallback is the stored form of Callback.
 	sealedCallback []byte
-	// OrderID is the id of the attempt that is the order.
+	// OrderID is the id of the attempt that sends the order.
 	OrderID int64
 }
 
 // AttemptKind is the purpose of an attempt.
 type AttemptKind string
 
-// The kinds of attempt.
+// These are the kinds of attempts.
 const (
 	AttemptInitiation   AttemptKind = "initiation"
 	AttemptAnswer       AttemptKind = "answer"
 	AttemptCancellation AttemptKind = "cancellation"
 )
 
-// The states of an attempt.
+// These are the states of an attempt.
 const (
 	AttemptOpen     = "open"
 	AttemptAnswered = "answered"
@@ -92,8 +94,8 @@ const (
 // Live reports whether the outcome of the attempt is not stored yet.
 func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
 
-// ErrSealed reports that a sealed value does not open: it was altered, or its key is missing.
-// The other data that was read is returned with the error.
+// ErrSealed reports that a sealed value cannot be decrypted: it was altered, or its key is missing.
+// A read that fails with ErrSealed still returns its other data.
 var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
@@ -133,7 +135,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	return a, err
 }
 
-// openOptional opens a sealed value that may be missing.
+// openOptional decrypts a sealed value, if there is one.
 func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) error {
 	var err error
 
@@ -150,8 +152,8 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 	return keys.Place{Domain: int64(domain), Table: "attempt", Column: column, Row: id}
 }
 
-// Attempt loads the last attempt of a payment, or returns ErrNotFound. With ErrSealed it returns
-// the attempt without the encrypted parts of the order.
+// Attempt loads the last attempt of a payment. It fails with ErrNotFound when there is none. With
+// ErrSealed, it returns the attempt without the encrypted parts of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
@@ -166,15 +168,16 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
-// OrderAge returns how long ago the order of an attempt was about to be sent, by the database's
-// clock, which a sandbox cannot set. An order whose time was not recorded is decades old.
+// OrderAge returns the time since the service was about to send the order of an attempt. It uses
+// the database's clock, which a sandbox cannot set. For an order without a recorded time, it
+// returns decades.
 func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error) {
 	micros, err := database.One(ctx, r.rows, database.ScanInt, `SELECT {now} - COALESCE(sent, 0) FROM attempt WHERE +domain_id = $1 AND id = $2`, int64(of.Domain), of.OrderID)
 	return time.Duration(micros) * time.Microsecond, err
 }
 
-// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It searches at
-// most MaxOverviewRows calls without a stored answer.
+// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It searches at most
+// MaxOverviewRows attempts without a stored answer.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
@@ -185,8 +188,8 @@ func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID
 }
 
 // OpenAttempt records a call that is about to be made, and takes the lease of the attempt. Write
-// fails with ErrDuplicate when the number is used already, when another attempt of the payment
-// is unanswered, and when another order has the same key.
+// fails with ErrDuplicate when the number is already used, when another attempt of the payment is
+// unanswered, or when another order has the same key.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	id, err := tx.unit.NewID("attempt")
 	if err != nil {
@@ -242,22 +245,23 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	return nil
 }
 
-// SaveOrder does the same in the middle of a call about the order, if the payment still has the
-// version that was loaded. Otherwise it fails with ErrConflict. It counts as a change of the payment,
-// so a simultaneous call that has read the memory before cannot replace this one.
+// SaveOrder replaces the connector's memory in the middle of a call about the order, if the payment
+// still has the loaded version. Otherwise it fails with ErrConflict. It raises the version of the
+// payment. A simultaneous call that loaded the payment before can therefore not overwrite the new
+// memory.
 func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2 AND version = $3`, int64(a.Domain), int64(a.Payment), version)
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs gives an attempt that was loaded again the callback and the count of reports with which the
-// bank was asked.
+// AskedAs copies the callback and the count of reports from before, the copy of the attempt with
+// which the service asked the bank.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
 
-// KeepCallback stores the query with which the bank sent the payer back, until ForgetCallback. It
-// replaces an earlier one.
+// KeepCallback stores the query with which the bank sent the payer back. It replaces an earlier
+// query. The query stays until ForgetCallback removes it.
 func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "callback"), callback)
 	if err != nil {
@@ -267,22 +271,22 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	return nil
 }
 
-// ForgetCallback removes the stored query that the attempt was loaded with. It does not remove a
-// newer one.
+// ForgetCallback removes the stored callback if it is the one that the attempt was loaded with. It
+// leaves a newer one.
 func (tx *Tx) ForgetCallback(a Attempt) {
 	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND id = $2 AND callback = $3`, int64(a.Domain), a.OrderID, a.sealedCallback)
 }
 
 // AnswerAttempt closes an attempt in the transaction that stores its outcome. Write fails with
-// ErrConflict when the attempt is already answered, or another process has taken it over since
+// ErrConflict when the attempt is already answered, or when another process has taken it over since
 // it was read.
 func (tx *Tx) AnswerAttempt(a Attempt) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'answered' WHERE +domain_id = $1 AND id = $2 AND asked = $3 AND state <> 'answered'`,
 		int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// PostponeAttempt records that the outcome is unknown. The bank is asked again after the
-// duration wait, by the database's clock. Write fails with ErrConflict in the same cases as for
+// PostponeAttempt records that the outcome is unknown. The service asks the bank again after the
+// duration wait, by the database's clock. Write fails with ErrConflict in the same cases as
 // AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
@@ -290,8 +294,8 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 }
 
 // ClaimAttempts takes over at most limit attempts of a domain whose lease has lapsed, and gives
-// them a new lease. The UPDATE does not repeat the subquery's condition on the state: with it,
-// PostgreSQL would start with all unanswered attempts.
+// them a new lease. The UPDATE does not repeat the subquery's condition on the state. With that
+// condition, PostgreSQL would start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}

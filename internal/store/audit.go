@@ -10,8 +10,8 @@ import (
 // OperatorID identifies a person who works in the console.
 type OperatorID int64
 
-// Audit is the record of one thing that an operator did, viewed, or was refused. It contains no
-// personal data: people and objects appear as numbers.
+// Audit records one action of an operator, such as a change, a view of data or a refused attempt.
+// It contains no personal data: numbers stand for people and objects.
 type Audit struct {
 	ID int64
 	// Domain is zero for an act that concerns no domain.
@@ -24,7 +24,7 @@ type Audit struct {
 	Session  int64
 	// Request is the id of the request, empty for commands.
 	Request string
-	// Act is the name of what happened.
+	// Act is the name of the action.
 	Act string
 	// Subject is the kind of the object, and SubjectID its id. They are empty and zero when
 	// there is no object.
@@ -33,8 +33,7 @@ type Audit struct {
 	Refused   bool
 }
 
-// Audit records acts in the same unit as the change, so that neither is stored without the
-// other.
+// Audit records acts in the unit of the change. Either both are stored or neither.
 func (tx *Tx) Audit(acts ...Audit) error {
 	for _, a := range acts {
 		if err := tx.audit(a); err != nil {
@@ -44,7 +43,7 @@ func (tx *Tx) Audit(acts ...Audit) error {
 	return nil
 }
 
-// AuditOf is like Audit, for acts on an object that gets its id in the unit.
+// AuditOf does the same as Audit, for acts on an object that gets its id in the unit.
 func (tx *Tx) AuditOf(id int64, acts ...Audit) error {
 	for _, a := range acts {
 		a.SubjectID = id

@@ -27,10 +27,10 @@ type AuthProvider struct {
 	Domain passerelle.DomainID
 	Type   string // "hmac_signature" or "oauth"
 	Name   string
-	// Secret is the secret of the signature, or of the client at a token endpoint.
+	// Secret signs requests, or it is the client's secret at a token endpoint.
 	Secret string
-	// NextSecret replaces Secret at NextFrom, an instant of real time. When no replacement is
-	// planned, NextSecret is empty and NextFrom is nil.
+	// NextSecret replaces Secret at NextFrom, in real time. When no replacement is planned,
+	// NextSecret is empty and NextFrom is nil.
 	NextSecret string
 	NextFrom   *time.Time
 	// Endpoint is nil unless the type is "oauth".
@@ -39,8 +39,8 @@ type AuthProvider struct {
 	Updated  *time.Time
 }
 
-// TokenEndpoint is the endpoint from which an oauth provider gets access tokens, with the
-// client's credentials.
+// TokenEndpoint is the endpoint that issues access tokens to an oauth provider, with the client's
+// credentials.
 type TokenEndpoint struct {
 	URL       string `json:"url"`
 	ClientID  string `json:"client_id"`
@@ -51,8 +51,8 @@ type TokenEndpoint struct {
 	PrivateCert string `json:"private_cert,omitempty"`
 }
 
-// Secrets returns the secrets that sign requests at an instant of real time. The second is empty
-// when only one is in use.
+// Secrets returns the secrets that sign requests at an instant of real time: the present one and
+// the next one. The second is empty when only one is in use.
 func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
@@ -70,7 +70,7 @@ func (r *Reader) scanAuthProvider(row database.Row) (AuthProvider, error) {
 	return found.open(r.keys)
 }
 
-// authRow is a row of a provider. All columns are null when a join found no provider.
+// authRow is a row of a provider. All its columns are null when a join found no provider.
 type authRow struct {
 	id, domain, created, nextFrom, updated *int64
 	kind, name                             *string
@@ -92,8 +92,8 @@ func (a *authRow) open(ring *keys.Ring) (AuthProvider, error) {
 	return found, nil
 }
 
-// The next secret is sealed with the column name of the present secret, because it moves to that
-// column when it takes effect.
+// secretPlace returns the place of both secrets. The next secret is sealed for the column of the
+// present secret, because it moves to that column when it takes effect.
 func (a *AuthProvider) secretPlace() keys.Place { return a.place("secret") }
 func (a *AuthProvider) configPlace() keys.Place { return a.place("config") }
 
@@ -124,7 +124,7 @@ func (a *AuthProvider) open(ring *keys.Ring, secret, next, config []byte) error 
 	return json.Unmarshal(plain, &a.Endpoint)
 }
 
-// seal returns the secret and the configuration in stored form.
+// seal returns the encrypted secret and the encrypted configuration.
 func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 	secret, err := tx.Seal(a.secretPlace(), []byte(a.Secret))
 	if err != nil || a.Endpoint == nil {
@@ -138,13 +138,14 @@ func (a *AuthProvider) seal(tx *Tx) ([]byte, []byte, error) {
 	return secret, config, err
 }
 
-// AuthProvider loads a provider. It fails with ErrNotFound when there is none or it is deleted.
+// AuthProvider loads a provider. It fails with ErrNotFound when the provider does not exist or is
+// deleted.
 func (r *Reader) AuthProvider(ctx context.Context, domain passerelle.DomainID, id int64) (AuthProvider, error) {
 	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// AuthProviderNamed loads the provider with exactly this name. It fails with ErrNotFound when
-// there is none or it is deleted.
+// AuthProviderNamed loads the provider with exactly this name. It fails with ErrNotFound when the
+// provider does not exist or is deleted.
 func (r *Reader) AuthProviderNamed(ctx context.Context, domain passerelle.DomainID, name string) (AuthProvider, error) {
 	return database.One(ctx, r.rows, r.scanAuthProvider, `SELECT `+authColumns+` FROM auth_provider WHERE domain_id = $1 AND name = $2 AND deleted IS NULL`, int64(domain), name)
 }
@@ -246,15 +247,15 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	return nil
 }
 
-// RenameAuthProvider changes only the name of a provider, so that it does not undo a
-// simultaneous change of the secret. Write fails with ErrDuplicate when the name is in use.
+// RenameAuthProvider changes only the name of a provider. It therefore does not undo a simultaneous
+// change of the secret. Write fails with ErrDuplicate when the name is in use.
 func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		a.Name, database.Micros(now), int64(a.Domain), a.ID)
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails with
-// ErrConflict when either differs from former, so that it does not overwrite another change.
+// ErrConflict when the stored secret or endpoint differs from the one in former.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx)
 	if err != nil {
@@ -284,15 +285,14 @@ type Rotation struct {
 	Domain   passerelle.DomainID
 	Provider int64
 	Secret   string
-	// From is the instant of real time at which the secret replaces the present one. Nil means
-	// at once.
+	// From is the instant of real time from which the new secret signs. Nil means immediately.
 	From *time.Time
 }
 
-// RotateSecret gives a new secret to a provider that signs. If the change is planned for later
-// and an earlier next secret is already in effect at the instant real, that secret becomes the
-// present one first. A next secret that is not yet in effect is dropped. real is real time, and
-// now the domain's time.
+// RotateSecret gives a new secret to a provider that signs. RotateSecret first makes a next secret
+// the present one if it is in effect at the instant real and the new change is planned for later.
+// It drops a next secret that is not yet in effect. The argument real is real time, and now is the
+// domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
@@ -318,12 +318,12 @@ func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }
 
-// DeleteAuthProvider marks a provider as deleted. From then on, nothing is sent to the webhooks
-// that use it: their AuthDeleted is set. Write fails with ErrNotFound when there is no such
-// provider.
+// DeleteAuthProvider marks a provider as deleted. From then on, the service sends nothing to the
+// webhooks that use the provider: their AuthDeleted is set. Write fails with ErrNotFound when the
+// provider does not exist or is deleted.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
-	// The statements below read only what was committed before they began, so they must wait for
-	// units that are assigning the provider to a webhook.
+	// The statements below see only data that was committed before they began. UseAuthProvider
+	// waits for units that are assigning the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
 	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), id)

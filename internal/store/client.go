@@ -17,7 +17,7 @@ type Client struct {
 	ID     passerelle.ClientID
 	Domain passerelle.DomainID
 	Name   string
-	// SecretHash is the SHA-256 of the random secret.
+	// SecretHash is the SHA-256 hash of the random secret.
 	SecretHash []byte
 	// RedirectURIs are the only addresses to which payers may be redirected. An empty list
 	// allows any address in a sandbox domain and none in a live domain.
@@ -37,7 +37,7 @@ type Client struct {
 	Used *time.Time
 }
 
-// Appearance is the name, the colours and the logo that people see of an application.
+// Appearance contains the colours and descriptions of an application that people see.
 type Appearance struct {
 	PrimaryColor, SecondaryColor                        string
 	Description, DescriptionBanks, DescriptionProviders string
@@ -83,7 +83,7 @@ func storedTexts(texts map[string]string) (string, error) {
 	return string(raw), nil
 }
 
-// readTexts decodes the result of storedTexts. It returns nil for an empty map.
+// readTexts decodes a map that storedTexts encoded. It returns nil for an empty map.
 func readTexts(stored string) (map[string]string, error) {
 	var (
 		texts map[string]string
@@ -95,22 +95,21 @@ func readTexts(stored string) (map[string]string, error) {
 	return texts, err
 }
 
-// Client loads a client. It fails with ErrNotFound when there is none or it is deleted.
+// Client loads a client. It fails with ErrNotFound when the client does not exist or is deleted.
 func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Client, error) {
 	return database.One(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
 		int64(domain), int64(id))
 }
 
 // RedirectURIs returns the redirect URIs of a client. It fails with ErrNotFound when the client
-// is deleted. It reads no other column, because it runs for every new payment.
+// does not exist or is deleted. It reads no other column, because it runs for every new payment.
 func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
 	uris, err := database.One(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	return strings.Fields(uris), err
 }
 
-// RedirectURIsOfPayment returns the redirect URIs of the client that registered a payment, like
-// RedirectURIs.
+// RedirectURIsOfPayment does the same as RedirectURIs, for the client that registered a payment.
 func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
 	uris, err := database.One(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE +domain_id = $1 AND deleted IS NULL AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
@@ -123,8 +122,8 @@ func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Cli
 		int64(domain))
 }
 
-// ClientPage reads a window of the clients of a domain that are not deleted, by
-// id.
+// ClientPage reads a window of the clients of a domain that are not deleted, in the order of their
+// ids.
 func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w Window) ([]Client, error) {
 	p := w.ByID()
 	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.Sign+` $2
@@ -172,8 +171,8 @@ func (tx *Tx) UpdateClient(c Client) error {
 	return nil
 }
 
-// NoteClientUse records that the secret of a client was used at the instant at. It writes
-// nothing when a use later than since is already recorded.
+// NoteClientUse records that the secret of a client was used at the time at. It writes nothing when
+// a use after since is already recorded.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))
@@ -183,8 +182,8 @@ func clientKeyPlace(domain passerelle.DomainID, id passerelle.ClientID) keys.Pla
 	return keys.Place{Domain: int64(domain), Table: "client", Column: "private_key", Row: int64(id)}
 }
 
-// SetClientKeys stores the key pair of a client in place of an earlier one. The private key is
-// stored encrypted, and the public key as PEM.
+// SetClientKeys replaces the key pair of a client. The private key is stored encrypted, and the
+// public key as PEM.
 func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, private []byte, public string) error {
 	sealed, err := tx.Seal(clientKeyPlace(domain, id), private)
 	if err != nil {
@@ -220,8 +219,8 @@ type Logo struct {
 	Content   []byte
 }
 
-// SetLogo stores the logo of a client in place of an earlier one, and sets the id of the logo.
-// Write fails with ErrNotFound when the client is unknown.
+// SetLogo replaces the logo of a client, and sets the id of the logo. Write fails with ErrNotFound
+// when the client is unknown.
 func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
 	newID, err := tx.unit.NewID("client_logo")
 	if err != nil {

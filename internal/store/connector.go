@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// ConnectorUse counts the payments of a domain since an instant, by connector. It counts only
-// the latest payments, at most limit.
+// ConnectorUse counts the payments of a domain since an instant, by connector. It counts only the
+// latest payments, up to limit.
 func (r *Reader) ConnectorUse(ctx context.Context, domain passerelle.DomainID, since time.Time, limit int) (map[string]int64, error) {
 	type use struct {
 		connector string

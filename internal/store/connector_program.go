@@ -9,10 +9,10 @@ import (
 	"passerelle/internal/keys"
 )
 
-// ConnectorProgram is a connector that runs as a separate program, for all domains.
+// ConnectorProgram is a connector that runs as a separate program. It serves all domains.
 type ConnectorProgram struct {
 	ID int64
-	// UUID is the UUID of the connector, as in its profile.
+	// UUID is the UUID of the connector, the same as in its profile.
 	UUID, Address string
 	// Profile is the program's description, in JSON.
 	Profile string

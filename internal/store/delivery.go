@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Delivery is one event for one webhook.
+// Delivery is the delivery of one event to one webhook.
 type Delivery struct {
 	ID       passerelle.DeliveryID
 	EventID  int64
@@ -29,19 +29,19 @@ type Delivery struct {
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
-	// MediaType is the media type of the body. A body of another type than JSON is sent without
-	// id_webhook_data. Omitted is the number of accounts that the body leaves out.
+	// MediaType is the media type of the body. The service sends a body of any type other than JSON
+	// without id_webhook_data. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
-	// Body is the event's body without id_webhook_data. It is set only for a short body, because
-	// a page of deliveries holds all their bodies in memory. [Reader.Body] reads any body,
-	// including one of Parted bytes that is stored in parts.
+	// Body is the event's body without id_webhook_data. It is set only for a short body, because a
+	// page of deliveries holds all its bodies in memory. [Reader.Body] reads every body. Parted is
+	// the length in bytes of a body that is stored in parts, zero for other bodies.
 	Body   []byte
 	Parted int64
 	// Erased means that the body was erased, so the delivery cannot be sent.
 	Erased bool
-	// Trace is the trace of the event, as [tracing.Parent] returns it. It is empty when there is
-	// none.
+	// Trace is the trace of the event, as [tracing.Parent] returns it. Trace is empty when the
+	// event has no trace.
 	Trace string
 }
 
@@ -57,10 +57,10 @@ func scanDelivery(row database.Row) (Delivery, error) {
 	return d, err
 }
 
-// A delivery may be sent when it is not held back, its webhook is enabled and not deleted, and
-// it is at the head of its subject. It is at the head when no earlier delivery of the same
-// webhook and subject is undelivered. A held back delivery blocks later deliveries of its
-// subject.
+// The service may send a delivery when the delivery is not held back, its webhook is enabled and
+// not deleted, and it is the head of its subject. A delivery is the head when no earlier delivery
+// of the same webhook and subject is undelivered. A held back delivery blocks the later deliveries
+// of its subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
@@ -74,12 +74,11 @@ const (
 )
 
 // tried is 1 for a delivery that was tried and 0 for others. An index contains this expression.
-// Databases use the index only when the number with which the expression is compared is part of
-// the statement and not an argument.
+// Databases use the index only when the compared number is part of the statement, not an argument.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
-// NewDeliveries lists at most limit deliveries of a webhook that get their first try at once,
-// oldest first. It starts behind the delivery after.
+// NewDeliveries lists at most limit deliveries of a webhook that are due for their immediate first
+// try, oldest first. It lists only deliveries with an id above after.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -96,7 +95,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 }
 
 // Undelivered lists at most limit deliveries of a webhook that may be sent and were not accepted
-// yet. It starts behind the delivery after.
+// yet, oldest first. It lists only deliveries with an id above after.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -111,11 +110,11 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists the deliveries that became the head of their subject when the deliveries in
-// over ended. It finds them by events and ids. A search through all waiting deliveries would
-// slow down as the backlog grows. The queries also avoid the indexes of waiting deliveries.
-// PostgreSQL reads such an index completely when its statistics are older than the backlog and
-// show the index as almost empty.
+// Following lists the deliveries that became the head of their subject when the deliveries in over
+// were delivered or dropped. It finds them by events and ids, because a search through all waiting
+// deliveries would slow down as the backlog grows. The queries also avoid the indexes of waiting
+// deliveries. PostgreSQL would read such an index completely if its statistics are from a time when
+// few deliveries waited.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -139,9 +138,10 @@ func scanOwner(row database.Row) (int64, error) {
 	return database.ID[int64](n), err
 }
 
-// DeliveryAttempt is the record of one request to a receiver. At is when the request began, in
-// the domain's time. Status is zero when no answer arrived. Failure is empty on success. Answer
-// is the beginning of the answer to a failed request, and Detail a sentence with more details.
+// DeliveryAttempt is the record of one request to a receiver. At is the time at which the request
+// began, in the domain's time. Status is zero when no answer arrived. Failure is empty on success.
+// Answer is the beginning of the answer to a failed request. Detail is a sentence with more
+// details.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	At             time.Time
@@ -150,39 +150,38 @@ type DeliveryAttempt struct {
 	Failure        string
 	Answer, Detail string
 	Signed         Signed
-	// Reached means that the request reached the receiver. Requests that did not reach the
-	// receiver are left out of its average speed. Reached is counted in the health counters and
-	// not stored with the attempt.
+	// Reached means that the request reached the receiver. Health records count only these requests
+	// in the average time. Health records store Reached; the attempt does not.
 	Reached bool
 }
 
-// Signed is the signed part of a request: the text before the body, the signature, and the
-// signature with the next secret while there are two. All are empty for an unsigned request.
+// Signed contains the signed text before the body, the signature, and the signature with the next
+// secret if there is one. All are empty for an unsigned request.
 type Signed struct {
 	Opening, Signature, Next string
 }
 
-// TimedOut is the failure of a request that was not answered in time.
+// TimedOut is the failure of a request without an answer in time.
 const TimedOut = "timeout"
 
-// Batch contains the results of a sender's work for one webhook, which are recorded together.
+// Batch contains the results of a sender's work for one webhook. One unit records all of them.
 type Batch struct {
-	// Holder is the sender that has the lease of the webhook. Lease is how long the renewed
-	// lease lasts.
+	// Holder is the sender that has the lease of the webhook. Lease is the duration of the renewed
+	// lease.
 	Holder string
 	Lease  time.Duration
 	// Attempts are in the order in which they ended.
 	Attempts []DeliveryAttempt
-	// AcceptedEvents are the events of users that were accepted.
+	// AcceptedEvents lists the accepted events of users.
 	AcceptedEvents []int64
-	// Void lists deliveries whose body was erased. They are given up and not sent.
+	// Void lists deliveries whose body was erased. RecordBatch drops them.
 	Void []passerelle.DeliveryID
-	// Stopped means that failures have ended the run.
+	// Stopped means that failures have ended the sender's run.
 	Stopped bool
-	// NextFlush is when the flusher is due if a request failed and no other time is planned.
-	// FlushAfter is the last delivery that the flusher has handled. It is stored unless it is
-	// zero, or another run was requested since this run began. Due is the time at which this run
-	// was due.
+	// NextFlush is the time of the next run of the flusher. It is used if a request failed and no
+	// run is planned. FlushAfter is the last delivery that the flusher has handled, or zero.
+	// FlushAfter is not stored when another run was requested since this run began. Due is the time
+	// at which this run was due.
 	NextFlush  time.Time
 	FlushAfter passerelle.DeliveryID
 	Due        *time.Time
@@ -191,9 +190,9 @@ type Batch struct {
 }
 
 // RecordBatch stores results, marks accepted deliveries as delivered and renews the lease. Write
-// stores nothing and fails with ErrConflict when the lease has lapsed, because another sender
-// may have sent the same deliveries. It erases the bodies of users' events that no webhook still
-// has to receive.
+// stores nothing and fails with ErrConflict when the lease has lapsed. In that case, another sender
+// may have sent the same deliveries. RecordBatch erases the body of a user's event when no webhook
+// still needs it.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	tx.keepBatch(w, b)
 	if err := tx.recordAttempts(w, b.Attempts); err != nil {
@@ -230,8 +229,8 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 }
 
 // recordAttempts stores requests and counts them in the rows of their deliveries. A batch has at
-// most one request for each delivery. Its requests have consecutive ids, and the update uses
-// these ids to find the time at which each delivery was accepted.
+// most one request for each delivery. The requests have consecutive ids. The update uses these ids
+// to find the time at which each delivery was accepted.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
@@ -245,7 +244,7 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
-	// The limit and the plus sign make PostgreSQL begin with the requests, however many
+	// The limit and the plus sign make PostgreSQL begin with the requests, whatever number of
 	// deliveries it expects.
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
@@ -254,7 +253,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	return nil
 }
 
-// insertAttempts omits the columns about failures when no request in the chunk failed.
+// insertAttempts stores a chunk of requests. It omits the columns about failures when no request in
+// the chunk failed.
 func (tx *Tx) insertAttempts(w Webhook, first int64, chunk []DeliveryAttempt) {
 	columns, values := `id, delivery_id, at, duration, status, signed, signature`, DeliveryAttempt.always
 	if slices.ContainsFunc(chunk, DeliveryAttempt.remarkable) {
@@ -280,8 +280,8 @@ func (a DeliveryAttempt) all(row []any) []any {
 	return append(a.always(row), database.OptionalText(a.Failure), database.OptionalText(a.Answer), database.OptionalText(a.Detail), database.OptionalText(a.Signed.Next))
 }
 
-// byPowersOfTwo cuts a list into pieces whose lengths are powers of two, the longest first. With
-// few different lengths there are few different statements, which the databases can cache.
+// byPowersOfTwo cuts a list into pieces whose lengths are powers of two, the longest first. Few
+// different lengths lead to few different statements, which the databases can cache.
 func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for len(list) > 0 {
@@ -294,8 +294,8 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	}
 }
 
-// rowList writes placeholders for rows of values. Every row begins with the same placeholders
-// $1, $2 and so on, for values that all rows share. same is the number of these placeholders.
+// rowList writes placeholders for rows of values. Every row begins with the placeholders $1, $2 and
+// so on, for values that all rows share. The argument same is the number of these placeholders.
 func rowList(rows, same, columns int) string {
 	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
 	next := same + 1
@@ -320,10 +320,11 @@ func rowList(rows, same, columns int) string {
 	return string(list)
 }
 
-// drop gives up deliveries that are neither delivered nor given up yet.
+// drop gives up those deliveries that are neither delivered nor given up yet.
 //
-// Here and in eraseBodies, conditions are written in another way than in the indexes. Otherwise
-// PostgreSQL might choose an index of waiting deliveries or of users, and read it completely.
+// The conditions here and in eraseBodies are written differently from those of the indexes.
+// Otherwise PostgreSQL might choose an index of waiting deliveries or of users, and read the whole
+// index.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
 	if len(ids) == 0 {
 		return
@@ -334,10 +335,10 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		append(args, database.Micros(now), reason)...)
 }
 
-// eraseBodies erases the bodies of users' events that no webhook still has to receive. A deleted
-// webhook counts as a receiver until PurgeUndeliverable drops its deliveries, because it may be
-// restored. The unit locks the events first. If two senders end the last two deliveries of an
-// event at the same time, the second waits, and then sees that no delivery is left.
+// eraseBodies erases the body of a user's event when no webhook still needs it. A deleted webhook
+// still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
+// restored. The unit locks the events first. When two senders end the last two deliveries of an
+// event at the same time, the second sender waits. It then sees that no delivery is left.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return

@@ -7,8 +7,8 @@
 // changed since it was read. Package database owns connections and transactions, and defines how
 // SQL is written for both databases.
 //
-// A [Reader] reads committed rows and cannot write. A write is a unit: [DB.Write] calls a
-// function that collects statements on a [Tx], and executes all of them or none.
+// A [Reader] reads committed rows and cannot write. A write is a unit: [DB.Write] calls a function
+// that collects statements on a [Tx], and then executes all of them or none.
 //
 // A query for a missing row fails with ErrNotFound. A write fails with ErrConflict when the row
 // has changed since it was read, and with ErrDuplicate or ErrConstraint when the schema refuses

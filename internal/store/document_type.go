@@ -9,7 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// DocumentTypeSetting is a domain's settings for a type of documents. A nil field is not set.
+// DocumentTypeSetting contains a domain's settings for one type of documents. A nil field is not
+// set.
 type DocumentTypeSetting struct {
 	// Number is the number of the type. Types are numbered from 1.
 	Number     int64
@@ -26,15 +27,15 @@ func (r *Reader) DocumentTypes(ctx context.Context, domain passerelle.DomainID) 
 	}, `SELECT number, name, attachable FROM document_type WHERE domain_id = $1 ORDER BY number`, int64(domain))
 }
 
-// DocumentTypeChange changes a domain's settings for a type of documents. A field changes only
-// when its Set field is true. Nil then removes the setting.
+// DocumentTypeChange changes a domain's settings for a type of documents. A field changes only when
+// its Set field is true. A nil value then removes the setting.
 type DocumentTypeChange struct {
 	DocumentTypeSetting
 	SetName, SetAttachable bool
 }
 
-// ChangeDocumentType stores a domain's settings for a type, and records the change like a change
-// of a configuration key.
+// ChangeDocumentType stores a domain's settings for a type. It records the change in the same table
+// as changes of configuration keys.
 func (tx *Tx) ChangeDocumentType(domain passerelle.DomainID, c DocumentTypeChange, by string, now time.Time) {
 	tx.HoldSettings(domain)
 	if c.SetName {

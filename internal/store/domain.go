@@ -12,7 +12,7 @@ const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_fr
 
 func scanDomain(row database.Row) (passerelle.Domain, error) { return scanDomainAnd(row) }
 
-// scanDomainAnd reads the columns of a domain, and then further columns into more.
+// scanDomainAnd reads the columns of a domain, and then reads further columns into more.
 func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain
@@ -25,8 +25,8 @@ func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	return d, err
 }
 
-// Domains lists every domain, oldest first. It is the only read across domains. Loops and the
-// operator's commands use it.
+// Domains lists every domain, oldest first. It is the only query that reads rows of several
+// domains. Loops and the operator's commands use it.
 func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
 	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }
@@ -36,7 +36,7 @@ func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
 }
 
-// DomainByName loads a domain by its name, or returns ErrNotFound.
+// DomainByName loads a domain by its name. It fails with ErrNotFound when there is none.
 func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Domain, error) {
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
 }

@@ -18,31 +18,32 @@ type Erasure struct {
 	Since  time.Time
 }
 
-// erasureGrace is how long after the deletion of a user the erasure still searches for data,
-// because a concurrent write may commit a little later.
+// erasureGrace is the time after the deletion of a user during which the erasure still searches for
+// data, because a concurrent write may commit a little later.
 const erasureGrace = time.Minute
 
-// The event about the deletion carries the user's token. The event and the token stay until
-// receivers have the event. This includes receivers of a deleted webhook, because it may be
-// restored until PurgeUndeliverable gives up its deliveries. $1 is the domain, $2 the user.
+// farewellPending is the condition that the event about the user's deletion is not delivered yet.
+// This event carries the user's token. The event and the token stay until no delivery of the event
+// is pending. A deleted webhook may be restored, so its delivery is pending until
+// PurgeUndeliverable drops it. $1 is the domain, $2 the user.
 const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
 	AND COALESCE(d.delivered, d.dropped) IS NULL)`
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
-// ForgottenFile marks a row of stored_file to which no other row refers. The file is removed at
-// once, or after the lease of a running fetch, so that nothing is written after the removal.
-// Package bankstore also uses it.
+// ForgottenFile marks a row of stored_file to which no other row refers, so that its file is
+// removed. The file is removed immediately, or after the lease of a running fetch, which could
+// otherwise store the file again. Package bankstore also uses it.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
-// remains lists the tables and columns with data of a user, in the order in which they are
-// erased. rows selects the keys of the rows, and erase erases the rows in {rows}. In erase, $3
-// is the domain's present instant.
+// remains lists the tables and columns with data of a user, in the order of erasure. rows is a
+// query for the keys of the rows, and erase is a statement that erases the rows in {rows}. In
+// erase, $3 is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
-		// Answers stored for repeated requests contain what the user was shown. The query begins
-		// with the tokens, because a user has fewer tokens than a domain has answers.
+		// The answers that are stored for repeated requests contain data of the user. The query
+		// begins with the tokens, because a user has fewer tokens than a domain has answers.
 		rows: `SELECT i.id FROM token t CROSS JOIN idempotency i WHERE t.domain_id = $1 AND t.user_id = $2
 			AND i.domain_id = +t.domain_id AND i.token_id = t.id`,
 		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
@@ -58,7 +59,7 @@ var remains = []struct{ rows, erase string }{
 		erase: `UPDATE delivery SET dropped = $3, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
-		// A receiver's answer may repeat the request, and so contain data of the user.
+		// A receiver's answer may repeat the request, and may therefore contain data of the user.
 		rows: `SELECT a.id FROM event e JOIN delivery d ON d.event_id = e.id JOIN delivery_attempt a ON a.delivery_id = d.id
 			WHERE e.domain_id = $1 AND e.user_id = $2 AND (a.answer IS NOT NULL OR a.detail IS NOT NULL)`,
 		erase: `UPDATE delivery_attempt SET answer = NULL, detail = NULL WHERE id IN ({rows})`,
@@ -76,8 +77,8 @@ var remains = []struct{ rows, erase string }{
 		erase: `DELETE FROM consent WHERE id IN ({rows})`,
 	},
 	{
-		// The contents of files are stored elsewhere. A loop removes them together with their
-		// rows, and the erasure waits for it.
+		// The contents of files are not in the database. A loop removes each content together with
+		// its row, and the erasure waits for this removal.
 		rows:  `SELECT id FROM stored_file WHERE domain_id = $1 AND user_id = $2 AND due IS NULL`,
 		erase: `UPDATE stored_file SET ` + ForgottenFile + ` WHERE id IN ({rows})`,
 	},
@@ -87,8 +88,8 @@ var remains = []struct{ rows, erase string }{
 	},
 }
 
-// ErasuresDue lists at most limit deleted users of a domain that are due at an instant of real
-// time.
+// ErasuresDue lists at most limit deleted users of a domain whose erasure is due at an instant of
+// real time.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (
@@ -101,9 +102,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3`, int64(domain), database.Micros(realNow), limit)
 }
 
-// Erase erases a deleted user's data, at most batch rows of each kind in a unit, until nothing
-// is left that may be erased. Data that must wait for a delivery is checked again at the instant
-// next of real time. Now is the instant of the domain.
+// Erase erases a deleted user's data until nothing is left that may be erased now. Each unit erases
+// at most batch rows of each kind. If other data must wait, the erasure is due again at next, in
+// real time. The argument now is the domain's time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

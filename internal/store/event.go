@@ -17,46 +17,47 @@ import (
 type EmittedEvent struct {
 	Domain passerelle.DomainID
 	Name   webhook.Event
-	// Subject and SubjectID identify the object of the event, such as ("payment", 7). Deliveries
-	// of one subject are sent in the order of Version.
+	// Subject and SubjectID identify the object of the event, such as ("payment", 7). The service
+	// sends the deliveries of one subject in the order of Version.
 	Subject   string
 	SubjectID int64
 	Version   int64
-	// User is the user of the event, zero for none. The event of a temporary user is Held: it
-	// has no deliveries until ReleaseHeld creates them.
+	// User is the user of the event, zero for none. Held is set for the event of a temporary user.
+	// Such an event has no deliveries until ReleaseHeld creates them.
 	User passerelle.UserID
 	Held bool
 	// Account is the account of the event, zero for none or several.
 	Account passerelle.AccountID
-	// MediaType is the media type of the body. Empty means application/json. Bodies of other
-	// types have no place for id_webhook_data. Omitted is the number of accounts that such a
-	// body had to leave out.
+	// MediaType is the media type of the body. Empty means application/json. Bodies of other types
+	// have no place for id_webhook_data. Omitted is the number of accounts that the body leaves
+	// out.
 	MediaType string
 	Omitted   int
-	// Holds lists the data in the body that the user can withdraw. When the user withdraws such
-	// data, the body is erased and no longer delivered.
+	// Holds lists the data in the body that the user can withdraw. When the user withdraws some of
+	// this data, the body is erased and no longer delivered.
 	Holds []Holding
-	// Unwanted means that the body was not written, because [Reader.WantedEvents] reported that
-	// no webhook wanted the event. Emit stores it as an event with an erased body. If a webhook
-	// has subscribed to the event since, the unit fails with ErrWanted. Only events of permanent
-	// users can be unwanted.
+	// Unwanted means that the body was not written, because [Reader.WantedEvents] reported that no
+	// webhook wanted the event. Emit stores such an event with an erased body. If a webhook has
+	// subscribed to the event in the meantime, the unit fails with ErrWanted. Only events of
+	// permanent users can be unwanted.
 	Unwanted bool
-	// Body is the body for receivers. A large body is in Parts instead, which must be closed
+	// Body is the body for receivers. A large body is in Parts instead. The caller must close Parts
 	// before Emit.
 	Body    []byte
 	Parts   *EventBody
 	Created time.Time
-	// NotBefore is the instant of the domain's time until which the deliveries are held back.
-	// Until then, DropHeldBack can give them up.
+	// NotBefore is the instant, in the domain's time, until which the deliveries are held back.
+	// Until then, DropHeldBack can give up these deliveries.
 	NotBefore time.Time
 }
 
 // JSON is the media type of a body with a place for id_webhook_data.
 const JSON = "application/json"
 
-// Emit stores an event and one delivery for each enabled webhook that is registered for it now,
-// in the transaction of the change. The body of a user's event without deliveries is not stored.
-// Emit fails when a JSON body is not an object, because it has no place for id_webhook_data.
+// Emit stores an event, and one delivery for each enabled webhook that is registered for the event
+// now. It does so in the transaction of the change. Emit does not store the body of a user's event
+// without deliveries. It fails when a JSON body is not an object, because only an object has a
+// place for id_webhook_data.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)
@@ -117,8 +118,8 @@ func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, u
 	return wanted, err
 }
 
-// deliver creates the deliveries of an event. Their ids follow the order of the webhooks;
-// without an ORDER BY, PostgreSQL could use another order each time.
+// deliver stores the deliveries of an event. The ids follow the order of the webhooks. Without an
+// ORDER BY, PostgreSQL could use another order each time.
 func (tx *Tx) deliver(id int64, e EmittedEvent) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook
@@ -126,15 +127,15 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 		id, e.Subject, e.SubjectID, e.Version, database.Micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), database.OptionalID(e.User))
 }
 
-// eraseUnsent erases the bodies of users' events that have no deliveries, because no webhook
-// will receive them. which selects the events, and refers to argument as $2.
+// eraseUnsent erases the bodies of users' events without deliveries, because no webhook will
+// receive them. The condition which selects the events; in it, $2 stands for argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)
 	tx.unit.Exec(`DELETE FROM event_part WHERE domain_id = $1 AND event_id IN (SELECT id FROM event`+unsent+` AND parted > 0)`, int64(domain), argument)
 }
 
-// first returns the first byte of the body, zero for an empty body.
+// first returns the first byte of the body, or zero for an empty body.
 func (e EmittedEvent) first() byte {
 	switch {
 	case e.Parts != nil:
@@ -145,8 +146,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID returns the id of an event, and the length of a body in parts. A body in parts has
-// reserved the id already.
+// eventID returns the id of an event, and the length of a body in parts. The id of a body in parts
+// is already reserved.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64
@@ -169,9 +170,9 @@ func notBefore(t time.Time) int64 {
 	return database.Micros(t)
 }
 
-// ReleaseHeld creates the deliveries of a user's held events, for the webhooks that are
-// registered at this moment. It erases the bodies of events that no webhook matches. Events
-// whose bodies were erased get no deliveries.
+// ReleaseHeld creates the deliveries of a user's held events, for the webhooks that are registered
+// now. It erases the body of an event without a matching webhook. It creates no deliveries for
+// events with an erased body.
 func (tx *Tx) ReleaseHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created)
 		SELECT e.domain_id, w.id, e.id, e.subject, e.subject_id, e.version, e.created FROM event e
@@ -188,10 +189,10 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
-// DropHeldBack gives up deliveries that are still held back at the domain's instant now: those
-// of a subject, up to a version. Receivers do not need them, because they already know the
-// state. The condition not_before > 0 is the same as in the index of held back deliveries, so
-// that the databases use that index.
+// DropHeldBack gives up the deliveries of a subject, up to a version, that are still held back at
+// now, in the domain's time. Receivers do not need these deliveries, because they already know the
+// state. The condition not_before > 0 is the same as in the index of held back deliveries. It lets
+// the databases use that index.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

@@ -9,12 +9,12 @@ import (
 	"passerelle/internal/database"
 )
 
-// Holding is the name of data that a user may withdraw. It is stored with the events whose
-// bodies contain the data.
+// Holding names data that a user may withdraw. The store keeps the name with each event whose body
+// contains the data.
 type Holding string
 
-// HoldingOf returns the name of a subject's data, such as a connection's, that was read in an
-// epoch. If epoch is nil, the name covers every epoch.
+// HoldingOf returns the name of the data that was read about a subject, such as a connection, in an
+// epoch. With a nil epoch, the name covers every epoch.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))
@@ -22,7 +22,8 @@ func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	return Holding(fmt.Sprintf("%s:%d/%d", kind, subject, *epoch))
 }
 
-// holdings joins names into the text that bodiesWith searches. It returns nil for an empty list.
+// holdings joins names into the text that the query of bodiesWith searches. It returns nil for an
+// empty list.
 func holdings(all []Holding) *string {
 	if len(all) == 0 {
 		return nil
@@ -34,22 +35,22 @@ func holdings(all []Holding) *string {
 	return &text
 }
 
-// bodiesWith selects the events of a user whose bodies contain a holding.
+// bodiesWith returns a query for the events of a user whose bodies contain a holding.
 func bodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, limit int) (string, []any) {
 	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + database.UpTo(limit),
 		[]any{int64(domain), int64(user), "% " + string(h) + " %"}
 }
 
-// AnyBodyWith reports whether a body of a user's events contains a holding.
+// AnyBodyWith reports whether the body of any event of a user contains a holding.
 func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, h Holding) (bool, error) {
 	sql, args := bodiesWith(domain, user, h, 1)
 	found, err := database.Collect(ctx, r.rows, database.ScanInt, sql, args...)
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases at most limit bodies of a user's events that contain a holding, and
-// calls voided for each. It drops the open deliveries of these events and records the reason. A
-// held event stays, without its body.
+// VoidBodiesWith erases the bodies of at most limit events of a user that contain a holding, and
+// calls voided for each event. It drops the open deliveries of these events and records the reason.
+// It keeps held events, without their bodies.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

@@ -29,14 +29,14 @@ type EventBody struct {
 	closed  bool
 }
 
-// WriteBody begins a large body. Each part is written in its own transaction, within the
-// context, and at most one part is in memory. After Close, pass the body to [Tx.Emit] as the
-// event's Parts.
+// WriteBody begins a large body. Each part is written in a separate transaction, with the context
+// ctx. At most one part is in memory. After Close, pass the body to [Tx.Emit] in the field Parts of
+// the event.
 func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *EventBody {
 	return &EventBody{ctx: ctx, db: db, domain: domain}
 }
 
-// Write adds to the body.
+// Write appends to the body.
 func (b *EventBody) Write(piece []byte) (int, error) {
 	if b.closed {
 		return 0, errors.New("write a body: it is closed")
@@ -66,7 +66,7 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part if there are at least as many as enough.
+// flush stores the bytes in memory as the next part if their number is at least enough.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
@@ -98,20 +98,20 @@ func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Deliver
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
 
-// parts is the reader of a body that is stored in parts.
+// parts reads a body that is stored in parts.
 type parts struct {
 	ctx    context.Context
 	from   *Reader
 	domain passerelle.DomainID
 	event  int64
 	number int64
-	left   int64 // bytes in parts that were not read yet
+	left   int64 // bytes in parts that are not read yet
 	page   []byte
 	// whole means that the body is stored in one piece and is not loaded yet.
 	whole bool
 }
 
-// Read reads from the current part, and loads the next one when it is used up.
+// Read reads from the current part, and loads the next part when the current one is used up.
 func (p *parts) Read(into []byte) (int, error) {
 	if err := p.load(); err != nil {
 		return 0, err
@@ -164,13 +164,14 @@ func (p *parts) nextPart() error {
 	return nil
 }
 
-// deletedKept is how long a deleted webhook may be restored with its undelivered deliveries.
+// deletedKept is the time during which a deleted webhook may be restored together with its
+// undelivered deliveries.
 const deletedKept = 24 * time.Hour
 
-// PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a
-// day ago, and erases the bodies of users' events that no other webhook will receive. It drops
-// at most batch deliveries in a unit and uses at most batches units. The next call continues
-// from there. now is the domain's time.
+// PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a day
+// ago. It erases the bodies of users' events that no other webhook will receive. It drops at most
+// batch deliveries in a unit and uses at most batches units. The next call continues after the last
+// unit. The argument now is the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
@@ -206,7 +207,8 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	return deliveries, events, err
 }
 
-// purgeBatches calls purge until it removes less than a full batch, and at most batches times.
+// purgeBatches calls purge at most batches times. It stops earlier when purge removes less than a
+// full batch.
 func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
 	for range batches {
 		if removed, err := purge(); err != nil || removed < batch {

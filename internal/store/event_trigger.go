@@ -8,16 +8,16 @@ import (
 	"passerelle/internal/database"
 )
 
-// triggeredFrom is higher than any version that real changes of a subject can reach, so that a
-// test event never takes the version of a real event.
+// triggeredFrom is higher than any version that real changes of a subject can reach. A test event
+// therefore never takes the version of a real event.
 const triggeredFrom = 1 << 40
 
 const triggered = "triggered"
 
-// TriggeredVersion returns the version for an event that was requested in a sandbox and reports
-// no change. Each call returns a greater version than all earlier calls for the domain, in any
-// process. The version is reserved in a unit of its own, so it counts as used even when the
-// caller's unit fails.
+// TriggeredVersion returns the version for an event that a client requested in a sandbox and that
+// reports no change. Each call returns a greater version than all earlier calls for the domain, in
+// any process. A separate unit reserves the version, so it counts as used even when the caller's
+// unit fails.
 func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	var version int64
 	err := db.Write(ctx, func(tx *Tx) error {
@@ -31,7 +31,8 @@ func (db *DB) TriggeredVersion(ctx context.Context, domain passerelle.DomainID) 
 	return triggeredFrom + version, nil
 }
 
-// DeliveriesOf lists at most limit deliveries of an event, by its name, subject and version.
+// DeliveriesOf lists at most limit deliveries of an event. It finds the event by name, subject and
+// version.
 func (r *Reader) DeliveriesOf(ctx context.Context, e EmittedEvent, limit int) ([]passerelle.DeliveryID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.DeliveryID, error) {
 		var id passerelle.DeliveryID

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// StoredFieldKey is a key pair with which clients of a domain encrypt field values.
+// StoredFieldKey is a key pair. Clients of a domain encrypt field values with its public key.
 type StoredFieldKey struct {
 	ID     int64
 	Domain passerelle.DomainID
@@ -63,13 +63,13 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
-// NewestFieldKey returns the key pair whose public key clients get now. It fails with
-// ErrNotFound when there is none.
+// NewestFieldKey returns the key pair with the highest number, whose public key clients receive. It
+// fails with ErrNotFound when there is none.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }
 
-// FieldKey returns the key pair with a key id. It fails with ErrNotFound when there is none.
+// FieldKey returns the key pair with the key id kid. It fails with ErrNotFound when there is none.
 func (r *Reader) FieldKey(ctx context.Context, domain passerelle.DomainID, kid string) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`AND kid = $2`, int64(domain), kid)
 }

@@ -12,16 +12,17 @@ import (
 	"passerelle/internal/keys"
 )
 
-// These times limit how long answers are stored for repeated requests, and how long another
-// request waits before it may take over the key of an interrupted request. The executing request
-// renews its lease. Both times are measured by the database's clock.
+// answerRetention is the time during which answers are stored for repeated requests. keyLease is
+// the time after which another request may take over the key of an interrupted request. The
+// executing request renews the lease of its key. Both times are measured by the database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
 	keyRenewal      = keyLease / 4
 )
 
-// RepeatKey is the Idempotency-Key that a token sent, with the hash of the request.
+// RepeatKey identifies a request by its token and the hash of its Idempotency-Key. It also contains
+// the hash of the request.
 type RepeatKey struct {
 	Domain  passerelle.DomainID
 	Token   int64
@@ -40,9 +41,9 @@ type Execution struct {
 // Claim is the outcome of an attempt to claim a key. Exactly one of Execution.ID, Answer, Other
 // and Wait is set.
 type Claim struct {
-	// Execution is set when the caller must execute the request now. Subject is then the id of
-	// the object that an earlier, interrupted execution created, or zero. The caller must not
-	// create that object again.
+	// Execution is set when the caller must execute the request now. Subject is then the id of the
+	// object that an earlier, interrupted execution created, or zero if it created none. The caller
+	// must not create that object again.
 	Execution Execution
 	Subject   int64
 	// Answer is the stored answer of the first execution.
@@ -53,9 +54,9 @@ type Claim struct {
 	Wait time.Duration
 }
 
-// ClaimKey claims the right to execute a request, and commits the claim. A caller gets a key
-// that is new or has expired, and a key of an interrupted execution whose lease has lapsed. Of
-// several simultaneous callers only one gets the key.
+// ClaimKey claims the right to execute a request, and commits this claim. A caller can claim a key
+// that is new or expired, or whose execution was interrupted and has lost its lease. Only one of
+// several simultaneous callers gets the key.
 func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	var row keyRow
 	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })
@@ -75,7 +76,7 @@ type keyRow struct {
 	answer    []byte
 }
 
-// claimKey claims the row if it is free, and reads it either way.
+// claimKey claims the row if it is free, and reads the row in any case.
 func (tx *Tx) claimKey(k RepeatKey, row *keyRow) error {
 	id, err := tx.unit.NewID("idempotency")
 	if err != nil {
@@ -123,8 +124,8 @@ func (e Execution) place() keys.Place {
 	return keys.Place{Domain: int64(e.Domain), Table: "idempotency", Column: "answer", Row: e.ID}
 }
 
-// HoldKey renews the right to execute a request until stop is called. If the renewal fails, the
-// lease lapses and another request may take the key over.
+// HoldKey renews the right to execute a request until the caller calls the returned function. If
+// every renewal fails, the lease lapses and another request may take over the key.
 func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
 	ctx = context.WithoutCancel(ctx)
@@ -143,8 +144,8 @@ func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	return func() { timer.Stop(); close(ended) }
 }
 
-// renewKey gives up after a quarter of the lease, so that there is time for another try when one
-// hangs.
+// renewKey renews the lease of a key once. It gives up after a quarter of the lease, which leaves
+// time for another try.
 func (db *DB) renewKey(ctx context.Context, e Execution) error {
 	ctx, cancel := context.WithTimeout(ctx, keyRenewal)
 	defer cancel()
@@ -156,8 +157,8 @@ func (tx *Tx) renewKey(e Execution) {
 		keyLease.Microseconds(), int64(e.Domain), e.ID, e.Run)
 }
 
-// Executed records, in the transaction that creates an object, the object's id. The unit fails
-// with ErrConflict when another execution has taken the key over, so that nothing is created
+// Executed records the id of an object in the transaction that creates the object. The unit fails
+// with ErrConflict when another execution has taken over the key. No object is therefore created
 // twice.
 func (tx *Tx) Executed(e Execution, subject int64) {
 	if e.ID == 0 {
@@ -167,8 +168,8 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 		subject, int64(e.Domain), e.ID, e.Run)
 }
 
-// Answered does the same as Executed, and also ends the execution with the answer that
-// repetitions get.
+// Answered does the same as Executed, and ends the execution. It stores the answer that repetitions
+// of the request get.
 func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -190,8 +191,8 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution with the answer that repetitions get. It stores nothing when
-// another execution has taken the key over.
+// KeepAnswer ends an execution and stores the answer that repetitions of the request get. It stores
+// nothing when another execution has taken over the key.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -205,8 +206,8 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	return nil
 }
 
-// ReleaseKey ends an execution without an answer, so that the same key may be used again at
-// once. The id of an object that was created stays recorded.
+// ReleaseKey ends an execution without an answer, so that the same key can be used again
+// immediately. The id of an object that the execution created stays recorded.
 func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {
 		return

@@ -12,23 +12,23 @@ import (
 )
 
 // Invariant is a condition that must hold for every database at every moment, under any load and
-// after any fault. The schema prevents most violations. The check also finds those that the
-// schema cannot prevent: from an incomplete copy, a faulty disk, or changes by hand.
+// after any fault. The schema prevents most violations. The check also finds violations that the
+// schema cannot prevent. Incomplete copies, faulty disks and manual changes can cause them.
 type Invariant struct {
 	// Name is a short name, and Rule states the condition.
 	Name, Rule string
-	// broken selects the violations of the rule in domain $1, one text per row.
+	// broken selects the violations of the rule in domain $1. Each row is one text.
 	broken string
-	// recent is set when the rule applies only to rows at or after the instant $2, because older
-	// rows may have been removed.
+	// recent is set when the rule applies only to rows from the instant $2 on, because older rows
+	// may have been removed.
 	recent bool
 }
 
-// maxBroken limits the number of reported breaches of a rule, because one breach is already a
+// maxBroken limits the number of reported violations of a rule, because one violation is already a
 // reason to act.
 const maxBroken = 20
 
-// Requests must not execute these queries: each reads whole tables.
+// Requests must not execute these queries, because each query reads whole tables.
 var invariants = []Invariant{
 	{
 		Name: "edges", Rule: "each step of a payment's history is an edge of the state table, from where the step before it led",
@@ -118,20 +118,20 @@ var invariants = []Invariant{
 	},
 }
 
-// Invariants lists what CheckInvariants checks, in order.
+// Invariants lists the invariants in the order in which CheckInvariants checks them.
 func Invariants() []Invariant { return slices.Clone(invariants) }
 
-// Breach is a broken invariant of a domain with its first violations. They name rows by kind and
-// number, without personal data.
+// Breach contains an invariant that does not hold in a domain, and the first violations. The
+// violations name rows by kind and number, without personal data.
 type Breach struct {
 	Invariant Invariant
 	Domain    passerelle.DomainID
 	What      []string
 }
 
-// CheckInvariants checks all data of a domain, in time proportional to its size. It allows for
-// the removal of events from before since. Each rule is checked in its own snapshot, so that
-// other work can go on. This is correct because each rule holds at every moment.
+// CheckInvariants checks all data of a domain. The time is proportional to the size of the data. It
+// allows that events from before since were removed. It checks each rule in a separate snapshot, so
+// that other work can continue. This is correct because each rule holds at every moment.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {
@@ -157,11 +157,12 @@ func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID
 
 const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.next + $2 <= (SELECT COALESCE(MAX(id), 0) FROM `
 
-// idsAfter is the difference between the ids in a table and the numbers of its sequence.
+// idsAfter maps a sequence to the difference between its numbers and the ids in its table. Other
+// sequences have no difference.
 var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
-// SequencesBehind lists the sequences whose next id is already in use, as can happen after a
-// faulty restore.
+// SequencesBehind lists the sequences whose next id is already in use. A faulty restore can cause
+// this.
 func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
 	all, err := database.Collect(ctx, r.rows, database.ScanString, `SELECT name FROM sequence ORDER BY name`)
 	if err != nil {

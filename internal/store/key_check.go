@@ -15,13 +15,13 @@ import (
 // ErrOtherKeys reports that the secrets of the database were sealed with another key file.
 var ErrOtherKeys = errors.New("the key file does not belong to this database: its secrets were sealed with other keys; restore the key file it was made with")
 
-// keyCheckPlace is the place of the value that proves the keys.
+// keyCheckPlace is the place of the key proof, a value by which a process proves that it has the
+// keys of the database.
 var keyCheckPlace = keys.Place{Table: "key_check", Column: "sealed", Row: 1}
 
-// BindKeys binds a new database to the present keys, with a value that it stores encrypted. It
-// fails with ErrOtherKeys when the database is bound to other keys. A key file that cannot
-// decrypt this value lacks its master key. It cannot decrypt the secrets under that master key
-// either.
+// BindKeys binds a new database to the present keys: it stores the encrypted key proof. It fails
+// with ErrOtherKeys when the database is bound to other keys. A key file that cannot decrypt the
+// key proof lacks the master key, and cannot decrypt the secrets under that master key either.
 func (db *DB) BindKeys(ctx context.Context) error {
 	sealed, err := db.keys.Seal(keyCheckPlace, provenBy(db.keys))
 	if err != nil {
@@ -38,8 +38,8 @@ func (db *DB) BindKeys(ctx context.Context) error {
 }
 
 // Seal encrypts a value that the unit stores. The unit fails when the database has been bound to
-// other keys since this process read its keys. Otherwise the value could no longer be decrypted
-// once its key is retired. A process with an older key file then gets Unavailable.
+// other keys since this process read its keys. Otherwise nobody could decrypt the value after its
+// key is retired. A process with an older key file then gets Unavailable.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err
@@ -51,9 +51,9 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys adds a check to the unit that the database is bound to the keys of this process. If
-// it is not, the unit runs once more with the keys that are now in use, or fails when this
-// process lacks them. A second call in a unit does nothing.
+// proveKeys adds a statement to the unit that checks whether the database is bound to the keys of
+// this process. If it is not, the unit runs once more with the keys that are now in use. It fails
+// when this process lacks them. A second call in a unit does nothing.
 func (tx *Tx) proveKeys() error {
 	var err error
 	if tx.seals {
@@ -69,11 +69,10 @@ func (tx *Tx) proveKeys() error {
 	return err
 }
 
-// stillProven selects a row only if the value that proves the keys has not changed since it was
-// last read.
+// stillProven selects a row only if the key proof has not changed since it was last read.
 const stillProven = `SELECT only_row FROM key_check WHERE sealed = $1`
 
-// prove reads and checks the value that proves the keys. An unbound database has no such value.
+// prove reads and checks the key proof. It accepts an unbound database, which has no key proof.
 func (db *DB) prove(ctx context.Context) error {
 	sealed, err := database.One(ctx, db.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -89,8 +88,7 @@ func (db *DB) prove(ctx context.Context) error {
 	return db.proven(sealed)
 }
 
-// proveAgain reads the value that proves the keys again, and returns it if this process has the
-// keys.
+// proveAgain reads the key proof again, and returns it if this process has the keys.
 func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	if err := db.prove(ctx); err != nil {
 		return nil, err
@@ -98,8 +96,8 @@ func (db *DB) proveAgain(ctx context.Context) ([]byte, error) {
 	return *db.proof.Load(), nil
 }
 
-// proven checks, by decrypting the value that proves the keys, that this process has the keys.
-// It skips the value that it decrypted last.
+// proven checks that this process has the keys, by decrypting the key proof. It does not decrypt
+// the same key proof twice.
 func (db *DB) proven(sealed []byte) error {
 	if last := db.proof.Load(); last != nil && bytes.Equal(*last, sealed) {
 		return nil
@@ -112,8 +110,8 @@ func (db *DB) proven(sealed []byte) error {
 	return nil
 }
 
-// CheckKeys checks that the database is bound to the present keys. It fails with ErrOtherKeys,
-// or with ErrNotFound for an unbound database.
+// CheckKeys checks that the database is bound to the present keys. It fails with ErrOtherKeys when
+// it is bound to other keys, and with ErrNotFound when it is unbound.
 func (r *Reader) CheckKeys(ctx context.Context) error {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -133,6 +131,6 @@ func (r *Reader) CheckKeys(ctx context.Context) error {
 	return nil
 }
 
-// provenBy returns the value that proves the keys. It depends on the fixed key of the ring, and
-// its encryption also uses the master key, so that decrypting it proves both.
+// provenBy returns the plain text of the key proof. The text depends on the fixed key of the ring,
+// and its encryption uses the master key. Decrypting it therefore proves both keys.
 func provenBy(ring *keys.Ring) []byte { return ring.MAC("key check", nil) }

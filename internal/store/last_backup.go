@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// LastBackup returns the real time at which the newest known copy of the database was begun, or
-// nil when no copy is known.
+// LastBackup returns the time at which the newest known copy of the database began, in real time.
+// It returns nil when no copy is known.
 func (r *Reader) LastBackup(ctx context.Context) (*time.Time, error) {
 	begun, err := database.One(ctx, r.rows, database.ScanInt, `SELECT begun FROM last_backup`)
 	if errors.Is(err, ErrNotFound) {
@@ -21,7 +21,7 @@ func (r *Reader) LastBackup(ctx context.Context) (*time.Time, error) {
 	return database.OptionalInstant(&begun), nil
 }
 
-// NoteBackup stores when a complete copy was begun, unless a newer copy is known.
+// NoteBackup stores the time at which a complete copy began, unless a newer copy is known.
 func (tx *Tx) NoteBackup(begun time.Time) {
 	tx.unit.Exec(`INSERT INTO last_backup (only_row, begun) VALUES (1, $1)
 		ON CONFLICT (only_row) DO UPDATE SET begun = excluded.begun WHERE last_backup.begun < excluded.begun`, database.Micros(begun))

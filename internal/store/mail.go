@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails is how many mails of a domain are stored: the newest ones. Unsent mails are stored
-// longer, up to MaxUnsentMails, because without a mail server the table would otherwise grow
-// without limit.
+// MaxMails is the number of newest mails that a domain keeps. A domain keeps more unsent mails, up
+// to MaxUnsentMails. Without this limit, the table of a domain without a mail server would grow
+// forever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -22,7 +22,7 @@ type Mail struct {
 	ID      int64
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
-	// Kind is what the mail is about.
+	// Kind is the reason for the mail.
 	Kind string
 	// Recipient is one address.
 	Recipient     string
@@ -33,7 +33,7 @@ type Mail struct {
 	// failure.
 	Attempts int64
 	Failure  string
-	// Sent is the real time at which a mail server accepted it.
+	// Sent is the real time at which a mail server accepted the mail.
 	Sent *time.Time
 }
 
@@ -51,8 +51,8 @@ func scanMail(row database.Row) (Mail, error) {
 	return m, err
 }
 
-// Mails reads a window of a domain's mails, the newest first. The position of the window is an
-// id. Mails ignores the window's Order.
+// Mails reads a window of a domain's mails, the newest first unless the window is Backward. The
+// position of the window is an id. Mails ignores the window's Order.
 func (r *Reader) Mails(ctx context.Context, domain passerelle.DomainID, w Window) ([]Mail, error) {
 	sign, direction := "<", "DESC"
 	if w.Backward {
@@ -90,8 +90,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail leases the mail that has been due for the longest time, of any domain, and counts
-// the attempt. now is real time. into stays nil when no mail is due.
+// ClaimMail leases the mail of any domain that has been due for the longest time, and counts the
+// attempt. The argument now is real time. ClaimMail leaves into nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -105,15 +105,15 @@ func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 		RETURNING `+mailColumns, database.Micros(now), lease.Microseconds())
 }
 
-// MailSent records that a claimed mail was sent. Write fails with ErrConflict when another
-// process has claimed it since.
+// MailSent records that a claimed mail was sent. Write fails with ErrConflict when another process
+// has claimed the mail since.
 func (tx *Tx) MailSent(m Mail, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET sent = $1, failure = NULL, lease_until = 0 WHERE +domain_id = $2 AND id = $3 AND attempts = $4 AND sent IS NULL`,
 		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// MailFailed releases a claimed mail, so that it is tried again at next, an instant of real
-// time. Write fails with ErrConflict when another process has claimed it since.
+// MailFailed releases a claimed mail, so that it is tried again at next, in real time. Write fails
+// with ErrConflict when another process has claimed the mail since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)
@@ -126,7 +126,7 @@ func (tx *Tx) SetAlarm(w Webhook) {
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))
 }
 
-// MaxWaiting is the number up to which waiting deliveries of a webhook are counted.
+// MaxWaiting limits the counting of a webhook's waiting deliveries.
 const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.
@@ -136,8 +136,8 @@ type Outage struct {
 	Since *time.Time
 	// Failure is the reason for the latest failure.
 	Failure string
-	// Waiting counts the deliveries that were not accepted yet and are not held back. MaxWaiting
-	// + 1 stands for any number above MaxWaiting.
+	// Waiting counts the deliveries that were not accepted yet and are not held back. The value
+	// MaxWaiting + 1 stands for any number above MaxWaiting.
 	Waiting int64
 	// Oldest is the time of the oldest event that was not accepted yet, even if its delivery is
 	// held back. It is nil when there is none.

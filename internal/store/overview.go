@@ -10,14 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// MaxOverviewRows is how many rows an overview reads for each figure. A figure that reaches the
-// limit means "that many or more".
+// MaxOverviewRows is the largest number of rows that an overview reads for each figure. A figure
+// that reaches the limit means "that many or more".
 const MaxOverviewRows = 10_000
 
 // Volume is the number of payments that were registered in a period and have the same state,
 // error code, connector and currency. Code and Connector are empty for payments without them.
 type Volume struct {
-	// Period is the number of periods between 1970 (UTC) and the beginning of this one.
+	// Period is the number of this period, counted from 1970 (UTC).
 	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
@@ -29,8 +29,9 @@ type Volume struct {
 	Open          time.Duration
 }
 
-// Volumes counts the payments registered since an instant in periods of a length, the earliest
-// period first. It counts only the newest MaxOverviewRows payments.
+// Volumes counts the payments that were registered since an instant. It divides the time into
+// periods of the length, and lists the earliest period first. It counts only the newest
+// MaxOverviewRows payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
 		v, open := Volume{}, int64(0)
@@ -53,7 +54,7 @@ type OpenPayment struct {
 	Registered time.Time
 }
 
-// OldestIn returns, of a domain's payments in a state, the one that was registered first. The
+// OldestIn returns the payment that was registered first among a domain's payments in a state. The
 // result is false when there is none.
 func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
 	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {

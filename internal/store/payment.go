@@ -17,13 +17,13 @@ const paymentColumns = `id, domain_id, client_id, version, seq, state, state_det
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
 	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id, payer_number, beneficiary_numbers`
 
-// storedPayment is a payment's row, with the values that all its lines share.
+// storedPayment is a payment's row, including the values that all lines of the payment share.
 type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
-	// payerNumber and beneficiaryNumbers are the encrypted account numbers, nil when the numbers
-	// are stored unencrypted. numbers contains the decrypted numbers of the lines.
+	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when the
+	// numbers are stored unencrypted. numbers contains the decrypted numbers of the lines.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }
@@ -63,9 +63,9 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	return &p, err
 }
 
-// Payment loads a payment of a domain with its lines, all of the same version. It fails with
-// ErrNotFound when there is none. It returns the sensitive part of identities only if sensitive
-// is true.
+// Payment loads a payment of a domain with its lines. The payment and all lines have the same
+// version. It fails with ErrNotFound when there is none. It returns the sensitive part of
+// identities only if sensitive is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)
@@ -76,14 +76,14 @@ func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id pas
 	return nil, fmt.Errorf("load payment %d: %w: it changes too fast", id, passerelle.Unavailable)
 }
 
-// mostReads limits how often a payment is read again because it changed between the queries for
-// it and for its lines.
+// mostReads limits the number of times that a payment is read again, because it changed between the
+// query for it and the query for its lines.
 const mostReads = 100
 
 // errTorn reports that the version of lines differs from the version of their payment.
 var errTorn = errors.New("the payment changed while it was read")
 
-// wholePayment reads a payment with its first line, which every payment has. Most payments have
+// wholePayment selects a payment with its first line, which every payment has. Most payments have
 // only one line.
 var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
 	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
@@ -130,8 +130,8 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 	return &p.Payment, err
 }
 
-// loadParts fills in lines and identities of a page of payments, with one query each, and
-// returns the payments that changed since they were read.
+// loadParts loads the lines and identities of a page of payments, with one query each. It returns
+// the payments that changed since they were read.
 func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) ([]*storedPayment, error) {
 	var (
 		torn []*storedPayment
@@ -179,7 +179,7 @@ func scanInstruction(row database.Row) (lineRow, error) {
 	return in, err
 }
 
-// add adds the next line of a payment.
+// add appends the next line to a payment.
 func (p *storedPayment) add(in *lineRow) error {
 	var err error
 	in.Amount.Currency, in.DateType = p.currency, p.dateType
@@ -196,7 +196,7 @@ func (p *storedPayment) add(in *lineRow) error {
 	if n := len(p.Instructions); n < len(p.numbers) {
 		in.Beneficiary.Identification = p.numbers[n]
 	}
-	if isBlind(in.Beneficiary.Identification) { // an order would contain a wrong account number
+	if isBlind(in.Beneficiary.Identification) { // without this check, the order would contain a wrong account number
 		return fmt.Errorf("%w: instruction %d has lost its account number", ErrSealed, in.ID)
 	}
 	p.Instructions = append(p.Instructions, in.Instruction)
@@ -241,9 +241,9 @@ func idsOf(page []*storedPayment) []passerelle.PaymentID {
 	return ids
 }
 
-// idList writes placeholders for ids, and returns the arguments: $1 is the domain, and the ids
-// follow. The last id is repeated until their number is a power of two, so that the databases
-// see few different statements.
+// idList returns a list of placeholders for ids, and the arguments: first the domain as $1, then
+// the ids. The last id is repeated until the number of ids is a power of two. The databases
+// therefore see few different statements.
 func idList[T ~int64](domain passerelle.DomainID, ids []T) (string, []any) {
 	size := 1
 	for size < len(ids) {

@@ -9,10 +9,10 @@ import (
 )
 
 // DuePayments leases at most limit payments of a domain that are due for a check at the domain's
-// instant. It excludes payments with an unanswered attempt, because the recovery of attempts
-// handles them. A scalar subquery looks up the unanswered attempt of each payment; the index
-// attempt_live allows only one. With NOT EXISTS, PostgreSQL would compare each payment with all
-// attempts if an unreachable bank has left many of them since the statistics were collected.
+// instant. It leaves out payments with an unanswered attempt, because the recovery of attempts
+// handles them. A scalar subquery looks up the unanswered attempt of each payment. The index
+// attempt_live allows only one. NOT EXISTS would be slow while an unreachable bank leaves many
+// unanswered attempts: with old statistics, PostgreSQL compares each payment with all of them.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
@@ -23,8 +23,8 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 		RETURNING id`, int64(domain), database.Micros(now), lease.Microseconds())
 }
 
-// ExpiringPayments leases at most limit payments of a domain that have waited too long for a
-// definitive status: at least since before. It excludes payments with an open attempt.
+// ExpiringPayments leases at most limit payments of a domain that have waited for a definitive
+// status since before or longer. It leaves out payments with an open attempt.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
@@ -36,22 +36,22 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 }
 
 // HastenCheck makes the check of a payment due now, unless it is due earlier. It also counts the
-// report, so that HastenIfReported finds it after a call that is under way. It changes the row in
-// any case: it then waits for a transaction that plans the next check, instead of missing its
-// result.
+// report. A call that is under way then calls HastenIfReported, which notices the report.
+// HastenCheck changes the row in any case. It therefore waits for a transaction that plans the next
+// check, and does not miss that plan.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET bank_reports = bank_reports + 1, next_check = CASE WHEN next_check > $1 THEN $1 ELSE next_check END
 		WHERE +domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), int64(id))
 }
 
-// HastenIfReported makes the check of a payment due now if the bank has reported since the attempt was
-// loaded. It follows the statement that plans the next check.
+// HastenIfReported makes the check of a payment due now if the bank has reported since the attempt
+// was loaded. It must come after the statement that plans the next check.
 func (tx *Tx) HastenIfReported(a Attempt, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND bank_reports > $4 AND next_check > $1`,
 		database.Micros(now), int64(a.Domain), int64(a.Payment), a.Reported)
 }
 
-// PostponeCheck sets the time at which the bank is asked next, after an answer that changed
+// PostponeCheck sets the time of the next question to the bank, after an answer that changed
 // nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE +domain_id = $2 AND id = $3 AND version = $4`,

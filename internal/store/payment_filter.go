@@ -11,12 +11,11 @@ import (
 	"passerelle/internal/database"
 )
 
-// PaymentFilter selects payments of one domain. A field with its zero value does not filter.
-// Texts are compared as stored, except that account numbers may contain spaces and small
-// letters.
+// PaymentFilter selects payments of one domain. A field with its zero value does not filter. Texts
+// are compared exactly as stored. Only account numbers may contain spaces and small letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
-	// Only is the single payment that the caller's token may access.
+	// Only is the single payment that the caller's token may access, zero for all.
 	Only          passerelle.PaymentID
 	State         string
 	ErrorCode     string
@@ -26,8 +25,8 @@ type PaymentFilter struct {
 	Source   int64
 	Website  string
 	DateType string
-	// Payer and Beneficiary are account numbers, and Reference is an end-to-end identifier. A
-	// bulk payment is selected when one of its lines matches.
+	// Payer and Beneficiary are account numbers, and Reference is an end-to-end identifier. A bulk
+	// payment matches when one of its lines matches.
 	Payer       string
 	Beneficiary string
 	Reference   string
@@ -38,7 +37,7 @@ type PaymentFilter struct {
 	// LabelStart is the beginning of a line's label, in upper or lower case. A list with this
 	// filter can only have the order "label".
 	LabelStart string
-	// Client is the application that registered the payment.
+	// Client is the application that registered the payment, zero for any.
 	Client passerelle.ClientID
 	// Least and Most limit the amount in minor units. Both are inclusive, and zero means no
 	// limit. An index supports the list in the order of amounts.
@@ -50,8 +49,8 @@ type PaymentFilter struct {
 	// none. NoConnector selects payments without a connector.
 	Connectors  []string
 	NoConnector bool
-	// DateField is the date that From (inclusive) and Until (exclusive) limit: "validate_date",
-	// or "register_date" for any other value.
+	// DateField names the date that From (inclusive) and Until (exclusive) limit. It is
+	// "validate_date"; any other value means "register_date".
 	DateField   string
 	From, Until time.Time
 }
@@ -59,8 +58,8 @@ type PaymentFilter struct {
 // selection is a filter in SQL. Its first argument is the domain.
 type selection struct {
 	database.Selection
-	// lines selects the lines from which the query begins, one for each payment. It is empty
-	// when the query begins with payments.
+	// lines is a query for the lines from which the search begins, one line for each payment. It is
+	// empty when the search begins with payments.
 	lines string
 	// lookedUp means that the query finds payments by their ids only.
 	lookedUp bool
@@ -69,18 +68,18 @@ type selection struct {
 	registered, id, label string
 }
 
-// itself is the condition for one payment.
+// itself is the condition that selects a single payment.
 const itself = "id = $%d"
 
-// byID makes the database read each payment by its id. A planner without statistics expects only
-// a few rows in the whole domain, and might read the domain instead.
+// byID makes the database read each payment by its id. Without statistics, a planner expects only a
+// few rows in the whole domain, and might read the whole domain instead.
 func (s selection) byID() selection {
 	s.Where, s.lookedUp = append([]string{database.Opaque("domain_id = $1")}, s.Where[1:]...), true
 	return s
 }
 
-// and adds a condition to the selection. The clause contains a %d in place of the parameter
-// number of each value.
+// and adds a condition to the selection. Each %d in the clause stands for the number of a value's
+// parameter.
 func (s selection) and(clause string, values ...any) selection {
 	if s.lookedUp && clause != itself && !strings.Contains(clause, "line_") {
 		clause = database.Opaque(clause)
@@ -89,15 +88,15 @@ func (s selection) and(clause string, values ...any) selection {
 	return s
 }
 
-// selection returns the conditions of the filter. It leaves out the connectors when there are
-// several, because the payments of each connector can be read as a list of their own.
+// selection returns the conditions of the filter. It leaves out several connectors, because the
+// payments of each connector can be read as a separate list.
 func (f PaymentFilter) selection() selection {
 	s := f.source()
 	if f.Only != 0 {
 		s = s.and(itself, int64(f.Only)).byID()
 	}
 	if end := number(f.PayerEnd); end != "" {
-		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // written like the expression of the index
+		s = s.and("payer_identification IS NOT NULL AND "+endOf("payer_identification")+" = $%d", end) // the same text as in the index
 	}
 	for _, is := range []struct {
 		clause string
@@ -124,12 +123,12 @@ func (f PaymentFilter) selection() selection {
 	return f.dates(f.connectors(s))
 }
 
-// endOf is the expression that the indexes of the last four characters use.
+// endOf returns the expression that the indexes of the last four characters contain.
 func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
 
-// lineFilter is a condition on a line. Its clause contains a %d in place of the parameter number
-// of each value. once is a second condition, which holds for exactly one of the matching lines
-// of a payment.
+// lineFilter is a condition on a line. Each %d in its clause stands for the number of a value's
+// parameter. once is a second condition that holds for exactly one of the matching lines of a
+// payment.
 type lineFilter struct {
 	clause, once string
 	values       []any
@@ -156,15 +155,15 @@ func (f PaymentFilter) lineFilters() []lineFilter {
 	return filters
 }
 
-// labelRange bounds folded labels: from is inclusive, until exclusive.
+// labelRange is a range of folded labels: from is inclusive, until is exclusive.
 type labelRange struct{ from, until string }
 
-// untilLabel returns the end (exclusive) of the range of labels that begin with start.
+// untilLabel returns the exclusive end of the range of labels that begin with start.
 func untilLabel(start string) string { return start + string(utf8.MaxRune) }
 
-// towards limits the labels of a window to the side of its position that is read. The new limit
-// replaces the limit of the filter on that side, because a database that has both may use the
-// wider one.
+// towards limits the labels of a window to the side of its position that the window reads. The new
+// limit replaces the limit of the filter on that side, because a database with two limits may use
+// the wider one.
 func (f PaymentFilter) towards(w Window) PaymentFilter {
 	key, from := "", w.From != nil
 	if from {
@@ -174,15 +173,15 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	case !from || key < database.Fold(f.LabelStart):
 		return f
 	case w.Descending != w.Backward:
-		f.labels.until = min(key+"\x01", untilLabel(database.Fold(f.LabelStart))) // includes the key itself, but not longer labels that begin with it
+		f.labels.until = min(key+"\x01", untilLabel(database.Fold(f.LabelStart))) // includes the key itself, but not longer labels that begin with the key
 	default:
 		f.labels.from = key
 	}
 	return f
 }
 
-// source returns the table that the query begins with. If the filter selects by a value of the
-// lines, it is the table of lines, whose index returns payments in the order of the list.
+// source returns the table that the query begins with. This is the table of lines if the filter
+// selects by a value of the lines: its index returns payments in the order of the list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},
@@ -204,7 +203,7 @@ func (f PaymentFilter) source() selection {
 	return s
 }
 
-// number returns an account number in its stored form.
+// number returns an account number in stored form: in capital letters, without spaces.
 func number(s string) string { return strings.ToUpper(strings.ReplaceAll(s, " ", "")) }
 
 func (f PaymentFilter) connectors(s selection) selection {
@@ -219,7 +218,7 @@ func (f PaymentFilter) connectors(s selection) selection {
 	return s
 }
 
-// among adds the condition on several connectors to a selection.
+// among adds the condition on several connectors to a selection, if there are several.
 func (f PaymentFilter) among(s selection) selection {
 	if len(f.Connectors) < 2 {
 		return s
@@ -231,8 +230,8 @@ func (f PaymentFilter) among(s selection) selection {
 	return s.and("connector_uuid IN ("+strings.Repeat(", $%d", len(values))[2:]+")", values...)
 }
 
-// dates adds the conditions on a date. No payment is validated before it is registered, so a
-// list in the order of registration can end at the first payment that was registered too late.
+// dates adds the conditions on a date. A payment is validated only after its registration. A list
+// in the order of registration can therefore end at the first payment that was registered too late.
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {
@@ -254,7 +253,7 @@ func (f PaymentFilter) dateColumn() string {
 	return "registered"
 }
 
-// bounds reports whether the filter bounds the dates in a column.
+// bounds reports whether the filter limits the dates in a column.
 func (f PaymentFilter) bounds(column string) bool {
 	return column == f.dateColumn() && (!f.From.IsZero() || !f.Until.IsZero())
 }

@@ -14,8 +14,8 @@ import (
 // noLine is the line number of an identity that belongs to the whole payment.
 const noLine = -1
 
-// plainIdentity is the part of an identity that everyone with access to the payment can see, and
-// sealedIdentity is the rest. BirthDate of sealedIdentity hides the field of Sensitive, because
+// plainIdentity is the part of an identity that everyone with access to the payment can see.
+// sealedIdentity is the rest. BirthDate of sealedIdentity replaces the field of Sensitive, because
 // a date is stored as text.
 type plainIdentity struct {
 	Kind           passerelle.IdentityKind
@@ -80,7 +80,7 @@ func (tx *Tx) insertIdentity(p *payment.Payment, role string, line int, identity
 }
 
 func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.Sensitive) ([]byte, error) {
-	var secret *sealedIdentity // sealed even when it is empty, because that is also confidential
+	var secret *sealedIdentity // sealed even when empty, because the absence of data is also confidential
 	if s != nil {
 		secret = &sealedIdentity{*s, s.BirthDate.String()}
 	}
@@ -95,8 +95,8 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 	return sealed, nil
 }
 
-// loadIdentities fills the identities of a page of payments. Unless the sensitive part is
-// requested, the sealed column is not read.
+// loadIdentities loads the identities of a page of payments. It does not read the sealed column
+// when the sensitive part is not requested.
 func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) error {
 	list, args := idList(domain, idsOf(page))
 	column := "NULL"

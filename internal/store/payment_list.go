@@ -20,11 +20,11 @@ type paymentOrder struct {
 	shared bool
 }
 
-// paymentOrders maps the names of the interface specification to sort keys. Each order has an
-// index that begins with the domain and ends with the id. Only the order of registration has
-// indexes that match a filter too. In any other order the database either sorts the selected
-// payments, or reads all payments in that order and skips those that the filter excludes. Its
-// planner chooses.
+// paymentOrders maps the names of the interface specification to sort keys. Each order has an index
+// that begins with the domain and ends with the id. Only the order of registration also has indexes
+// that begin with the value of a filter. In any other order, the planner of the database chooses.
+// The database either sorts the selected payments, or reads all payments in order and skips those
+// that the filter excludes.
 var paymentOrders = map[string]paymentOrder{
 	"id":                  {column: "id"},
 	"register_date":       {column: "registered"},
@@ -37,8 +37,8 @@ var paymentOrders = map[string]paymentOrder{
 	labelOrder:            {column: labelOrder, shared: true},
 }
 
-// labelOrder is the order of lists that are filtered by the beginning of a label. Other lists
-// cannot use it.
+// labelOrder is the order of lists with a filter on the beginning of a label. Other lists cannot
+// use it.
 const labelOrder = "label"
 
 // Listed is a payment in a page of a list, with its position in the list.
@@ -47,9 +47,9 @@ type Listed struct {
 	Place []any
 }
 
-// Payments reads a window of a domain's payments with their lines and identities. It needs three
-// queries for any number of rows, and one more for each payment that changes between these
-// queries. It fails for an order that is not in the interface specification.
+// Payments reads a window of a domain's payments with their lines and identities. It executes three
+// queries for any number of rows, and one more for each payment that changes between these queries.
+// It fails for an order that the interface specification does not name.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {
@@ -66,7 +66,7 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 	return r.listPayments(ctx, f.Domain, sensitive, sql, args)
 }
 
-// PaymentsByID reads the payments with these ids, the newest first. It ignores ids of no
+// PaymentsByID reads the payments with these ids, the newest first. It ignores ids without a
 // payment.
 func (r *Reader) PaymentsByID(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID, sensitive bool) ([]Listed, error) {
 	if len(ids) == 0 {
@@ -105,7 +105,7 @@ func (r *Reader) listPayments(ctx context.Context, domain passerelle.DomainID, s
 	return listed, err
 }
 
-// withMore scans additional columns after those that the caller knows.
+// withMore scans additional columns after the columns that its caller expects.
 type withMore struct {
 	row  database.Row
 	more []any
@@ -113,7 +113,7 @@ type withMore struct {
 
 func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
-// CountPayments returns how many payments a filter selects. Without a filter it reads the number
+// CountPayments counts the payments that a filter selects. Without a filter it reads the number
 // from counters. With a filter it stops counting at atMost, which limits the cost.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
@@ -125,12 +125,12 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	}
 	s, order := f.counted(), ""
 	if f.PayerEnd != "" {
-		order = " ORDER BY " + s.registered // otherwise PostgreSQL reads the index of whole numbers, which also contains the last four characters
+		order = " ORDER BY " + s.registered // otherwise PostgreSQL reads the index of whole numbers, which also covers the last four characters
 	}
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }
 
-// counted returns the selection for a count. It reads only lines if they suffice.
+// counted returns the selection for a count. The selection reads only lines, if they suffice.
 func (f PaymentFilter) counted() selection {
 	s := f.among(f.selection())
 	if s.lines != "" && len(s.Where) == 1 {

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// A page is read from one range of an index where possible. Otherwise it is merged from the
-// beginnings of several ranges. These separate rows with a key from rows without one, rows with
-// the key at which the last page ended from later rows, and the rows of each connector. If a
-// single query covered these ranges, the database would read and sort all rows.
+// A page is read from one range of an index where this is possible. Otherwise it is merged from the
+// beginnings of several ranges. The ranges separate rows with a key from rows without a key. They
+// also separate rows that have the last key of the previous page from later rows, and the rows of
+// each connector. For a single query over all these ranges, the database would read and sort all
+// rows.
 
-// stretch is a range of the list that an index can return in order: by key and id, or by id
-// alone when all keys in it are equal.
+// stretch is a range of the list that an index can return in order. The order is by key and id, or
+// by id alone when all keys are equal.
 type stretch struct {
 	clause string
 	values []any
 	same   bool
 }
 
-// place is where a page begins in an order. It divides the rest of the list into stretches, for
+// place is the beginning of a page in an order. It divides the rest of the list into stretches, for
 // one direction of reading.
 type place struct {
 	paymentOrder
@@ -26,7 +27,7 @@ type place struct {
 	down     bool
 	from     []any
 	backward bool
-	// equalsApart is set for a database that needs separate ranges for rows with the same key.
+	// equalsApart is set for a database that needs a separate range for rows with the same key.
 	equalsApart bool
 }
 
@@ -37,8 +38,8 @@ func (p place) sign() string {
 	return ">"
 }
 
-// stretches returns the parts of the list to be read, in order. There is always at least one,
-// but it may be empty.
+// stretches returns the parts of the list to be read, in order. It returns at least one stretch,
+// which may be empty.
 func (p place) stretches() []stretch {
 	if p.column == p.id {
 		return p.byID()
@@ -60,8 +61,8 @@ func (p place) byID() []stretch {
 	return []stretch{{clause: p.id + " " + p.sign() + " $%d", values: p.from[1:], same: true}}
 }
 
-// keyed returns the stretches of rows with a key. A position without a key comes after all of
-// these rows, even when the filter selects only rows with a key.
+// keyed returns the stretches of rows with a key. A position without a key comes after all rows
+// with a key, even when the filter selects only rows with a key.
 func (p place) keyed() []stretch {
 	amongBare := p.from != nil && p.from[0] == nil
 	switch {
@@ -81,8 +82,8 @@ func (p place) keyed() []stretch {
 }
 
 // bare returns the stretches of rows without a key. Their ORDER BY still begins with the key,
-// although it is null in all of them: PostgreSQL does not recognise that the index is ordered by
-// id alone.
+// although it is null in all of these rows: PostgreSQL does not recognise that the index is ordered
+// by id alone.
 func (p place) bare() []stretch {
 	none := stretch{clause: p.column + " IS NULL"}
 	switch {
@@ -94,7 +95,7 @@ func (p place) bare() []stretch {
 	return []stretch{none}
 }
 
-// order writes the order of rows within a stretch.
+// order returns the ORDER BY clause for a stretch.
 func (p place) order(s stretch) string {
 	direction := " ASC"
 	if p.down {
@@ -106,7 +107,7 @@ func (p place) order(s stretch) string {
 	return p.column + direction + ", " + p.id + direction
 }
 
-// page returns the query for a window, with its arguments.
+// page returns the query for a window, and its arguments.
 func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string, []any) {
 	if o.column == labelOrder {
 		f = f.towards(w)
@@ -120,7 +121,7 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string,
 		p.column, p.id = s.label, s.id
 	}
 	if f.bounds(o.column) {
-		p.optional = false // a limit on dates excludes payments without a date, of which there may be many
+		p.optional = false // a filter on dates excludes payments without a date, of which there may be many
 	}
 	alone := len(f.Connectors) < 2 || s.From != "payment"
 	if alone {
@@ -144,7 +145,7 @@ func (f PaymentFilter) lists(alone bool) []stretch {
 	return each
 }
 
-// within limits a selection to a stretch.
+// within limits a selection to the rows of a stretch.
 func (s selection) within(x stretch) selection {
 	if x.clause == "" {
 		return s
@@ -152,15 +153,15 @@ func (s selection) within(x stretch) selection {
 	return s.and(x.clause, x.values...)
 }
 
-// straight returns the query for a page in a single stretch.
+// straight returns the query for a page within a single stretch.
 func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 	s = s.within(x)
 	return fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s ORDER BY %s LIMIT %s OFFSET %s`,
 		paymentColumns, p.column, s.From, s.Conditions(), p.order(x), s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
-// joined returns a query that reads the beginning of every stretch of every list, which needs
-// only the indexes, and then the payments of the page.
+// joined returns a query for a page of several stretches. It reads the beginning of every stretch
+// of every list from the indexes, and then reads the payments of the page.
 func (p place) joined(s selection, lists []stretch, w Window) (string, []any) {
 	enough := s.Bind(w.End())
 	var beginnings []string

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// maxSteps limits how many attempts and how many deliveries of one payment are read. A payment
-// usually has a few attempts, and a few deliveries for each webhook.
+// maxSteps limits the attempts and the deliveries that are read for one payment. A payment usually
+// has a few attempts, and a few deliveries for each webhook.
 const maxSteps = 1000
 
 // Attempts lists the bank calls about a payment, oldest first, without the fields of the order.
@@ -45,8 +45,8 @@ type SubjectDelivery struct {
 	DropReason         string
 }
 
-// DeliveriesAbout lists the deliveries of all events about one subject, ordered by the versions
-// of the events.
+// DeliveriesAbout lists the deliveries of all events about one subject, in the order of the events'
+// versions.
 func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID, subject string, id int64) ([]SubjectDelivery, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (SubjectDelivery, error) {
 		var (

@@ -56,24 +56,24 @@ func (tx *Tx) insertPayment(p *payment.Payment, beneficiaryNumbers []byte) error
 	return nil
 }
 
-// nameOf returns an SQL expression for the name of the connector whose UUID is in a parameter.
-// The expression is the UUID itself when no name is stored.
+// nameOf returns an SQL expression for the name of the connector whose UUID is in a parameter. The
+// expression returns the UUID itself when no name is stored.
 func nameOf(parameter string) string {
 	uuid := "CAST(" + parameter + " AS TEXT)"
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
 }
 
-// NameConnector stores the name of a connector, by which lists are ordered. A unit must call it
-// before it stores a payment with that connector. It only reads a name that is already stored.
-// On PostgreSQL, an INSERT would lock the row with which it conflicts, even if it updates
-// nothing. All orders to one bank would then commit one after the other.
+// NameConnector stores the name of a connector. Lists are sorted by this name. A unit must call it
+// before it stores a payment with that connector. If the name is already stored, it only reads the
+// name. On PostgreSQL, a conflicting INSERT locks the existing row even if it updates nothing. All
+// orders to one bank would then commit one after the other.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
 		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name`, uuid, name)
 }
 
-// insertInstructions stores the lines, each with its stored account number.
+// insertInstructions stores the lines. numbers are the stored forms of their account numbers.
 func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 	beneficiaries, references, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	labels := foldLabels(p.Instructions)
@@ -99,8 +99,8 @@ func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 // end returns the last four characters of an account number.
 func end(number string) string { return number[max(0, len(number)-4):] }
 
-// foldedLabel is a label in the form that searches use. shared is the number of bytes that it
-// has in common with the previous label, in the sorted list of a payment's labels.
+// foldedLabel is a label in the form that searches use. shared is the number of bytes that its
+// beginning has in common with the previous label, when the payment's labels are sorted.
 type foldedLabel struct {
 	text   string
 	shared int
@@ -127,15 +127,15 @@ func sharedBytes(a, b string) int {
 	return n
 }
 
-// first reports whether a value is seen for the first time.
+// first reports whether a value is new, and adds it to seen.
 func first(seen map[string]bool, value string) bool {
 	again := seen[value]
 	seen[value] = true
 	return !again
 }
 
-// insertTransition appends to the history. If the step already exists, another process has
-// changed the payment.
+// insertTransition appends a transition to the history. The unit fails with ErrConflict if the step
+// already exists, because another process has then changed the payment.
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	if t.Seq > 0 {
@@ -147,10 +147,10 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 		int64(p.ID), t.Seq, int64(p.Domain), previous, database.OptionalText(t.From), string(t.To), string(t.Cause.Trigger), string(t.Cause.Actor), t.Cause.Bank, database.Micros(t.At), database.OptionalText(t.Cause.Requests))
 }
 
-// UpdatePayment stores a changed payment over the loaded version, with its transitions and its
-// notes. It removes the notes from the payment. Write fails with ErrConflict when another
-// process has changed the payment since it was loaded. check is when the bank is asked next, in
-// the domain's time. Nil means never.
+// UpdatePayment stores a changed payment in place of the loaded version, with its transitions and
+// its notes. It then removes the notes from p. Write fails with ErrConflict when another process
+// has changed the payment since it was loaded. The argument check is the time of the next question
+// to the bank, in the domain's time. A nil check means that the bank is not asked again.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
@@ -190,7 +190,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 
 // PayerReturned records that the payer of a payment was redirected to the client, if the payment
 // still has the version that was loaded. Write fails with ErrConflict when another process has
-// changed the payment since, or the payer has returned before.
+// changed the payment since, or when the payer has already returned.
 func (tx *Tx) PayerReturned(p *payment.Payment, now time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET returned = $1, version = version + 1 WHERE +domain_id = $2 AND id = $3 AND version = $4 AND returned IS NULL`,
 		database.Micros(now), int64(p.Domain), int64(p.ID), p.Version)

@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// PurgeExpired removes tokens and console sessions that expired before tokensBefore, and expired
-// answers to requests. A unit removes at most batch rows of each kind, so that none blocks the
-// database for long. PurgeExpired returns after at most batches units, and the next call
+// PurgeExpired removes expired answers to requests, and the tokens and console sessions that
+// expired before tokensBefore. A unit removes at most batch rows of each kind, so that it does not
+// block the database for long. PurgeExpired returns after at most batches units, and the next call
 // continues.
 func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, batches int) error {
 	for range batches {

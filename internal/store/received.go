@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxReceived is how many requests the built-in receiver stores for a domain, and
-// MaxReceivedBytes is the total size of their headers and bodies. The limits exist because
-// anybody can send requests to the receiver.
+// MaxReceived limits the requests that the built-in receiver stores for a domain. MaxReceivedBytes
+// limits the total size of their headers and bodies. The limits exist because anybody can send
+// requests to the receiver.
 const (
 	MaxReceived      = 1000
 	MaxReceivedBytes = 16 << 20
@@ -27,7 +27,7 @@ type Received struct {
 	// Headers are the headers as JSON, and Body is the body as it arrived.
 	Headers string
 	Body    []byte
-	// SignatureCheck is the result of checking the signature.
+	// SignatureCheck is the result of the signature check.
 	SignatureCheck string
 }
 
@@ -51,19 +51,19 @@ type ReceivedOpening struct {
 	Size int64
 }
 
-// Place is the position of a request in lists, which are ordered by id.
+// Place returns the position of a request in lists, which are ordered by id.
 func (r Received) Place() []any { return []any{r.ID, r.ID} }
 
-// ReceivedFilter selects requests of a domain's receiver by name and by whether their signature
-// is valid. A field with its zero value does not filter.
+// ReceivedFilter selects requests of a domain's receiver, by name and by the validity of their
+// signature. A field with its zero value does not filter.
 type ReceivedFilter struct {
 	Domain passerelle.DomainID
 	Name   string
 	Valid  *bool
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first. Each has only the
-// beginning of its body, and body limits the number of bytes.
+// NewestReceived lists requests of a domain's receiver, the newest first. It reads only the first
+// bytes of each body, at most body.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {

@@ -12,26 +12,26 @@ import (
 	"passerelle/internal/database"
 )
 
-// Old events are removed in small transactions, which must not read the same rows again and
-// again. Finished deliveries have an index of their own, and an event is removed together with
-// its last delivery. For events without deliveries, and for large bodies without an event, the
-// store records the position up to which it has checked all rows.
+// The loop of package delivery removes old events in small transactions, which must not read the
+// same rows again and again. Finished deliveries therefore have a separate index, and an event is
+// removed together with its last delivery. For events without deliveries, and for large bodies
+// without an event, the store records a position. All rows up to this position are checked.
 
-// Retention defines which rows of a domain are old enough to be removed. The age of an event,
-// and of its deliveries, counts from the change that it reports.
+// Retention says which rows of a domain are old enough to be removed. The age of an event and of
+// its deliveries counts from the time of the change that the event reports.
 type Retention struct {
 	Domain passerelle.DomainID
-	// Events is an instant of the domain's time: older events are removed once all their
+	// Events is an instant in the domain's time. Older events are removed after all their
 	// deliveries have ended. Health is the instant before which health records are removed.
 	Events, Health time.Time
 	// Batch is the number of rows of each kind that one transaction removes. Batches limits the
-	// number of transactions in a call; the next call continues.
+	// number of transactions in a call. The next call continues.
 	Batch, Batches int
 }
 
 // PurgeEvents removes old data of a domain: finished events with their deliveries, attempts and
-// bodies, and health records. Undelivered events stay, but their attempts from before the
-// instant Events are removed.
+// bodies, and health records. Undelivered events stay, but their attempts from before Events are
+// removed.
 func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	for range r.Batches {
 		more, err := db.purgeBatch(ctx, r)
@@ -75,7 +75,7 @@ func (db *DB) purgeBatch(ctx context.Context, r Retention) (bool, error) {
 	return len(over)+len(unseen)+int(removed) > 0, err
 }
 
-// scanOld reads two numbers, the second of which is an id.
+// scanOld reads a pair of numbers. The second number is an id.
 func scanOld(row database.Row) ([2]int64, error) {
 	var pair [2]int64
 	err := row.Scan(&pair[0], &pair[1])
@@ -90,8 +90,8 @@ func second(pairs [][2]int64) []int64 {
 	return ids
 }
 
-// These are the kinds of positions. A position is an instant and an id up to which all rows were
-// checked.
+// These are the kinds of purge positions. A purge position is an instant and an id. All rows up to
+// this position were checked.
 const (
 	unsentPlace = "event"
 	partPlace   = "event_part"
@@ -105,8 +105,8 @@ func (db *DB) purgePlace(ctx context.Context, domain passerelle.DomainID, subjec
 	return place, err
 }
 
-// movePurge moves a position past rows that were checked. It never moves the position back,
-// because another process may have checked more rows.
+// movePurge moves a purge position past checked rows. It never moves the position back, because
+// another process may have checked more rows.
 func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]int64) {
 	if len(seen) == 0 {
 		return
@@ -117,7 +117,7 @@ func (tx *Tx) movePurge(domain passerelle.DomainID, subject string, seen [][2]in
 		WHERE (excluded.created, excluded.last) > (purge_place.created, purge_place.last)`, int64(domain), subject, last[0], last[1])
 }
 
-// rowCount counts the rows that the statements of a unit have touched.
+// rowCount is the number of rows that the statements of a unit removed.
 type rowCount int
 
 // counted adds a statement that returns each row that it removes, and counts these rows.
@@ -125,17 +125,17 @@ func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 	tx.unit.Returning(func(database.Row) error { *n++; return nil }, sql, args...)
 }
 
-// removeAttempts removes records of old requests, whatever the state of their deliveries,
-// because a delivery that fails every minute has very many requests.
+// removeAttempts removes records of old requests, whatever the state of their deliveries. A
+// delivery that fails every minute has very many requests.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
 			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+database.UpTo(r.Batch)+`)
 		RETURNING id`, database.Micros(r.Events), int64(r.Domain))
 }
 
-// removeDeliveries removes deliveries, and the events whose last delivery it removed. over
-// contains the ids of each delivery and of its event. It leaves deliveries with more attempts
-// than one transaction should remove.
+// removeDeliveries removes deliveries, and each event whose last delivery it removed. over contains
+// pairs: the id of a delivery and the id of its event. It leaves deliveries with more attempts than
+// one transaction should remove.
 func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	if len(over) == 0 {
 		return
@@ -152,7 +152,7 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes the events in the list that have no delivery. It leaves held events,
+// removeEvents removes those events of the list that have no delivery. It leaves held events,
 // because they may still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
@@ -170,12 +170,12 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 		RETURNING hour`, int64(r.Domain), hourOf(r.Health))
 }
 
-// partsKept is how long a large body may wait for its event.
+// partsKept is the time during which a large body may wait for its event.
 const partsKept = 24 * time.Hour
 
-// PurgeParts removes large bodies that did not become part of an event within a day of real
-// time. It checks at most batch parts in a unit, and returns after at most batches units. The
-// next call continues.
+// PurgeParts removes large bodies that did not become part of an event within a day, in real time.
+// It checks at most batch parts in a unit, and returns after at most batches units. The next call
+// continues.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)

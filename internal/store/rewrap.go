@@ -9,17 +9,17 @@ import (
 	"passerelle/internal/keys"
 )
 
-// sealedColumn is a column of sealed values. key is the column with the number of the row.
-// column is the name with which the values are sealed, if it differs from name.
+// sealedColumn is a column of sealed values. key is the column that identifies the row. column is
+// the name for which the values are sealed, if it differs from name.
 type sealedColumn struct {
 	table, name, key string
 	column           string
-	// everywhere is set when a row belongs to no domain.
+	// everywhere is set when the rows of the table belong to no domain.
 	everywhere bool
 }
 
-// sealedColumns lists all encrypted columns. A value in a column that is missing here cannot be
-// rewrapped, and is lost with its master key.
+// sealedColumns lists all encrypted columns. Rewrap does not reach a column that is missing here.
+// The values of that column are lost with their master key.
 var sealedColumns = []sealedColumn{
 	{table: "key_check", name: "sealed", key: "only_row", everywhere: true},
 	{table: "connector_program", name: "secret", key: "id", everywhere: true},
@@ -55,7 +55,7 @@ func (c sealedColumn) place(domain, row int64) keys.Place {
 	return p
 }
 
-// page returns the query for the values after a row.
+// page returns the query for the values after the row $1.
 func (c sealedColumn) page() string {
 	domain := "domain_id"
 	if c.everywhere {
@@ -70,12 +70,12 @@ type sealedValue struct {
 	value       []byte
 }
 
-// Rewrap encrypts the data key of every value with the current master key, in units of at most
-// batch values, while other processes work. The data keys and ciphertexts do not change. It
-// returns how many values it read and how many of them had an older key. Every process on this
-// database must have the current key already, because it could not decrypt rewrapped values
-// without it. Rewrap fails at a value that does not decrypt, and the values before it stay
-// rewrapped.
+// Rewrap encrypts the data key of every sealed value with the current master key. It does so in
+// units of at most batch values, while other processes work. The data keys and ciphertexts do not
+// change. It returns the number of values that it read and the number of values that had an older
+// key. Every process on this database must already have the current key. Otherwise it could not
+// decrypt rewrapped values. Rewrap fails at a value that it cannot decrypt. The values before it
+// stay rewrapped.
 func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) (int64, int64, error) {
 	var (
 		seen      int64
@@ -117,7 +117,7 @@ func (r *Reader) CountSealed(ctx context.Context) (int64, error) {
 	return all, nil
 }
 
-// rewrapPage rewraps the values of a page. It skips values that were encrypted again since they
+// rewrapPage rewraps the values of a page. It skips values that were encrypted again after they
 // were read.
 func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []sealedValue) (int64, error) {
 	var changed int64
@@ -145,8 +145,8 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 	return changed, nil
 }
 
-// awaitSeals waits, before the key proof changes, for running units that have encrypted a value
-// with the old key, because Rewrap would miss values that they store later.
+// awaitSeals waits for running units that have encrypted a value with the old key, before the key
+// proof changes. Rewrap would miss values that these units store later.
 func (tx *Tx) awaitSeals(table string) {
 	if alone := tx.db.rows.Dialect().Alone; alone != "" && table == keyCheckPlace.Table {
 		tx.unit.Exec(alone + table)

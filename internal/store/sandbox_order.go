@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// SandboxLedger stores the orders of the simulated banks, so that they survive a restart like
-// the orders at a real bank.
+// SandboxLedger stores the orders of the simulated banks. Like the orders at a real bank, they
+// survive a restart.
 type SandboxLedger struct{ DB *DB }
 
 type sandboxOrder struct {
@@ -17,9 +17,8 @@ type sandboxOrder struct {
 	version int64
 }
 
-// Submit records the arrival of an order: it stores a new order, and counts the arrivals of a
-// repeated one. It returns the stored order, its version, and the number of times that the order
-// arrived.
+// Submit records the arrival of an order. It stores a new order, and counts the arrivals of each
+// order. It returns the stored order, its version, and the number of times that the order arrived.
 func (l SandboxLedger) Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) ([]byte, int64, int64, error) {
 	var (
 		stored      []byte
@@ -64,7 +63,7 @@ func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key
 	return err == nil, err
 }
 
-// SandboxSubmissions returns how often an order arrived at its simulated bank.
+// SandboxSubmissions returns the number of times that an order arrived at its simulated bank.
 func (r *Reader) SandboxSubmissions(ctx context.Context, domain passerelle.DomainID, key string) (int64, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (int64, error) {
 		var n int64

@@ -15,15 +15,15 @@ type ServedDomain struct {
 	Closed   bool
 }
 
-// servedDomains reads a row for each setting of a domain, or one row when the domain has no
-// settings.
+// servedDomains selects one row for each setting of a domain, or a single row when the domain has
+// no settings.
 const servedDomains = `SELECT ` + servedDomainColumns + ` FROM domain d LEFT JOIN setting s ON s.domain_id = d.id WHERE `
 
 const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.clock_offset, d.clock_frozen,
 		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
 
-// ServedDomainByHost loads the domain whose base URL has the host, with the port as in a Host
-// header. It fails with ErrNotFound when there is none.
+// ServedDomainByHost loads the domain whose base URL has the host. The host includes the port, like
+// a Host header. It fails with ErrNotFound when there is none.
 func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.host = $1`, host)
 }

@@ -15,7 +15,7 @@ func (r *Reader) SettingExists(ctx context.Context, key string) (bool, error) {
 	return exists == 1, err
 }
 
-// Settings loads the configuration keys that a domain has set.
+// Settings returns the values of the configuration keys that a domain has set.
 func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[string]string, error) {
 	pairs, err := database.Collect(ctx, r.rows, func(row database.Row) ([2]string, error) {
 		var pair [2]string
@@ -32,7 +32,7 @@ func (r *Reader) Settings(ctx context.Context, domain passerelle.DomainID) (map[
 	return values, nil
 }
 
-// Setting is the value that a domain has set for a configuration key.
+// Setting is a value that a domain has set for a configuration key.
 type Setting struct {
 	Value string
 	// By is the actor who set the value, empty when unknown.
@@ -62,9 +62,8 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 	return records, err
 }
 
-// HoldSettings locks the settings of a domain until the unit ends. Without the lock, the
-// previous value in a record of a change could differ from the new value in the record before
-// it.
+// HoldSettings locks the settings of a domain until the unit ends. Without the lock, a record of a
+// change could have a previous value that differs from the new value of the record before it.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
 	tx.unit.Exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
 }
@@ -94,7 +93,7 @@ func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time
 }
 
 // SettingChange is one change of a configuration value. Previous is nil when the key had its
-// default before the change, and New is nil when it has its default afterwards.
+// default before the change. New is nil when the key has its default after the change.
 type SettingChange struct {
 	ID            int64
 	Key           string
@@ -133,8 +132,8 @@ func (f SettingChanges) selection() database.Selection {
 	return s
 }
 
-// SettingChanges reads a window of the recorded changes, the newest first. A position consists
-// of the instant and the id.
+// SettingChanges reads a window of the recorded changes, the newest first. A position consists of
+// an instant and an id.
 func (r *Reader) SettingChanges(ctx context.Context, f SettingChanges, w Window) ([]SettingChange, error) {
 	sql, args := f.selection().Newest(`id, key, previous_value, new_value, type, changed_by, at`, "at", "id", w)
 	return database.Collect(ctx, r.rows, scanSettingChange, sql, args...)
@@ -158,7 +157,7 @@ func scanSettingChange(row database.Row) (SettingChange, error) {
 // Place returns the position of a change in the list.
 func (c SettingChange) Place() []any { return []any{database.Micros(c.At), c.ID} }
 
-// containing returns a LIKE pattern for lower-case texts that contain a text.
+// containing returns a LIKE pattern that matches lower-case texts with the text in them.
 func containing(text string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
 }

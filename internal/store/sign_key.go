@@ -10,17 +10,18 @@ import (
 	"passerelle/internal/keys"
 )
 
-// SignKey is a key pair with which the answers of a domain are signed.
+// SignKey is a key pair. The service signs the answers of a domain with it.
 type SignKey struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Number counts the keys of a domain from 1. The key with the highest number signs.
+	// Number counts the keys of a domain from 1. The service signs with the key that has the
+	// highest number.
 	Number int64
 	// Public is in PEM, and Private in PKCS #8.
 	Public  string
 	Private []byte
 	Created time.Time
-	// Deprecated keys no longer sign.
+	// Deprecated is set when the key no longer signs.
 	Deprecated bool
 }
 

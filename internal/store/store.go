@@ -15,12 +15,12 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Options are the settings of a store besides the address of its database.
+// Options are the settings of a store, except the address of its database.
 type Options struct {
-	// Keys encrypt sensitive columns. A store without keys works as long as no sensitive column
-	// is read or written.
+	// Keys encrypt sensitive columns. A store without keys works until it reads or writes a
+	// sensitive column.
 	Keys *keys.Ring
-	// Log, MaxConns, Alone and Limit are as in database.Config.
+	// Log, MaxConns, Alone and Limit have the same meaning as in database.Config.
 	Log      *slog.Logger
 	MaxConns int
 	Alone    bool
@@ -34,12 +34,12 @@ type DB struct {
 	Database   *database.Handle // for its health, its schema and its statistics
 	log        *slog.Logger
 	keyRenewal time.Duration          // zero except in tests
-	proof      atomic.Pointer[[]byte] // the value, as last read, that proves that the keys belong to the database
+	proof      atomic.Pointer[[]byte] // the key proof, as last read
 }
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
-	// rows is nil in the zero Reader, whose queries run through another reader.
+	// rows is nil in the zero Reader. Its queries must run through another reader.
 	rows *database.Querier
 	keys *keys.Ring
 	// sealing is set once the database has confirmed that account numbers are sealed.
@@ -48,8 +48,7 @@ type Reader struct {
 
 // Tx collects the statements of a unit. [DB.Write] creates it.
 type Tx struct {
-	// ctx is the context of the caller. Collecting statements may read the value that proves the
-	// keys.
+	// ctx is the context of the caller. Seal may read the key proof with it.
 	ctx   context.Context
 	unit  *database.Unit
 	db    *DB
@@ -83,25 +82,25 @@ func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 // Unit returns the underlying unit, for packages with SQL for tables of their own.
 func (tx *Tx) Unit() *database.Unit { return tx.unit }
 
-// Rows returns the querier that the reader uses, for packages with SQL for tables of their own.
+// Rows returns the querier of the reader, for packages with SQL for tables of their own.
 func (r *Reader) Rows() *database.Querier { return r.rows }
 
-// RowSource is an open store or a reader of one, for packages with SQL for tables of their own.
+// RowSource is an open store or one of its readers, for packages with SQL for tables of their own.
 type RowSource interface {
 	Rows() *database.Querier
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
-// Keys returns the keys with which packages with tables of their own seal columns. It is nil
-// when the store has no keys.
+// Keys returns the keys of the store, for packages that seal columns of tables of their own. It is
+// nil when the store has no keys.
 func (r *Reader) Keys() *keys.Ring { return r.keys }
 
 // Keys returns the keys of the store.
 func (tx *Tx) Keys() *keys.Ring { return tx.keys }
 
 // AfterCommit registers a function that Write calls in the caller's goroutine once the unit is
-// durable. It is not called when the unit fails. Functions are called in the order of
-// registration.
+// durable. Write does not call the function when the unit fails. It calls several functions in the
+// order of their registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
 
 // Together executes several queries in one round trip where possible, like

@@ -23,7 +23,7 @@ type Terms struct {
 	Deleted *time.Time
 }
 
-// PublishTerms puts a new version into force in place of the present one. Write fails with
+// PublishTerms puts a new version into force. It replaces the present version. Write fails with
 // ErrDuplicate when the domain already had this version.
 func (tx *Tx) PublishTerms(t *Terms) error {
 	id, err := tx.unit.NewID("terms")

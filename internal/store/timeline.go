@@ -11,14 +11,13 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineRow is one event of a payment. Either its transition or its note is set, and the other
-// is nil.
+// TimelineRow is one entry in the timeline of a payment. Exactly one of its two fields is set.
 type TimelineRow struct {
 	Transition *payment.Transition
 	Note       *payment.Note
 }
 
-// Timeline lists the events of payments of a domain, oldest first. It needs one query for
+// Timeline lists the entries of payments of a domain, oldest first. It executes one query for
 // transitions and one for notes, for any number of payments. The notes of a change precede its
 // transitions.
 func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids []passerelle.PaymentID) (map[passerelle.PaymentID][]TimelineRow, error) {
@@ -36,8 +35,8 @@ func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids [
 	return lines, nil
 }
 
-// placedRow is a row with its position. Transitions have number 0, so that the notes after a
-// transition follow it.
+// placedRow is a row with its position in the timeline. A transition has the number 0, so the notes
+// that follow it come after it.
 type placedRow struct {
 	TimelineRow
 	payment     passerelle.PaymentID
@@ -87,7 +86,7 @@ func scanPlacedTransition(row database.Row) (placedRow, error) {
 	return line, err
 }
 
-// withFirst scans one more column before those that the caller knows.
+// withFirst scans one more column before the columns that its caller expects.
 type withFirst struct {
 	row   database.Row
 	first any
@@ -116,9 +115,9 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 		int64(domain), int64(id))
 }
 
-// AddNotes stores the notes of a payment without other changes, and removes them from the
-// payment. It does not store a note that repeats the last one, because a bank that repeats
-// itself must not fill the table.
+// AddNotes stores the notes of a payment without other changes, and removes them from the payment.
+// It does not store a note that repeats the last one. Otherwise a bank that repeats itself would
+// fill the table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // locks the row
 	for _, note := range p.TakeNotes() {

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Token is a stored credential, with its rights and the hash by which it is found.
+// Token is a stored credential with its rights. The hash identifies it.
 type Token struct {
 	ID      int64
 	Domain  passerelle.DomainID
@@ -18,13 +18,13 @@ type Token struct {
 	Scopes  string
 	User    passerelle.UserID
 	Payment passerelle.PaymentID
-	// Single marks a code that is valid for one exchange.
+	// Single marks a code that can be exchanged once.
 	Single  bool
 	Created time.Time
 	// Expires is nil for a token that stays valid until it is revoked.
 	Expires *time.Time
 	Revoked *time.Time
-	// Used is the approximate time of its last use, for tokens that do not expire.
+	// Used is the approximate time of the last use, for tokens that do not expire.
 	Used *time.Time
 }
 
@@ -45,22 +45,22 @@ func scanToken(row database.Row) (Token, error) {
 	return t, err
 }
 
-// TokenByHash loads the token of a domain with a hash, even if it is revoked or expired. It
-// fails with ErrNotFound when there is none. The tokens of a deleted user are not found, even
+// TokenByHash loads the token of a domain that has the hash, even if it is revoked or expired. It
+// fails with ErrNotFound when there is none. It does not find the tokens of a deleted user, even
 // before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
-// TokenShown does the same as TokenByHash, in all domains. The caller must compare the token's
-// domain with the domain that received the token.
+// TokenShown does the same as TokenByHash, but searches all domains. The caller must compare the
+// token's domain with the domain that received the token.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 
-// TokenFilter selects tokens of a domain. Unless All is set, it selects only tokens of the
+// TokenFilter selects tokens of a domain. If All is false, it selects only the tokens of the
 // operator's own programs, which have the kinds config and users.
 type TokenFilter struct {
 	Domain passerelle.DomainID
@@ -76,7 +76,7 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 		s = s.And("id = $%d", f.Only)
 	}
 	if !f.All {
-		s = s.And("kind IN ('config', 'users')") // written like the condition of the index, so that the query can use it
+		s = s.And("kind IN ('config', 'users')") // the same text as in the index
 	}
 	p := w.ByID()
 	s = s.And("id "+p.Sign+" $%d", p.From)
@@ -84,7 +84,7 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
-// CreateToken stores a token and gives it its id.
+// CreateToken stores a token and sets its id.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {
@@ -98,8 +98,8 @@ func (tx *Tx) CreateToken(t *Token) error {
 	return nil
 }
 
-// NoteTokenUse records that a token was used at the instant at. It writes nothing when a use
-// later than since is already recorded.
+// NoteTokenUse records that a token was used at the time at. It writes nothing when a use after
+// since is already recorded.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
 	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), id, database.Micros(since))
@@ -111,15 +111,16 @@ func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
 }
 
-// RevokeUserTokens revokes the permanent tokens of a user that belong to a client, or to no
-// client.
+// RevokeUserTokens revokes the permanent tokens of a user that belong to the client, and those that
+// belong to no client.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
 		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, database.Micros(now), int64(domain), int64(user), int64(client))
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens shortens the remaining lifetime of a payment's tokens to in.
+// EndPaymentTokens makes the tokens of a payment expire after the duration in, or earlier if they
+// expire earlier.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))

@@ -26,8 +26,8 @@ func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passer
 	return database.One(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// UserWindow selects part of the list of users: the users after From, or, if Backward is set,
-// the users before it. The users nearest to From come first.
+// UserWindow selects part of the list of users: the users after From, or the users before From if
+// Backward is set. The users nearest to From come first.
 type UserWindow struct {
 	Limit    int
 	Offset   int64
@@ -59,7 +59,7 @@ func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, b
 		int64(domain), database.Micros(before), limit)
 }
 
-// CreateUser stores a user and gives it its id.
+// CreateUser stores a user and sets the user's id.
 func (tx *Tx) CreateUser(u *passerelle.User) error {
 	id, err := tx.unit.NewID("end_user")
 	if err != nil {
@@ -72,15 +72,15 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	return nil
 }
 
-// KeepUser makes a temporary user permanent at an instant of the domain's time. Write fails with
-// ErrConflict when the user is already permanent, has expired at the real instant realNow, or
-// was deleted.
+// KeepUser makes a temporary user permanent at the instant at, in the domain's time. Write fails
+// with ErrConflict when the user is already permanent, has expired at realNow, or was deleted.
+// realNow is real time.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
 }
 
-// BumpUser stores u.Version, which the caller has raised by one for an event about the user.
+// BumpUser stores u.Version. The caller has raised this version by one for an event about the user.
 // Write fails with ErrConflict when the user has changed since it was read.
 func (tx *Tx) BumpUser(u passerelle.User) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $1 - 1`, u.Version, int64(u.Domain), int64(u.ID))
@@ -92,10 +92,10 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// RemoveUser removes a user, drops the user's held events, and leaves the erasure of other data
-// to Erase. Write fails with ErrConflict when the user has changed since it was read, because of
-// an event or because it became permanent. DeleteUser of package bankstore calls RemoveUser, and
-// withdraws the user's connections in the same unit.
+// RemoveUser removes a user and drops the user's held events. Erase erases all other data later.
+// Write fails with ErrConflict when the user has changed since it was read, by an event or by
+// becoming permanent. DeleteUser of package bankstore calls RemoveUser, and withdraws the user's
+// connections in the same unit.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
@@ -110,8 +110,8 @@ func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	// The query selects whole rows: if it selected the id alone, PostgreSQL would read an index
-	// completely.
+	// The query selects whole rows. If it selected only the id, PostgreSQL would read a whole
+	// index.
 	found, err := database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err

@@ -22,14 +22,14 @@ func (r *Reader) UserSettings(ctx context.Context, domain passerelle.DomainID, u
 	return values, nil
 }
 
-// SetUserSetting stores a setting of a user. The same unit must hold the user.
+// SetUserSetting stores a setting of a user. The same unit must call HoldUser.
 func (tx *Tx) SetUserSetting(domain passerelle.DomainID, user passerelle.UserID, key, value string) {
 	tx.unit.Exec(`INSERT INTO user_setting (user_id, key, value, domain_id) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id, key) DO UPDATE SET value = excluded.value`, int64(user), key, value, int64(domain))
 }
 
 // LimitUserSettings makes the unit fail with the error beyond when a user has more than most
-// settings. The unit must hold the user, so that no other unit adds settings at the same time.
+// settings. The unit must call HoldUser, so that no other unit adds settings at the same time.
 func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE end_user SET version = version WHERE id = $1 AND (SELECT count(*) FROM user_setting WHERE user_id = $1) <= $2`, int64(user), most)
 }

@@ -13,8 +13,8 @@ func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "user_token", Column: "sealed", Row: token}
 }
 
-// KeepUserToken stores the text of a permanent user token, sealed, so that webhooks can carry
-// it. The same unit must have created the token.
+// KeepUserToken stores the sealed text of a permanent user token. Webhooks can then carry the
+// token. The same unit must create the token.
 func (tx *Tx) KeepUserToken(t Token, text string) error {
 	sealed, err := tx.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
 	if err != nil {
@@ -25,10 +25,10 @@ func (tx *Tx) KeepUserToken(t Token, text string) error {
 	return nil
 }
 
-// WebhookToken returns the text of a permanent token of a user: the newest one that was issued
-// to a client and is not revoked. The token of a deleted user is found until the webhooks about
-// the deletion are delivered. WebhookToken fails with ErrNotFound when there is none, and with
-// ErrSealed when the token cannot be decrypted.
+// WebhookToken returns the text of the newest permanent token of a user that was issued to a client
+// and is not revoked. It finds the token of a deleted user until the webhooks about the deletion
+// are delivered. WebhookToken fails with ErrNotFound when there is none, and with ErrSealed when
+// the token cannot be decrypted.
 func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID) (string, error) {
 	type row struct {
 		token  int64

@@ -21,7 +21,7 @@ type Webhook struct {
 	URL   string
 	Auth  int64 // id of the authentication provider, zero for none
 	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
-	// another provider. Its events are stored until then.
+	// another provider. The store keeps its events until then.
 	AuthDeleted bool
 	Created     time.Time
 	Updated     *time.Time
@@ -33,9 +33,9 @@ type Webhook struct {
 	// the flusher has no work. FlushAfter is the last delivery that the flusher tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
-	// FirstTriesAfter is a delivery: the flusher sends all deliveries up to it, even those never
-	// tried, and later deliveries get their first try at once. It is not used while NextFlush is
-	// nil.
+	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to it, even
+	// those that were never tried. Later deliveries get an immediate first try. It is not used
+	// while NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
 	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
 	// It is cleared when a receiver accepts a request or no delivery is left.
@@ -49,13 +49,13 @@ type Webhook struct {
 	// alarm mail until the recovery mail is written.
 	Alerted *time.Time
 	Alarmed bool
-	// AddToData maps the name of each member that is added to payloads to a key. The value of
-	// the member is the text that the event's user has stored under that key. AddToData may be
-	// nil.
+	// AddToData lists the members that are added to payloads. It maps the name of each member to a
+	// key. The value of the member is the text that the event's user has stored under this key.
+	// AddToData may be nil.
 	AddToData map[string]string
 }
 
-// firstTriesAfter returns the delivery after which deliveries get their first try at once.
+// firstTriesAfter returns the delivery after which deliveries get an immediate first try.
 func (w Webhook) firstTriesAfter() int64 {
 	if w.NextFlush == nil {
 		return 0
@@ -63,7 +63,7 @@ func (w Webhook) firstTriesAfter() int64 {
 	return int64(w.FirstTriesAfter)
 }
 
-// AtOnce reports whether a delivery is sent at once instead of by the flusher.
+// AtOnce reports whether a delivery gets an immediate first try. The flusher sends all others.
 func (w Webhook) AtOnce(d Delivery) bool { return d.Attempts == 0 && int64(d.ID) > w.firstTriesAfter() }
 
 const webhookColumns = `id, domain_id, client_id, user_id, event, url, auth_id, created, updated, deleted, disabled,
@@ -95,21 +95,21 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// freeFirst puts webhooks to which another worker is sending at the end of lists of work,
-// because their lease would most likely be refused.
+// freeFirst sorts webhooks to which another worker is sending last in lists of work, because a
+// lease on them would most likely be refused.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // waits is the condition that an earlier delivery of the same webhook and subject is held back.
 // Like other conditions on single rows, it is a scalar subquery that reads the first row.
-// PostgreSQL would turn EXISTS into a join, which reads the whole backlog while there are no
-// statistics.
+// PostgreSQL would turn EXISTS into a join. Without statistics, the join would read the whole
+// backlog.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
-// WebhooksWithFirstTries lists at most limit webhooks of a domain that have deliveries to try
-// for the first time, healthy ones first. It leaves out stopped and disabled webhooks, and those
-// whose provider was deleted.
+// WebhooksWithFirstTries lists at most limit webhooks of a domain with deliveries that were never
+// tried. Healthy webhooks come first. It leaves out stopped and disabled webhooks, and webhooks
+// with a deleted provider.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
@@ -120,7 +120,7 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 }
 
 // WebhooksToFlush lists at most limit webhooks of a domain whose flusher is due at the domain's
-// instant. Those that are overdue for the longest time come first.
+// instant. Webhooks that have been overdue for the longest time come first.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
@@ -134,15 +134,15 @@ func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))
 }
 
-// KeepWebhook renews a lease of a webhook. Write fails with ErrConflict when the lease has
-// lapsed, so that a late worker cannot overwrite the results of its successor.
+// KeepWebhook renews a lease of a webhook. Write fails with ErrConflict when the lease has lapsed.
+// A late worker can therefore not overwrite the results of its successor.
 func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
-// Unwanted checks, when the unit is written, whether the webhook is deleted or disabled or its
-// provider is deleted. It stores the result in unwanted.
+// Unwanted checks whether the webhook is deleted, disabled or has a deleted provider. It does so
+// when the unit is written, and stores the result in unwanted. It stores the result in unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
@@ -155,18 +155,18 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush ends a run of the flusher. The next run is due at next, unless another run was
-// requested since this run began, which was due at due. When nothing is undelivered, no run is
-// planned and the webhook is no longer stopped.
+// PlanFlush ends a run of the flusher. The next run is due at next. If another run was requested
+// since this run began, that run stays planned; due is the time at which this run was due. When
+// nothing is undelivered, no run is planned and the webhook is no longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, database.Micros(next), int64(w.Domain), int64(w.ID), database.Micros(due))
 }
 
-// LeaveToFlusher leaves all deliveries of a webhook up to last to the flusher while it has work,
-// even those that were not tried yet. It does nothing when held back deliveries were released
-// since the webhook was loaded.
+// LeaveToFlusher leaves the deliveries of a webhook up to last to the flusher while the flusher has
+// work. This includes deliveries that were never tried. It does nothing when held back deliveries
+// were released since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
@@ -174,16 +174,16 @@ func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryI
 
 const dueHeldBack = `FROM delivery WHERE domain_id = $1 AND not_before <= $2 AND delivered IS NULL AND dropped IS NULL AND not_before > 0`
 
-// AnyHeldBackDue reports whether deliveries of a domain are still held back although they may be
-// sent at the domain's instant.
+// AnyHeldBackDue reports whether a domain has deliveries that are still held back although they may
+// be sent now, in the domain's time.
 func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID, now time.Time) (bool, error) {
 	due, err := database.One(ctx, r.rows, database.ScanInt, `SELECT CASE WHEN (SELECT id `+dueHeldBack+` ORDER BY not_before, id LIMIT 1) IS NULL THEN 0 ELSE 1 END`, int64(domain), database.Micros(now))
 	return due == 1, err
 }
 
-// FreeHeldBack releases at most limit held back deliveries that are due at the domain's instant,
-// so that they get their first try at once. It always changes FirstTriesAfter, so that a
-// concurrent LeaveToFlusher does nothing.
+// FreeHeldBack releases at most limit held back deliveries that are due now, in the domain's time.
+// They then get an immediate first try. It always changes FirstTriesAfter, so that a concurrent
+// LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1

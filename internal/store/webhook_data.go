@@ -15,7 +15,7 @@ import (
 // WebhookState is the state of a delivery.
 type WebhookState string
 
-// The states of deliveries. A dropped delivery was given up.
+// These are the states of deliveries. The state dropped means that the delivery was given up.
 const (
 	WebhookPending   WebhookState = "pending"
 	WebhookDropped   WebhookState = "dropped"
@@ -44,10 +44,10 @@ type WebhookData struct {
 	// Body is the body of the event, without id_webhook_data. It is nil when the body was erased
 	// or has more than MaxShownBody bytes.
 	Body []byte
-	// Created is when the event happened.
+	// Created is the time of the event.
 	Created time.Time
-	// NotBefore is when the delivery is no longer held back. It is nil when the delivery is not
-	// held back.
+	// NotBefore is the time until which the delivery is held back. It is nil when the delivery is
+	// not held back.
 	NotBefore          *time.Time
 	Attempts           int64
 	Delivered, Dropped *time.Time
@@ -91,8 +91,8 @@ func (f WebhookDataFilter) selection() database.Selection {
 	return s.During("d.created", f.From, f.Until)
 }
 
-// inState returns the condition on the state. The number of the state is part of the text and
-// not an argument, because otherwise databases do not use the index of the expression.
+// inState returns the condition on the state. The number of the state is part of the text, not an
+// argument. Otherwise databases do not use the index of the expression.
 func (f WebhookDataFilter) inState() string {
 	if f.State == "" {
 		return stateNumber + " IN (0, 1, 2)"
@@ -100,9 +100,9 @@ func (f WebhookDataFilter) inState() string {
 	return fmt.Sprintf("%s = %d", stateNumber, stateNumbers[f.State])
 }
 
-// window returns the query for a window of rows, the newest first. If the filter has no state,
-// the page is merged from the newest rows of each state. The index is in order only within each
-// state.
+// window returns the query for a window of rows, the newest first, and its arguments. The index is
+// sorted only within each state. Without a state in the filter, the query therefore merges the
+// newest rows of each state.
 func (f WebhookDataFilter) window(w Window) (string, []any) {
 	var args []any
 	if f.State != "" {
@@ -172,7 +172,7 @@ func scanWebhookData(row database.Row) (WebhookData, error) {
 type WebhookLog struct {
 	ID int64
 	DeliveryAttempt
-	// User is the user of the event, zero when it belongs to no user.
+	// User is the user of the event, zero for none.
 	User passerelle.UserID
 	// Pending is set until the delivery is delivered or given up.
 	Pending bool
@@ -211,7 +211,8 @@ func (r *Reader) WebhookLogs(ctx context.Context, f WebhookLogFilter, w Window) 
 	return r.logs(ctx, f.selection(), w)
 }
 
-// logs orders requests by time and not by id, because each process reserves its own ids.
+// logs reads a window of requests. It sorts them by time and not by id, because each process
+// reserves its own ids.
 func (r *Reader) logs(ctx context.Context, s database.Selection, w Window) ([]WebhookLog, error) {
 	page, args := s.Newest("a.id AS id, a.at AS at", "a.at", "a.id", w)
 	direction := "DESC"
@@ -228,7 +229,7 @@ func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int6
 	return f.selection().Count(ctx, r.rows)
 }
 
-// LastAttempts reads the last requests of at most 1000 deliveries: at most ten for each
+// LastAttempts reads the last requests for at most 1000 deliveries. It reads at most ten for each
 // delivery, the oldest first.
 func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
 	found := make(map[passerelle.DeliveryID][]WebhookLog, len(deliveries))
@@ -237,8 +238,8 @@ func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	}
 	list, args := idList(domain, deliveries)
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
-	// If the query also joined the table of deliveries, PostgreSQL might read all requests of
-	// each delivery and check their times afterwards.
+	// The outer query does not join the table of deliveries. With that join, PostgreSQL might read
+	// all requests of each delivery and check their times afterwards.
 	all, err := database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT 1000) AS place
@@ -272,14 +273,14 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 }
 
 // CountUndelivered counts the undelivered deliveries of a webhook whose events happened since an
-// instant. It counts no further than bound.
+// instant. It stops counting at bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
-// Pending counts the undelivered deliveries of webhooks. For each webhook it counts no further
-// than bound.
+// Pending counts the undelivered deliveries of webhooks. It stops counting at bound for each
+// webhook.
 func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
 	found := make(map[passerelle.WebhookID]int64, len(webhooks))
 	if len(webhooks) == 0 {
@@ -313,7 +314,7 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery returns the delivery that an undelivered delivery waits for: an earlier
+// BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
 // delivery of the same subject, or the delivery itself while it is held back. The result is zero
 // when it waits for none or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
@@ -329,22 +330,22 @@ func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.De
 	return passerelle.DeliveryID(first), err
 }
 
-// CountAgain counts a request for a delivery that was already delivered, because RecordBatch
-// does not change such a delivery.
+// CountAgain counts a further request for a delivered delivery. RecordBatch does not change such a
+// delivery.
 func (tx *Tx) CountAgain(w Webhook, id passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1 WHERE domain_id = $1 AND webhook_id = $2 AND id = $3 AND delivered IS NOT NULL`,
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// These are the subject of test payloads, and the reason that is stored for giving them up. They
-// are given up before they are sent, so that no sender tries them again.
+// testSubject is the subject of test payloads. testReason is the drop reason that is stored for
+// their deliveries. A test delivery is dropped before it is sent, so that no sender tries it again.
 const (
 	testSubject = "test"
 	testReason  = "a test is sent once"
 )
 
-// CreateTest stores a test event of a webhook, and a delivery of it that no sender finds. The id
-// of the delivery is known once the unit is written.
+// CreateTest stores a test event of a webhook, and a delivery that no sender finds. It sets id once
+// the unit is written.
 func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.DeliveryID) error {
 	event, err := tx.unit.NewID("event")
 	if err != nil {
@@ -358,14 +359,14 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 	return nil
 }
 
-// RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue.
-// The flusher continues at the first pending delivery since an instant. When there is none,
-// nothing changes.
+// RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
+// flusher continues at the first pending delivery whose event happened at since or later.
+// RecoverWebhook changes nothing when there is no such delivery.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))
-	// next_flush must differ from its previous value: a run that was due at the previous value
-	// would otherwise match the new value and overwrite flush_after.
+	// next_flush must differ from its previous value. Otherwise a run that was due at the previous
+	// value would match the new value and overwrite flush_after.
 	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.Args...)

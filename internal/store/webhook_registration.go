@@ -9,12 +9,12 @@ import (
 	"passerelle/webhook"
 )
 
-// WebhookFilter selects webhooks of one domain: all, or only those that are neither deleted nor
-// disabled.
+// WebhookFilter selects webhooks of one domain. It selects those that are neither deleted nor
+// disabled, or all webhooks if All is set.
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool
-	// Failing selects webhooks whose last request failed, that are stopped, or whose
+	// Failing selects only webhooks that are stopped, whose last request failed, or whose
 	// authentication provider was deleted.
 	Failing bool
 }
@@ -69,7 +69,7 @@ func (tx *Tx) CreateWebhook(w *Webhook) error {
 	return nil
 }
 
-// WebhookChange is a change of a registration. A nil field leaves the value as it is, and a
+// WebhookChange is a change of a registration. A nil field leaves the value unchanged, and a
 // pointer to a zero value clears it.
 type WebhookChange struct {
 	Event             *webhook.Event
@@ -81,9 +81,9 @@ type WebhookChange struct {
 }
 
 // ChangeWebhook changes a registration. Write fails with ErrNotFound when the registration is
-// deleted, unless the change restores it. It fails with ErrConflict when the change restores it
-// and the domain has MaxWebhooks others. The flusher is due at once for deliveries that were not
-// sent while the webhook was deleted or disabled.
+// deleted and the change does not restore it. Write fails with ErrConflict when the change restores
+// it and the domain has MaxWebhooks other webhooks. After the change, the flusher is due
+// immediately for deliveries that were not sent while the webhook was deleted or disabled.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL

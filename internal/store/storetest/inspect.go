@@ -14,8 +14,8 @@ import (
 	_ "modernc.org/sqlite"             // registers the driver "sqlite"
 )
 
-// Inspection reads a database while a service uses it, so that a test can compare the stored
-// rows with the service's answers. It cannot write to SQLite and does not write to PostgreSQL.
+// Inspection reads a database while a service uses it. A test can then compare the stored rows with
+// the service's answers. It cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
 	t      testing.TB
 	pool   *sql.DB
@@ -23,7 +23,7 @@ type Inspection struct {
 	counts string
 }
 
-// Event is a row of the table of events, as stored.
+// Event is a row of the table of events.
 type Event struct {
 	Domain    int64
 	Name      string
@@ -33,8 +33,8 @@ type Event struct {
 	Body      string
 }
 
-// Is reports whether two rows are the same event. It ignores the body, which may have been
-// erased in between.
+// Is reports whether two rows are the same event, ignoring the body. The body may have been erased
+// between the two reads.
 func (e Event) Is(other Event) bool {
 	e.Body, other.Body = "", ""
 	return e == other
@@ -127,14 +127,14 @@ func (i *Inspection) EventsOf(subject string, id int64) []Event {
 	return events
 }
 
-// Delivery is an event for a webhook; ID is its id_webhook_data.
+// Delivery is the delivery of an event to a webhook. ID is its id_webhook_data.
 type Delivery struct {
 	Event
 	ID, Webhook        int64
 	Delivered, Dropped bool
 }
 
-// Deliveries lists all deliveries in the order of storage.
+// Deliveries lists all deliveries in the order in which they were stored.
 func (i *Inspection) Deliveries() []Delivery {
 	i.t.Helper()
 	var deliveries []Delivery
@@ -150,7 +150,7 @@ func (i *Inspection) Deliveries() []Delivery {
 	return deliveries
 }
 
-// Count runs a query and returns the number that is its result.
+// Count returns the number that a query selects.
 func (i *Inspection) Count(query string) int64 {
 	i.t.Helper()
 	var n int64
@@ -175,9 +175,9 @@ func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 	return all
 }
 
-// Digest returns a hash of every value of every table, except reserved identifiers and the instant
-// of the last backup, which is stored after the copy was made. Two equal digests mean that the
-// database had the same content.
+// Digest returns a hash of every value of every table. It leaves out reserved identifiers, and the
+// instant of the last backup, which is stored only after the copy. Two equal digests mean that the
+// databases have the same content.
 func (i *Inspection) Digest() string {
 	i.t.Helper()
 	hash := sha256.New()

@@ -24,9 +24,9 @@ var collected struct {
 	file  *os.File
 }
 
-// Collect stores a statement of the program, and ignores a statement that a test executes
-// itself. database.Watch calls it in the goroutine that executes the statement, so that the
-// stack shows who does.
+// Collect stores a statement of the program, and ignores a statement that a test executes itself.
+// database.Watch calls Collect in the goroutine that executes the statement, so the stack shows
+// which code executes it.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()
@@ -41,8 +41,8 @@ func Collect(database, sql string) {
 	leaveStatement(s)
 }
 
-// byHand reports whether a test executes the statement itself. The first caller outside the
-// files that all statements pass through decides.
+// byHand reports whether a test executes the statement itself. It examines the first caller outside
+// the files that all statements pass through.
 func byHand() bool {
 	var callers [24]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
@@ -57,8 +57,8 @@ func byHand() bool {
 	}
 }
 
-// leaveStatement appends a statement to the file of this process. It panics on a failure,
-// because the statement would otherwise stay unchecked.
+// leaveStatement appends a statement to the file of this process. It panics when that fails,
+// because otherwise no test would check the statement.
 func leaveStatement(s Statement) {
 	folder := os.Getenv(StatementFolder)
 	if folder == "" {
@@ -77,7 +77,7 @@ func leaveStatement(s Statement) {
 }
 
 // Statements returns the statements that this process has collected, and all statements in the
-// folder.
+// statement folder.
 func Statements(t testing.TB) []Statement {
 	t.Helper()
 	all := map[Statement]bool{}

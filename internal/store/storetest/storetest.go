@@ -1,9 +1,9 @@
-// Package storetest gives tests a database of each kind. It is empty, or has the complete schema
-// if the test imports package migrated.
+// Package storetest provides databases of each kind to tests. A database is empty, or has the
+// complete schema if the test imports package migrated.
 //
-// It owns the place and the removal of these databases. It does not open stores or create a
-// schema, so that the tests of package store can use it. Without PostgreSQL, the test fails in
-// CI and is left out elsewhere.
+// It chooses the place of these databases and removes them. It does not open stores or create the
+// schema, so that the tests of package store can use it. Without a PostgreSQL server, a test fails
+// in CI and is skipped elsewhere.
 package storetest
 
 import (
@@ -26,8 +26,8 @@ func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// SQLite returns the address of a database in a file. The file does not exist yet if databases
-// start empty.
+// SQLite returns the address of a database in a file. The file does not exist yet if the test does
+// not import package migrated.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "database")
@@ -75,7 +75,7 @@ func inSchema(t testing.TB, server, name string) string {
 }
 
 // Direct returns an address that reaches a database without the pooler. Tests need it for
-// connections of their own with settings that a pooler does not pass on.
+// connections with settings that a pooler does not pass on.
 func Direct(t testing.TB, address string) string {
 	t.Helper()
 	if os.Getenv("PASSERELLE_TEST_POOLER") == "" || strings.HasPrefix(address, "sqlite:") {
@@ -90,8 +90,8 @@ func Direct(t testing.TB, address string) string {
 	return direct.String()
 }
 
-// createSchema makes a schema. A pooler does not pass on search_path, so createSchema also makes
-// a role of the same name that has the search_path as its setting.
+// createSchema creates a schema. A pooler does not pass on search_path. createSchema therefore also
+// creates a role of the same name that has the search_path as its setting.
 func createSchema(t testing.TB, server, name string) {
 	t.Helper()
 	execute(t, server, "CREATE SCHEMA "+name)

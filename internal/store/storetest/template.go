@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// prepare migrates the database at an address. If it is nil, databases start empty.
+// prepare migrates the database at an address. Databases start empty when it is nil.
 var prepare func(ctx context.Context, url string) error
 
-// Prepare makes all databases start with a schema from now on. The migrations do not run for
-// each test, because it is far faster to copy a file, or to empty the tables after a test.
+// Prepare makes all databases start with the schema that migrate creates. The migrations run only
+// once, because it is far faster to copy a file, or to empty the tables after a test.
 func Prepare(migrate func(ctx context.Context, url string) error) { prepare = migrate }
 
 var sqliteTemplate struct {
@@ -42,12 +42,12 @@ func sqliteCopy(t testing.TB) []byte {
 	return content
 }
 
-// schemas are the free PostgreSQL schemas of this program, in their original state. Those that
-// are still free at the end stay on the server.
+// schemas contains the free PostgreSQL schemas of this program, in their original state. Schemas
+// that are free when the program ends stay on the server.
 var schemas struct {
 	sync.Mutex
 	free []string
-	// spoilt are the addresses of schemas that tests have altered.
+	// spoilt lists the addresses of schemas that tests have altered.
 	spoilt []string
 }
 
@@ -62,8 +62,8 @@ DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
 	END LOOP;
 END $$`
 
-// recall restores a schema to what remember stored. It disables triggers, because most of them
-// prevent the removal of rows. It fails on tables that are in use.
+// recall restores the rows and sequences that remember stored. It disables triggers, because most
+// of them prevent the removal of rows. It fails on tables that are in use.
 const recall = `SET lock_timeout = '5s';
 SET session_replication_role = replica;
 DO $$ DECLARE t TEXT; BEGIN
@@ -76,7 +76,8 @@ DO $$ DECLARE t TEXT; BEGIN
 	PERFORM setval(name::regclass, coalesce(last_value, start_value), last_value IS NOT NULL) FROM seed_{schema}.stood;
 END $$`
 
-// postgresPrepared returns the address of a schema with its tables, for use until the test ends.
+// postgresPrepared returns the address of a schema with its tables. The test can use the schema
+// until it ends.
 func postgresPrepared(t testing.TB, server string) string {
 	t.Helper()
 	name := takeSchema()
@@ -93,7 +94,7 @@ func postgresPrepared(t testing.TB, server string) string {
 	return address
 }
 
-// leave frees a schema for the next test, or drops an altered schema.
+// leave makes a schema available to the next test, or drops an altered schema.
 func leave(t testing.TB, server, name, address string) {
 	t.Helper()
 	schemas.Lock()
@@ -102,7 +103,7 @@ func leave(t testing.TB, server, name, address string) {
 		execute(t, server, strings.ReplaceAll("DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE", "{schema}", name))
 		return
 	}
-	execute(t, server, strings.ReplaceAll(recall, "{schema}", name)) // fails the test if it cannot restore the schema
+	execute(t, server, strings.ReplaceAll(recall, "{schema}", name)) // fails the test when it cannot restore the schema
 	schemas.free = append(schemas.free, name)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Break executes statements that violate the schema. It disables triggers, references and checks
-// during the change. On SQLite the triggers are dropped permanently.
+// while the statements run. On SQLite, it drops the triggers permanently.
 func Break(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {

@@ -1,8 +1,8 @@
 // Package lists compares lists of the store with a reference that sorts and filters in Go.
 //
-// It owns the random windows of lists and the expected result of each. It does not own the rows:
-// a test stores them and says which of them a filter selects. A list that differs from the
-// reference fails the test, which prints the smallest window that it finds.
+// It owns the random windows, and computes the expected result of each. It does not own the rows: a
+// test stores them and says which of them a filter selects. When a list differs from the reference,
+// the test fails and prints the smallest failing window that it finds.
 package lists
 
 import (
@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Spot is the position of a row in a list: a key, which is nil in lists ordered by id alone, and
-// the id.
+// Spot is the position of a row in a list: its key and its id. Key is nil in lists that are ordered
+// by id alone.
 type Spot struct {
 	Key any
 	ID  int64
@@ -34,7 +34,7 @@ func (a Spot) compare(b Spot) int {
 	return cmp.Or(order, cmp.Compare(a.ID, b.ID))
 }
 
-// position returns the spot in the form that windows use.
+// position returns the spot as a position of a window.
 func (a Spot) position() []any {
 	if a.Key == nil {
 		return []any{a.ID}
@@ -44,13 +44,13 @@ func (a Spot) position() []any {
 
 // Ways describes which options of a window a list supports.
 type Ways struct {
-	// Newest means that the list begins with the greatest.
+	// Newest means that the greatest spot is first.
 	Newest bool
-	// Directions and Skips mean that the list uses Descending and Offset.
+	// Directions means that the list supports Descending, and Skips means that it supports Offset.
 	Directions, Skips bool
 }
 
-// List is a list with a filter: the spots of all rows, the spots of selected rows, and
+// List is a list with a filter. It has the spots of all rows, the spots of the selected rows, and
 // functions that read and count the list.
 type List struct {
 	Ways
@@ -88,8 +88,8 @@ func (q List) window(w store.Window, from *Spot) []int64 {
 	return ids
 }
 
-// drawFrom draws the position of a row, selected by the filter or not, or a position without a
-// row: between two rows of the same key, or after all rows.
+// drawFrom draws a position: of a selected row, of another row, between two rows with the same key,
+// or after all rows.
 func (q List) drawFrom(t *rapid.T) *Spot {
 	if len(q.All) == 0 || rapid.IntRange(0, 3).Draw(t, "from the start") == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (q List) drawFrom(t *rapid.T) *Spot {
 	return &at
 }
 
-// elsewhere moves a position to a key that may belong to no row.
+// elsewhere moves a position to a key that possibly no row has.
 func (q List) elsewhere(t *rapid.T, at Spot) Spot {
 	switch key := at.Key.(type) {
 	case string:
@@ -172,10 +172,10 @@ func Spots[T any](rows []T, at func(T) Spot, selected func(T) bool) []Spot {
 	return spots
 }
 
-// Any selects every row.
+// Any reports true, so it selects every row.
 func Any[T any](T) bool { return true }
 
-// Maybe sets a filter value in some of the draws, and otherwise leaves it unset.
+// Maybe sets a filter value in some draws, and leaves it unset in the others.
 func Maybe[T any](t *rapid.T, name string, into *T, values ...T) {
 	if rapid.IntRange(0, 4).Draw(t, "filter by "+name) == 0 {
 		*into = rapid.SampledFrom(values).Draw(t, name)

@@ -1,9 +1,9 @@
-// Package migrated makes the databases of package storetest start with the schema of this
-// program, and collects the statements of the program. A test only has to import it.
+// Package migrated makes the databases of package storetest start with the schema of this program,
+// and collects the statements of the program. A test only has to import it.
 //
-// It owns only this connection. It is separate from storetest because the tests inside package
-// store import storetest, which therefore cannot import store. It does not decide where
-// databases are. If a migration fails, so does the first test that asks for a database.
+// It owns nothing else: package storetest chooses the place of databases. It is separate because
+// the tests inside package store import storetest, so storetest cannot import store. If a migration
+// fails, the first test that asks for a database fails.
 package migrated
 
 import (
