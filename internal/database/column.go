@@ -9,13 +9,13 @@ import (
 )
 
 // Micros returns the stored form of an instant: microseconds since the epoch, in UTC. Both
-// databases compare these numbers in the same way, independently of a session's time zone.
+// databases compare these numbers in the same way, whatever the time zone of the session.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Instant returns the instant that Micros stored.
 func Instant(µs int64) time.Time { return time.UnixMicro(µs).UTC() }
 
-// OptionalMicros is like Micros, but stores nil as NULL.
+// OptionalMicros does the same as Micros, and returns nil, which is stored as NULL, for nil.
 func OptionalMicros(t *time.Time) *int64 {
 	if t == nil {
 		return nil
@@ -24,7 +24,7 @@ func OptionalMicros(t *time.Time) *int64 {
 	return &µs
 }
 
-// OptionalInstant is like Instant, but returns nil for NULL.
+// OptionalInstant does the same as Instant, and returns nil for NULL.
 func OptionalInstant(µs *int64) *time.Time {
 	if µs == nil {
 		return nil
@@ -33,8 +33,8 @@ func OptionalInstant(µs *int64) *time.Time {
 	return &t
 }
 
-// OptionalText stores the empty string as NULL, for columns where NULL and empty have the same
-// meaning.
+// OptionalText returns a text for a column in which NULL and the empty string have the same
+// meaning. It returns nil, which is stored as NULL, for the empty string.
 func OptionalText[T ~string](s T) *string {
 	if s == "" {
 		return nil
@@ -51,7 +51,7 @@ func Text[T ~string](s *string) T {
 	return T(*s)
 }
 
-// OptionalID stores zero as NULL.
+// OptionalID returns an id, or nil, which is stored as NULL, for zero.
 func OptionalID[T ~int64](id T) *int64 {
 	if id == 0 {
 		return nil
@@ -68,7 +68,7 @@ func ID[T ~int64](id *int64) T {
 	return T(*id)
 }
 
-// OptionalDate stores a day as text, and the zero day as NULL.
+// OptionalDate returns a day as text, or nil, which is stored as NULL, for the zero day.
 func OptionalDate(d passerelle.Date) *string {
 	if d == (passerelle.Date{}) {
 		return nil
@@ -86,6 +86,7 @@ func Date(s *string) (passerelle.Date, error) {
 	return passerelle.ParseDate("stored date", *s)
 }
 
-// Fold returns the form of a text for comparisons that ignore case but not accents. It is stored
-// beside the text, because the two databases would fold different sets of letters.
+// Fold returns the form of a text that is used in comparisons. These comparisons ignore case but
+// not accents. The stored form is in a separate column, because the two databases would fold
+// different sets of letters.
 func Fold(text string) string { return cases.Fold().String(text) }

@@ -27,9 +27,9 @@ func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(now).UTC(), nil
 }
 
-// CheckFile checks a database file for damage and broken references. It reads the whole file.
-// For PostgreSQL it does nothing, because PostgreSQL has programs of its own for this check, and
-// always enforces references.
+// CheckFile checks a database file for damage and broken references. It reads the whole file. For
+// PostgreSQL it does nothing: PostgreSQL always enforces references, and has separate programs for
+// this check.
 func (r *Querier) CheckFile(ctx context.Context) error {
 	var found []error
 	for _, check := range r.engine.words().checks {
@@ -44,6 +44,6 @@ func (r *Querier) CheckFile(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// maxFindings limits how many findings a check reports, because one finding is already a reason
-// to stop.
+// maxFindings limits the findings that a check reports, because one finding is already a reason to
+// stop.
 const maxFindings = 20

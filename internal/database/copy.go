@@ -34,7 +34,7 @@ func CopySQLite(ctx context.Context, path, to string) (err error) {
 	return checkCopy(ctx, to)
 }
 
-// checkCopy makes SQLite check a file that nothing else uses for damage.
+// checkCopy makes SQLite check a file for damage. Nothing else may use the file.
 func checkCopy(ctx context.Context, path string) (err error) {
 	copied := &sqliteEngine{path: path, dialect: SQLiteDialect()}
 	pool := copied.connect("query_only(ON)")
@@ -49,8 +49,8 @@ func checkCopy(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// Analyze makes PostgreSQL collect statistics. A newly filled database has none, and PostgreSQL
-// would read whole tables until it has collected them.
+// Analyze makes PostgreSQL collect statistics. A newly filled database has no statistics, and
+// PostgreSQL reads whole tables until it has collected some.
 func Analyze(ctx context.Context, url string) error {
 	return once(ctx, url, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `ANALYZE`)
@@ -78,8 +78,8 @@ func TableSizes(ctx context.Context, url string) (map[string]int64, error) {
 	return sizes, err
 }
 
-// Filled reports whether the PostgreSQL database at an address already has tables in the schema
-// of a restore.
+// Filled reports whether a PostgreSQL database already has tables in the schema into which a
+// restore would write.
 func Filled(ctx context.Context, url string) (bool, error) {
 	var filled bool
 	err := once(ctx, url, func(conn *pgx.Conn) error {
@@ -89,7 +89,7 @@ func Filled(ctx context.Context, url string) (bool, error) {
 	return filled, err
 }
 
-// once calls do with a separate connection to a PostgreSQL database, which need not have the
+// once calls do with a separate connection to a PostgreSQL database. The database need not have the
 // schema of the service.
 func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
 	config, err := pgx.ParseConfig(url)

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// CounterShards is the number of rows into which a total is divided, so that concurrent
-// transactions seldom wait for each other. A reader adds up the rows.
+// CounterShards is the number of rows into which a total is divided. Because of this division,
+// concurrent transactions seldom wait for each other. A reader adds up the rows.
 const CounterShards = 16
 
-// total identifies a row of a total that units change.
+// total identifies one of the totals that units change, and one of its rows.
 type total struct {
 	domain int64
 	name   string
@@ -22,7 +22,7 @@ func (t total) compare(o total) int {
 	return cmp.Or(cmp.Compare(t.domain, o.domain), cmp.Compare(t.name, o.name), cmp.Compare(t.shard, o.shard))
 }
 
-// Count changes a total by delta. spread selects the shard.
+// Count changes a total by delta. spread selects the row of the total.
 func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 	if u.totals == nil {
 		u.totals = map[total]int64{}
@@ -33,9 +33,9 @@ func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
 
-// tallies returns the statements that change the totals of units in a shared transaction. They
-// come last, because a changed total makes others wait until COMMIT. Each total is changed once,
-// and in the same order in all transactions, so that no two transactions wait for each other.
+// tallies returns the statements that change the totals of units in a shared transaction. They are
+// the last statements, because other transactions wait for a changed total until COMMIT. Each total
+// is changed once. All transactions change totals in the same order, so they cannot deadlock.
 func tallies(units ...*Unit) []statement {
 	changes := map[total]int64{}
 	for _, u := range units {

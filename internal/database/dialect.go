@@ -9,36 +9,36 @@ import (
 	"sync/atomic"
 )
 
-// Dialect contains the differences between the databases in SQL text.
+// Dialect contains the differences in SQL text between the databases.
 type Dialect struct {
 	// Name is "sqlite" or "postgres".
 	Name string
-	// EqualsApart means that the database cannot search an index on (key, id) for a position
-	// among equal keys if id is the primary key of the table.
+	// EqualsApart is set for a database that cannot use an index on (key, id) to find a position
+	// among rows with the same key. This happens when id is the primary key of the table.
 	EqualsApart bool
-	// Alone, written before a table name, makes the statement wait for other transactions that
-	// have read the table, and blocks later ones. It is empty for a database that has only one
-	// writer at a time.
+	// Alone comes before a table name. The statement then waits for other transactions that have
+	// read the table, and blocks later ones. It is empty for a database that has only one writer at
+	// a time.
 	Alone string
 	// about selects the version. checks are statements that find damage, and return one row for
 	// each finding.
 	about  string
 	checks []string
 	tokens *strings.Replacer
-	// parameters rewrites the parameters of a statement. If it is nil, they do not change.
+	// parameters rewrites the parameters of a statement. A nil function leaves them unchanged.
 	parameters func(sql string) string
-	texts      sync.Map // maps string or ofOneRow to string, from statements in code to executed texts
+	texts      sync.Map // maps string or ofOneRow to string: the statement in the code to the executed text
 	kept       atomic.Int64
 }
 
-// ofOneRow is a statement that fails on the server with notOne unless it changes or finds
-// exactly one row. The server then does not execute the statements after it.
+// ofOneRow is a statement that must change or find exactly one row. Otherwise it fails on the
+// server with notOne. After this failure, the server does not execute the later statements.
 type ofOneRow string
 
-// notOne is the error code of a statement ofOneRow that fails: division by zero.
+// notOne is the error code of a failed ofOneRow: division by zero.
 const notOne = "22012"
 
-// textOfOneRow returns the text for a statement ofOneRow.
+// textOfOneRow returns the executed text of an ofOneRow.
 func (d *Dialect) textOfOneRow(sql string) string {
 	if text, ok := d.texts.Load(ofOneRow(sql)); ok {
 		return text.(string) //nolint:errcheck // the map contains only strings
@@ -54,8 +54,8 @@ func (d *Dialect) textOfOneRow(sql string) string {
 	return text
 }
 
-// maxTexts limits the cached texts. There are about a thousand statements, and those with a list
-// have several texts.
+// maxTexts limits the cached texts. The code contains about a thousand statements. A statement with
+// a list has several texts.
 const maxTexts = 4096
 
 // SQLiteDialect returns the dialect of SQLite. Its clock is accurate to the millisecond.
@@ -72,8 +72,9 @@ func SQLiteDialect() *Dialect {
 	)}
 }
 
-// PostgresDialect returns the dialect of PostgreSQL. Its statement_timestamp is constant within
-// a statement, unlike clock_timestamp, so that an index can be used for "lease < {now}".
+// PostgresDialect returns the dialect of PostgreSQL. The dialect uses statement_timestamp, which is
+// constant within a statement. With clock_timestamp, PostgreSQL could not use an index for "lease <
+// {now}".
 func PostgresDialect() *Dialect {
 	return &Dialect{Name: "postgres", Alone: "LOCK TABLE ", about: `SELECT current_setting('server_version')`, tokens: strings.NewReplacer(
 		"{now}", "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
@@ -84,16 +85,16 @@ func PostgresDialect() *Dialect {
 	)}
 }
 
-// UpTo returns a LIMIT clause with a literal number. For a LIMIT parameter, PostgreSQL assumes a
+// UpTo returns a LIMIT clause with a literal number. For a LIMIT parameter, PostgreSQL expects a
 // tenth of the table, and would read the whole table to erase a few rows.
 func UpTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 
-// watch is the function that Watch registered. It is nil outside of tests.
+// watch is the function that Watch registered. It is nil outside tests.
 var watch func(database, sql string)
 
-// Watch registers a function for tests, which plan the statements of the program. fn gets each
-// statement with the kind of its database, in the goroutine that executes the statement. It does
-// not get queries for whole tables. Watch must be called before a store is opened.
+// Watch registers a function for tests that plan the statements of the program. fn gets each
+// statement, with the kind of its database, in the goroutine that executes the statement. fn does
+// not get queries for whole tables. Call Watch before you open a store.
 func Watch(fn func(database, sql string)) { watch = fn }
 
 func (d *Dialect) seen(sql string) {
@@ -122,10 +123,10 @@ func (d *Dialect) Text(sql string) string {
 
 var parameter = regexp.MustCompile(`(LIMIT )?\$(\d+)`)
 
-// unnamed replaces $1 with ? in a statement for SQLite where positions suffice. For SQLite, $1
-// is a name, and the driver searches all names for each argument. It also makes each limit a
-// sum. SQLite uses the value of a bare LIMIT parameter in its plan, and would plan again each
-// time a value is bound.
+// unnamed replaces $1 with ? in a statement for SQLite, where the order of the arguments allows
+// this. SQLite takes $1 for a name, and the driver searches all names for each argument. unnamed
+// also turns each limit into a sum. SQLite uses the value of a bare LIMIT parameter in its plan,
+// and would therefore plan again for each value.
 func unnamed(sql string) string {
 	highest := 0
 	return parameter.ReplaceAllStringFunc(sql, func(found string) string {
@@ -171,7 +172,7 @@ func (d *Dialect) script(migration string) (string, error) {
 	return d.tokens.Replace(kept.String()), nil
 }
 
-// opening returns the first line of a statement, which identifies the statement in errors.
+// opening returns the first line of a statement. Errors identify the statement by this line.
 func opening(sql string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(sql), "\n")
 	return line

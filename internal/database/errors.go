@@ -22,21 +22,21 @@ var (
 	ErrConflict = errors.New("the row has changed meanwhile")
 	// ErrDuplicate reports the violation of a unique constraint.
 	ErrDuplicate = errors.New("a row with this key exists")
-	// ErrConstraint means that the schema refuses a row because of a check, a reference, a
+	// ErrConstraint reports that the schema refuses a row because of a check, a reference, a
 	// mandatory column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
-	// ErrUnknown means that the connection was lost during COMMIT, and the server could not be
-	// asked for the outcome in time. The unit may have been written.
+	// ErrUnknown reports that the connection was lost during COMMIT, and that the server did not
+	// answer the question about the outcome in time. The unit may have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
-	// ErrUnread means that the unit was written, but the connection was lost before the rows of
+	// ErrUnread reports that the unit was written, but the connection was lost before the rows of
 	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
 	ErrUnread = errors.New("the unit was written, but what it returned was lost")
 	// ErrClosed reports a write after Close.
 	ErrClosed = errors.New("the database is closed")
 )
 
-// sqliteKinds maps result codes of SQLite to kinds of errors. Codes that are not listed are
-// looked up by their primary code.
+// sqliteKinds maps result codes of SQLite to kinds of errors. For other codes, the primary code
+// decides.
 var sqliteKinds = map[int]error{
 	1555: ErrDuplicate,           // SQLITE_CONSTRAINT_PRIMARYKEY
 	2067: ErrDuplicate,           // SQLITE_CONSTRAINT_UNIQUE
@@ -50,12 +50,12 @@ var sqliteKinds = map[int]error{
 	14:   passerelle.Unavailable, // SQLITE_CANTOPEN
 }
 
-// postgresKinds maps error codes of PostgreSQL to kinds of errors. Codes that are not listed are
-// looked up by their class.
+// postgresKinds maps error codes of PostgreSQL to kinds of errors. For other codes, the class
+// decides.
 var postgresKinds = map[string]error{
 	"23505": ErrDuplicate,
 	"23":    ErrConstraint,
-	"25006": passerelle.Unavailable, // read only, for example a standby
+	"25006": passerelle.Unavailable, // read only, for example on a standby
 	"08":    passerelle.Unavailable, // connection exception
 	"53":    passerelle.Unavailable, // insufficient resources
 	"57":    passerelle.Unavailable, // operator intervention
@@ -72,7 +72,7 @@ func classify(err error) error {
 func kindOf(err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return nil // the unit must not simply be tried again, whatever the cause
+		return nil // the caller must not simply run the unit again, whatever the cause
 	case errors.Is(err, errAgain), errors.Is(err, ErrUnread):
 		return passerelle.Unavailable
 	}
@@ -107,8 +107,8 @@ func firstOf[K comparable](kinds map[K]error, keys ...K) error {
 	return nil
 }
 
-// panicked carries a panic to the goroutine of the caller that caused it. The panic is caught
-// where it would do damage: in the writer, or in the middle of a result.
+// panicked carries a panic to the goroutine of the caller whose function panicked. guard catches
+// the panic where it would do damage: in the writer, or in the middle of a result.
 type panicked struct {
 	value any
 	stack []byte

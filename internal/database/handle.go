@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// Config contains the settings of a database besides its address.
+// Config contains the settings of a database, except its address.
 type Config struct {
 	// Migrations contains the files that [Handle.Migrate] applies. Nil means none.
 	Migrations fs.FS
-	// Log receives messages for operators. If it is nil, they are discarded.
+	// Log receives messages for operators. A nil Log discards them.
 	Log *slog.Logger
-	// MaxConns limits reading connections on SQLite and all connections on PostgreSQL. Zero means
-	// twice the number of processors on SQLite, and 16 on PostgreSQL.
+	// MaxConns limits the reading connections on SQLite, and all connections on PostgreSQL. Zero
+	// means twice the number of processors on SQLite, and 16 on PostgreSQL.
 	MaxConns int
 	// Alone gives each unit its own transaction. Benchmarks use it to measure the gain from
 	// shared transactions.
 	Alone bool
-	// Limit is the longest time that a query or unit may take, including the wait for a
-	// connection. After this time it fails with context.DeadlineExceeded or
-	// passerelle.Unavailable. A unit may wait some seconds longer for COMMIT, and for work that
-	// it shares with other units. Zero means no limit; commands that read whole tables need it.
+	// Limit is the longest time for a query or unit, including the wait for a connection. After
+	// this time, the query or unit fails with context.DeadlineExceeded or passerelle.Unavailable. A
+	// unit may wait some seconds longer for COMMIT, and for work that it shares with other units.
+	// Zero means no limit. Commands that read whole tables need this.
 	Limit time.Duration
 }
 
@@ -46,7 +46,7 @@ type Querier struct {
 	observer func(ctx context.Context, statements []Statement) error
 }
 
-// bounded returns the context of a query or a unit, which ends after the limit.
+// bounded returns a context for a query or a unit. The context ends after the limit.
 func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.limit <= 0 {
 		return ctx, func() {}
@@ -58,11 +58,11 @@ func (r *Querier) bounded(ctx context.Context) (context.Context, context.CancelF
 type engine interface {
 	// read calls row for each row until row returns false or an error.
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
-	// readWhole is like read, for a query that reads whole tables.
+	// readWhole does the same as read, for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// write executes the unit. If it returns nil, the unit is durable.
 	write(ctx context.Context, u *Unit) error
-	// migrate calls fn in a transaction that no other migration can run beside.
+	// migrate calls fn in a transaction. No other migration runs at the same time.
 	migrate(ctx context.Context, fn func(session) error) error
 	// keepStatistics stores the statistics that the planner needs, or removes statistics that
 	// would mislead it.
@@ -72,10 +72,9 @@ type engine interface {
 	words() *Dialect
 }
 
-// Open opens the database at an address. "sqlite:PATH" is a file, which Open creates if it is
-// missing, and which only its owner can read. "sqlite::memory:" is a private temporary file that
-// Close removes. "postgres://…" is an address as libpq reads it. Open does not change the
-// schema.
+// Open opens the database at an address. "sqlite:PATH" is a file. Open creates a missing file, and
+// only its owner can read it. "sqlite::memory:" is a private temporary file that Close removes.
+// "postgres://…" is an address as libpq reads it. Open does not change the schema.
 func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	migrations, err := loadMigrations(config.Migrations)
 	if err != nil {
@@ -126,10 +125,10 @@ func (p *Handle) Close() error {
 // Dialect returns the SQL dialect of the database.
 func (r *Querier) Dialect() *Dialect { return r.engine.words() }
 
-// Observe makes the handle call fn with the statements of each query and unit before they are
-// executed, except queries for whole tables. An error from fn becomes the error of the query or
-// unit. Tests use Observe to measure and plan statements. It must be called while nothing else
-// uses the database.
+// Observe makes the handle call fn with the statements of each query and unit before it executes
+// them. It leaves out queries for whole tables. An error from fn becomes the error of the query or
+// unit. Tests use Observe to measure and plan statements. Call it while nothing else uses the
+// database.
 func (p *Handle) Observe(fn func(ctx context.Context, statements []Statement) error) { p.observer = fn }
 
 // observe reports a query to the observer.

@@ -13,7 +13,7 @@ var ErrServed = errors.New("another process serves from this SQLite database")
 
 // LockOut prevents other servers from using a SQLite database until the handle is closed or the
 // process ends. It fails with ErrServed when another server uses the database. For PostgreSQL,
-// which several servers may use, it returns false.
+// which several servers may use, it returns false and does nothing.
 func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	single, ok := p.engine.(*sqliteEngine)
 	if !ok {
@@ -22,9 +22,9 @@ func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	return true, single.lockOut(ctx)
 }
 
-// lockOut locks the database for one server. The lock is a transaction on a second file next to
-// the database, so that SQLite chooses the file locks of the operating system. Commands that
-// read or write rows do not open that file.
+// lockOut locks the database for this server. The lock is a transaction on a second file next to
+// the database. SQLite thus chooses the file locks of the operating system. Commands that read or
+// write rows do not open that file.
 func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err := privateFile(s.path + "-serving"); err != nil {
 		return fmt.Errorf("make the file of the one server: %w", err)

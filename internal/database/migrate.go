@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// Migrations have a runner of their own, of some 270 lines including the part for PostgreSQL.
-// For comparison, two libraries were tried with all files of the store, and the documentation of
-// a third was read:
+// This package has its own migration runner, of some 270 lines including the part for PostgreSQL.
+// Two libraries were tried for comparison, with all files of the store, and the documentation of a
+// third was read:
 //
-//   - goose v3 cuts files at semicolons and fails at the first trigger until each file has marks
-//     of its own. It applied an edited file as if it were the old one, without a word.
-//   - golang-migrate v4 runs the files. It does not notice an edited one either. After a file that
-//     fails it refuses every start until a person has set the version by hand.
-//   - tern v2 keeps no checksum and knows PostgreSQL only.
+//   - goose v3 cuts files at semicolons, and fails at the first trigger until each file has
+//     special marks. It applied an edited file without an error, as if the file had not changed.
+//   - golang-migrate v4 runs the files. It does not notice an edited file either. After a file has
+//     failed, it refuses every start until a person has set the version by hand.
+//   - tern v2 stores no checksums and supports only PostgreSQL.
 //
-// None of them supports one text for two databases, lists the statements without running them,
-// or tries again while running replicas lock a table. The first two require database/sql as a
-// second kind of connection to PostgreSQL. atlas compares schemas, and each upgrade would need
-// it as a second program. A library would only replace the table of versions.
+// None of them supports one text for two databases or lists the statements without running them.
+// None of them tries again while running replicas lock a table. The first two need database/sql as
+// a second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
+// would need it as a second program. A library would only replace the table of versions.
 
-// migration is one step of the schema. There are no steps back.
+// migration is one step of the schema. No migration can be reverted.
 type migration struct {
 	version  int64
 	name     string
@@ -34,9 +34,9 @@ type migration struct {
 	checksum string
 }
 
-// session is a transaction that no other migration can run beside.
+// session is a transaction for migrations. No other migration runs at the same time.
 type session interface {
-	// script runs any number of statements without arguments.
+	// script executes any number of statements without arguments.
 	script(ctx context.Context, sql string) error
 	exec(ctx context.Context, sql string, args ...any) error
 	query(ctx context.Context, row func(Row) error, sql string) error
@@ -56,17 +56,17 @@ const (
 var errPending = errors.New("the schema is not up to date; run the command migrate")
 
 // Migrate applies all missing migrations, or none of them. A second call changes nothing. If
-// several processes call it, one works while the others wait. On PostgreSQL it lets transactions
-// on the tables finish first, and fails when some of them do not end for minutes. It fails when
-// a migration was edited after it had been applied. It leaves a schema that is newer than this
-// program as it is, because replicas of two versions may run at the same time.
+// several processes call it, one process works while the others wait. On PostgreSQL, it waits for
+// running transactions on the tables. It fails when some of them do not end within minutes. It
+// fails when a migration was edited after it had been applied. It does not change a schema that is
+// newer than this program, because replicas of two versions may run at the same time.
 func (p *Handle) Migrate(ctx context.Context) error {
 	return p.MigrateShown(ctx, func(int64, int64) {})
 }
 
-// MigrateShown is like Migrate, and calls shown with the number of applied migrations and the
-// number of all that must be applied. The first number begins at zero again when the migrations
-// are tried again.
+// MigrateShown does the same as Migrate. It also calls shown with the number of applied migrations
+// and the number of all migrations to apply. The first number starts at zero again when the
+// migrations are tried again.
 func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)) error {
 	var applied []string
 	err := p.engine.migrate(ctx, func(s session) error {
@@ -131,7 +131,7 @@ func (p *Handle) missing(ctx context.Context, s session) ([]migration, error) {
 // database.
 type PendingMigration struct{ Name, Statements string }
 
-// errUndo ends a transaction that must not change anything.
+// errUndo ends a transaction that must change nothing.
 var errUndo = errors.New("nothing is to change")
 
 // Pending lists the migrations that Migrate would apply, in order, and changes nothing. It waits

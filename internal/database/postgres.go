@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresConns is the default bound on connections.
+// postgresConns is the default limit for connections.
 const postgresConns = 16
 
 // postgresEngine is a PostgreSQL server behind a pool of connections.
@@ -23,13 +23,13 @@ type postgresEngine struct {
 	dialect     *Dialect
 	sharers     *sharers      // nil when every unit has its own transaction
 	pooled      bool          // connected through a pooler, which may change the server process between transactions
-	settleLimit time.Duration // settleLimit except in tests
+	settleLimit time.Duration // the constant settleLimit, except in tests
 	slots       slots
-	giving      way // givingWay except in tests
+	giving      way // the variable givingWay, except in tests
 	log         *slog.Logger
 }
 
-// errPostgresAddress replaces the driver's error, which may contain a password.
+// errPostgresAddress replaces the error of the driver, because that error may contain a password.
 var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of the form postgres://user:password@host:port/database?parameters, or a file it refers to cannot be read")
 
 func openPostgres(ctx context.Context, url string, options Config) (engine, error) {
@@ -70,14 +70,14 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 
 var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
 
-// parameters are the server settings that apply unless the address contains others. The
-// statements of the service read few rows, through an index in the required order. Just-in-time
-// compilation would take longer than it saves, because PostgreSQL overestimates the costs of a
-// LIMIT. A new plan for each set of arguments would take longer than the execution, and would be
-// the same plan. A bitmap scan loses the order of the index: with old statistics, each page
-// would read and sort the whole backlog. PostgreSQL might choose a sequential scan for a table
-// that was small when its statistics were collected. It estimates a LIMIT parameter as a tenth
-// of all rows, which would make a hash or a sort of each joined table look cheap.
+// parameters are server settings. An address can replace each of them. The statements of the
+// service read few rows, in the order of an index. Just-in-time compilation would take more time
+// than it saves, because PostgreSQL overestimates the costs of a LIMIT. Planning for each set of
+// arguments would take longer than the execution, and would always result in the same plan. A
+// bitmap scan loses the order of the index: with old statistics, each page would read and sort the
+// whole backlog. A sequential scan is a risk for a table that was small when its statistics were
+// collected. PostgreSQL expects a tenth of all rows for a LIMIT parameter. A hash or a sort of each
+// joined table would then look cheap.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",
@@ -88,20 +88,20 @@ var parameters = map[string]string{
 	"enable_mergejoin":  "off",
 }
 
-// forWholeTables resets, for one transaction, the settings that suit only queries of few rows,
+// forWholeTables resets, for one transaction, the settings that suit only queries for few rows,
 // including generic plans.
 const forWholeTables = `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on;
 	SET LOCAL plan_cache_mode = force_custom_plan`
 
-// PostgresParameters returns the server settings that apply unless the address contains others.
-// With them, tests get the same plans as the service.
+// PostgresParameters returns the server settings that the service uses unless the address contains
+// others. With them, tests get the same plans as the service.
 func PostgresParameters() map[string]string { return maps.Clone(parameters) }
 
-// connectLimit is how long a server may take to accept a connection.
+// connectLimit is the longest time that a server may take to accept a connection.
 const connectLimit = 10 * time.Second
 
-// bound makes the server itself end statements and idle transactions after a limit. Otherwise
-// the server might notice only after hours that a client is gone, and would keep its locks until
+// bound sets limits at which the server itself ends statements and idle transactions. Otherwise the
+// server might notice a lost client only after hours, and would keep the locks of the client until
 // then.
 func bound(config *pgx.ConnConfig, limit time.Duration) {
 	if config.ConnectTimeout == 0 {

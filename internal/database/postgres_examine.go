@@ -15,10 +15,10 @@ import (
 // refusedParameter is the error code with which PgBouncer refuses a setting of a session.
 const refusedParameter = "08P01"
 
-// examine opens a connection. It reports whether the connection goes through a pooler, and fails
-// when the settings of the session do not suit the service. A pooler may use another server
-// process for each transaction. The process then differs from the one at the start of the
-// connection, and the settings of the connection may not apply to it.
+// examine opens a connection. It reports whether the connection goes through a pooler. It fails
+// when the settings of the session do not suit the service. A pooler may use another server process
+// for each transaction. This process then differs from the one at the start of the connection, and
+// may not have the settings of the connection.
 func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == refusedParameter && strings.Contains(fault.Message, "startup parameter") {
@@ -32,9 +32,9 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	// COMMIT must not be answered before the transaction is on the server's disk, because
-	// acknowledged data could otherwise be lost. The operator decides whether a standby must
-	// also have it.
+	// The server must not answer COMMIT before the transaction is on its disk. Otherwise
+	// acknowledged data could be lost. The operator decides whether a standby must also have the
+	// transaction.
 	if found[committing] == "off" {
 		return false, errNotDurable
 	}
@@ -45,14 +45,14 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	return pooled, nil
 }
 
-// nameOfProgram is the setting with the name of the program. Poolers pass it on.
+// nameOfProgram is the name of the setting with the program's name. Poolers pass this setting on.
 const nameOfProgram = "application_name"
 
-// committing is the setting that decides when COMMIT is answered.
+// committing is the name of the setting that decides when the server answers COMMIT.
 const committing = "synchronous_commit"
 
-// settingsOf reads the settings and the number of the server process in one statement, because
-// the next statement may run in another process.
+// settingsOf reads the settings and the number of the server process. It uses one statement,
+// because the next statement may run in another process.
 func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, map[string]string, error) {
 	const ask = `SELECT pg_backend_pid(), name, current_setting(name, TRUE) FROM unnest(string_to_array($1, ',')) name`
 	rows, err := conn.Query(ctx, ask, pgx.QueryExecModeSimpleProtocol, strings.Join(names, ","))
@@ -72,8 +72,8 @@ func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, ma
 	return process, found, err
 }
 
-// differing returns the statements that change those settings of a session that are not as
-// wanted. It accepts any value of a limit.
+// differing returns statements that correct those settings of a session that differ from the wanted
+// values. For a limit, it accepts any value.
 func differing(wanted, found map[string]string) []string {
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

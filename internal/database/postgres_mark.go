@@ -9,8 +9,8 @@ import (
 )
 
 // mark identifies a transaction in the database by a number in a slot. first means that the slot
-// was not used before. process is the number of the server process while there is a connection.
-// lost means that the connection was lost.
+// was not used before. process is the number of the server process, if there is a connection. lost
+// means that the connection was lost.
 type mark struct {
 	slot, unit int64
 	first      bool
@@ -19,7 +19,7 @@ type mark struct {
 	lost       bool
 }
 
-// connectedSince is the name of the setting with the time at which a connection was made.
+// connectedSince is the key under which a connection stores the time of its start.
 const connectedSince = "passerelle.since"
 
 func noteConnection(conn *pgx.Conn) { conn.PgConn().CustomData()[connectedSince] = time.Now() }
@@ -30,14 +30,14 @@ func (m *mark) on(conn *pgx.Conn) {
 	m.since, _ = conn.PgConn().CustomData()[connectedSince].(time.Time)
 }
 
-// slots contains the free slots of this process. Their numbers are random, so that other
-// processes use different ones.
+// slots contains the free slots of this process. Their numbers are random, so other processes use
+// different slots.
 type slots struct {
 	mu   sync.Mutex
 	free []int64
 }
 
-// take returns a mark in a slot that no other transaction uses until it is given back.
+// take returns a mark in a slot. No other transaction uses the slot until give releases it.
 func (s *slots) take() *mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +51,8 @@ func (s *slots) take() *mark {
 	return m
 }
 
-// give releases a slot. A slot that a server may still lock after a lost connection is not used
-// again, because the next transaction would wait for it.
+// give releases a slot. After a lost connection, a server may still lock the slot. Such a slot is
+// not used again, because the next transaction would wait for it.
 func (s *slots) give(m *mark, held bool) {
 	if held {
 		return

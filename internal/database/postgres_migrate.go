@@ -12,21 +12,21 @@ import (
 )
 
 // way defines how a migration waits for transactions on its tables. While it waits for one
-// transaction, all later transactions wait behind it. So it waits only for a short time, undoes
-// everything, and tries again later.
+// transaction, all later transactions wait behind it. It therefore waits only for a short time,
+// undoes everything, and tries again later.
 type way struct {
 	lock time.Duration // the longest wait for a lock
-	// pause is the time between the first two tries. Each later pause is twice as long, up to
-	// longest.
+	// pause is the time between the first two tries. Each later pause is twice as long, but not
+	// longer than longest.
 	pause, longest time.Duration
 	tries          int
 }
 
-// givingWay is the way of the service: a migration tries for about two minutes.
+// givingWay defines how migrations of the service wait: they try for about two minutes.
 var givingWay = way{lock: 2 * time.Second, pause: time.Second, longest: 5 * time.Second, tries: 20}
 
 // migrate waits until other migrations of the schema have ended. When it would have to wait long
-// for other transactions, it tries again later.
+// for other transactions, it gives up and tries again later.
 func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) error {
 	length := p.giving.pause
 	for try := 1; ; try++ {
@@ -86,7 +86,7 @@ const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(
 			WHERE l.pid = a.pid AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
 	ORDER BY a.xact_start, a.pid LIMIT 3`
 
-// holders describes transactions that a migration has waited for.
+// holders describes the transactions for which a migration has waited.
 func (p *postgresEngine) holders(ctx context.Context) string {
 	rows, err := p.pool.Query(ctx, selectHolders, p.giving.lock.Seconds())
 	if err == nil {

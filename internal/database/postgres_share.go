@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// sharing is how many shared transactions run at the same time. While one waits for the disk,
-// the next collects its units.
+// sharing is the number of shared transactions that run at the same time. While one transaction
+// waits for the disk, the next one collects its units.
 const sharing = 2
 
-// sharedLimit is the longest duration of a shared transaction up to COMMIT, and limitLocks
-// limits its wait for a lock. They are short, because no unit can leave or join the transaction
-// meanwhile. A unit that needs more time gets its own transaction, and waits there for as long
-// as its caller does.
+// sharedLimit is the longest duration of a shared transaction up to COMMIT, and limitLocks limits
+// its wait for a lock. Both are short, because no unit can leave or join the transaction in the
+// meantime. A unit that needs more time gets its own transaction. There it waits until the context
+// of its caller ends.
 const (
 	sharedLimit = 5 * time.Second
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
@@ -24,20 +24,20 @@ const (
 // ends long before sharedLimit.
 const sharedStatements = 64
 
-// errApart tells a unit that it needs its own transaction, because the shared transaction failed
-// and wrote nothing.
+// errApart tells a unit that the shared transaction failed and wrote nothing. The unit then needs
+// its own transaction.
 var errApart = errors.New("the transaction was shared in vain")
 
-// sharers execute units that only add rows. Waiting units share a transaction. The transaction
-// has its own context, so that no caller can interrupt the units of other callers. The context
-// ends soon, so that no unit waits much longer than its caller wants. There are no savepoints:
-// after any failure, each unit is executed in its own transaction and gets its own result.
+// sharers execute units that only add rows. Waiting units share a transaction. The transaction has
+// a separate context, so that no caller can interrupt the units of other callers. This context ends
+// soon, so that no unit waits much longer than its caller allows. There are no savepoints. After
+// any failure, each unit runs in its own transaction and gets its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
-	queue   chan *queued // unbuffered, so a unit that was sent has been taken
+	queue   chan *queued // unbuffered: a sent unit has already been taken
 	stop    chan struct{}
 	running sync.WaitGroup
-	atLeast int // the smallest number of units in a group, which tests set
+	atLeast int // the smallest number of units in a group; only tests set it
 }
 
 func newSharers(attempt func(ctx context.Context, statements []statement) error, sharing int) *sharers {
@@ -48,8 +48,9 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until the unit is taken or the context ends, and then for the outcome. It waits
-// for the outcome even when the context ends, for at most sharedLimit and the time of a COMMIT.
+// submit waits until a goroutine has taken the unit or the context ends. It then waits for the
+// outcome. The end of the context does not end this second wait, which lasts at most sharedLimit
+// and the time of a COMMIT.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// attempts is how often a unit is executed when the server requests a repetition or the
+	// attempts limits the executions of a unit after the server requests a repetition or the
 	// connection is lost.
 	attempts = 6
 	// firstPause is the pause before the second attempt. Each later pause is twice as long. All
 	// pauses vary at random by up to a half.
 	firstPause = 5 * time.Millisecond
-	// settleLimit is the longest time that COMMIT may take, and the longest time for which the
-	// server is asked for the outcome afterwards.
+	// settleLimit is the longest time for COMMIT, and then the longest time for questions about the
+	// outcome.
 	settleLimit = 15 * time.Second
 )
 
-// errAgain wraps an error after which nothing was written, so that the unit may run again.
+// errAgain wraps an error after which nothing was written. The unit may run again.
 var errAgain = errors.New("try again")
 
 func (p *postgresEngine) write(ctx context.Context, tx *Unit) error {
@@ -87,10 +87,10 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	return err
 }
 
-// try makes one attempt. It returns the number of statements whose results were received. The
-// second result is true when the transaction failed after COMMIT was sent, so that its outcome
-// is unknown. If a connection is released inside a transaction, the pool closes it, and the
-// server rolls the transaction back.
+// try executes the statements once. It returns the number of statements whose results were
+// received. The second result is true when the transaction failed after COMMIT was sent. The
+// outcome is then unknown. The pool closes a connection that is released inside a transaction, and
+// the server then rolls the transaction back.
 func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -119,15 +119,16 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 }
 
 const (
-	// leaveMark writes the mark of the transaction into its slot. If [postgresEngine.outcome]
-	// has invalidated the slot, it fails, so that the transaction can no longer be committed.
+	// leaveMark writes the mark of the transaction into its slot. It fails if
+	// [postgresEngine.outcome] has invalidated the slot. The transaction can then no longer be
+	// committed.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
 		WHERE unit_mark.unit >= 0`
 	// sweepMarks removes the slots of processes that have ended.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 
-// errAbandoned reports that the caller of a unit had given it up before it began.
+// errAbandoned reports that the caller had given up a unit before the unit began.
 var errAbandoned = errors.New("the transaction was given up before it began")
 
 // pipeline sends BEGIN, the mark, the statements and COMMIT in one round trip, and reads the
@@ -160,7 +161,7 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	for i := range all {
 		s := &all[i]
 		if err := s.failed(s.receive(results)); err != nil {
-			return max(i-1, 0), err // the first is the mark
+			return max(i-1, 0), err // the first result belongs to the mark
 		}
 	}
 	if whole {
@@ -169,7 +170,7 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	return len(statements), nil
 }
 
-// text returns the text of a statement for PostgreSQL.
+// text returns the executed text of a statement.
 func (p *postgresEngine) text(s *statement) string {
 	if s.mismatch == nil || s.isCertain() {
 		return p.dialect.Text(s.sql)
@@ -202,8 +203,8 @@ func (s *statement) receive(results pgx.BatchResults) error {
 	return rows.Err()
 }
 
-// repeatable reports whether the server undid the transaction because of another transaction:
-// after a serialization failure or a deadlock.
+// repeatable reports whether the server undid the transaction because of another transaction, by a
+// serialization failure or a deadlock.
 func repeatable(err error) bool {
 	var fault *pgconn.PgError
 	return errors.As(err, &fault) && (fault.Code == "40001" || fault.Code == "40P01")
@@ -215,8 +216,8 @@ func (p *postgresEngine) rollback(ctx context.Context, conn *pgxpool.Conn) {
 	_, _ = conn.Exec(ctx, "ROLLBACK")
 }
 
-// settling returns a context for ending a transaction. It lasts for settleLimit, even when the
-// caller's context has ended.
+// settling returns a context for the end of a transaction. This context lasts for settleLimit, even
+// when the caller's context has ended.
 func (p *postgresEngine) settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.settleLimit)
 }
@@ -227,7 +228,7 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	return committed(conn.Exec(within, "COMMIT"))
 }
 
-// committed interprets the answer to COMMIT.
+// committed returns an error unless the server has answered COMMIT with COMMIT.
 func committed(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("the server answered %s", tag)
@@ -238,11 +239,12 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle finds out whether a transaction was committed after its COMMIT failed with cause or was
-// not answered. If the transaction was rolled back and again is true, it may run again.
+// settle finds out whether a transaction was committed when COMMIT failed with cause or was not
+// answered. If the transaction was rolled back and again is true, settle allows the unit to run
+// again.
 //
-// The driver marks some errors as safe to retry. This does not prove that nothing was committed,
-// because the driver also marks a connection that was lost after COMMIT was sent.
+// The driver marks some errors as safe to retry. This mark does not prove that nothing was
+// committed: the driver also marks a connection that was lost after COMMIT was sent.
 func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()
@@ -258,23 +260,22 @@ func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again
 }
 
 const (
-	// endBackend ends the server process of a lost connection, if the process still serves it.
-	// The process might otherwise wait for a lock, or for its client, for hours.
+	// endBackend ends the server process of a lost connection, if that process still serves the
+	// connection. Otherwise the process might wait for hours, for a lock or for its client.
 	endBackend = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = $1 AND backend_start <= clock_timestamp() - CAST($2 AS BIGINT) * INTERVAL '1 microsecond'`
-	// selectMark writes to the slot, and therefore waits until the transaction has ended. A
-	// transaction that arrives later finds its slot invalidated, and fails.
+	// selectMark writes to the slot. It therefore waits until the transaction has ended. A
+	// transaction that arrives later finds an invalid slot and fails.
 	selectMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, -1, {now}) ON CONFLICT (slot) DO UPDATE
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
-// outcome reports whether the transaction was committed. It fails when the server does not
-// answer before the context ends. A transaction that outcome reports as not committed is never
-// committed later.
+// outcome reports whether the transaction was committed. It fails when the server does not answer
+// before the context ends. If outcome reports false, the transaction is never committed later.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error
 	for attempt := 1; ; attempt = min(attempt+1, attempts) {
-		if m.lost && !p.pooled { // with a pooler, the process number is not the server's
-			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // this may not be permitted
+		if m.lost && !p.pooled { // with a pooler, the process number is not that of the server process
+			_, _ = p.pool.Exec(ctx, endBackend, m.process, time.Since(m.since).Microseconds()) // the role may lack the permission for this
 		}
 		var last int64
 		if err = p.pool.QueryRow(ctx, p.dialect.Text(selectMark), m.slot, m.unit).Scan(&last); err == nil {

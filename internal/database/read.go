@@ -31,8 +31,8 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 	return found[0], nil
 }
 
-// roomy is the length up to which Collect makes a full list four times as long, because rows may
-// be large and each growth copies them. Longer lists grow as append makes them grow.
+// roomy is the length up to which Collect makes a full list four times as long. Rows may be large,
+// and each growth copies them. Longer lists grow like those of append.
 const roomy = 64
 
 // Collect returns all rows of a query, or nil when there are none.
@@ -75,7 +75,7 @@ func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row
 	return r.by(ctx, r.engine.read, sql, args, row)
 }
 
-// EachWhole is like Each, for a query that reads whole tables.
+// EachWhole does the same as Each, for a query that reads whole tables.
 func (r *Querier) EachWhole(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	return r.by(ctx, r.engine.readWhole, sql, args, row)
 }

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// rowsAtOnce lists the numbers of rows that one statement may insert, the largest first. Most of
-// the cost of a statement does not depend on its number of rows. There are only a few numbers,
-// because each has its own statement, which each connection must prepare.
+// rowsAtOnce lists the numbers of rows that one statement may insert, the largest first. The cost
+// of a statement depends little on its number of rows. The list is short, because each number has a
+// separate statement that each connection must prepare.
 var rowsAtOnce = []int{50, 10, 2, 1}
 
 // RowType is a table with the columns that an insertion sets.
 type RowType struct {
 	Width int
-	texts map[int]string // statements by their number of rows
+	texts map[int]string // statements by number of rows
 }
 
-// NewRowType returns a RowType. columns is the text after INSERT INTO: the name of the table and
-// the list of columns.
+// NewRowType returns a RowType. The text columns follows INSERT INTO: it consists of the name of
+// the table and the list of columns.
 func NewRowType(columns string) RowType {
 	r := RowType{Width: strings.Count(columns, ",") + 1, texts: map[int]string{}}
 	for _, n := range rowsAtOnce {
@@ -26,7 +26,8 @@ func NewRowType(columns string) RowType {
 	return r
 }
 
-// OrNothing returns a RowType for rows that may already exist. Existing rows do not change.
+// OrNothing returns a RowType for rows that may already exist. An insertion does not change
+// existing rows.
 func (r RowType) OrNothing() RowType {
 	same := RowType{Width: r.Width, texts: map[int]string{}}
 	for n, text := range r.texts {

@@ -16,8 +16,7 @@ type Selection struct {
 	Args  []any
 }
 
-// And narrows the selection. The clause contains a %d in place of the parameter number of each
-// value.
+// And narrows the selection. Each %d in the clause stands for the number of a value's parameter.
 func (s Selection) And(clause string, values ...any) Selection {
 	numbers := make([]any, len(values))
 	for i := range values {
@@ -38,10 +37,10 @@ func (s *Selection) Bind(value any) string {
 }
 
 // Opaque returns a condition that planners cannot analyse. They use no index for it, and do not
-// expect it to select only a few rows.
+// assume that it selects only a few rows.
 func Opaque(clause string) string { return "CASE WHEN " + clause + " THEN TRUE ELSE FALSE END" }
 
-// Among narrows a selection to rows whose column is one of the ids.
+// Among narrows a selection to rows with one of the ids in a column.
 func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	if len(ids) == 0 {
 		return s.And("1 = 0")
@@ -53,8 +52,8 @@ func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	return s.And(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
 }
 
-// During narrows the selection to a range of instants. from is inclusive, until is exclusive,
-// and zero means no limit.
+// During narrows the selection to a range of instants. from is inclusive, and until is exclusive. A
+// zero instant means no limit.
 func (s Selection) During(column string, from, until time.Time) Selection {
 	if !from.IsZero() {
 		s = s.And(column+" >= $%d", Micros(from))
@@ -65,8 +64,8 @@ func (s Selection) During(column string, from, until time.Time) Selection {
 	return s
 }
 
-// Either narrows the selection to rows for which the clause is true or whose column has one of
-// the values.
+// Either narrows the selection to rows that match the clause or have one of the values in the
+// column.
 func (s Selection) Either(clause string, value any, column string, values []string) Selection {
 	args := []any{value}
 	for _, one := range values {
@@ -76,9 +75,9 @@ func (s Selection) Either(clause string, value any, column string, values []stri
 	return s.And("("+clause+")", args...)
 }
 
-// Newest returns the query for a window of records ordered by an instant and an id, newest
-// first. It reads one range of an index in that order. Order and Descending of the window are
-// ignored.
+// Newest returns the query for a window of records, and its arguments. The records are sorted by an
+// instant and an id, newest first. It reads one range of an index in that order. It ignores Order
+// and Descending of the window.
 func (s Selection) Newest(columns, instant, id string, w Window) (string, []any) {
 	direction, sign := "DESC", "<"
 	if w.Backward {

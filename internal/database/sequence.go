@@ -7,15 +7,15 @@ import (
 )
 
 // A process reserves blockSize ids at first. Each later block is twice as large, up to maxBlock,
-// because a writer that needs many ids would otherwise wait for the disk too often. A restart
-// loses the rest of a block. So ids are unique and never reused, but there are gaps, and they
-// are not in order.
+// because a writer that needs many ids would otherwise wait for the disk too often. A restart loses
+// the rest of a block. Ids are therefore unique and never reused, but they have gaps and are not in
+// order.
 const (
 	blockSize = 100
 	maxBlock  = 6400
 )
 
-// many is how many requests for the same number of ids one block can serve.
+// many is the number of requests for the same number of ids that one block can serve.
 const many = 16
 
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
@@ -28,17 +28,17 @@ type sequences struct {
 	byName map[string]*block
 }
 
-// block contains the reserved ids from next up to end, which is excluded. size is the number of
-// reserved ids. lock guards the fields. It is a channel and not a mutex, so that waiting ends
-// with the context.
+// block contains the reserved ids from next up to end. The id end itself is not reserved. size is
+// the number of reserved ids. lock guards the fields. lock is a channel and not a mutex, so that
+// waiting ends with the context.
 type block struct {
 	lock      chan struct{}
 	next, end int64
 	size      int64
 }
 
-// NewID returns the next id of a sequence. Ids begin at 1. A block of ids is reserved in a
-// separate write, which stays even when this unit fails.
+// NewID returns the next id of a sequence. Ids begin at 1. A separate write reserves a block of
+// ids. The block stays reserved even when this unit fails.
 func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence, 1) }
 
 // NewIDs returns the first of count consecutive ids.
@@ -79,7 +79,7 @@ func (b *block) take(ctx context.Context, count int64, reserve func(ctx context.
 	return b.next - count, nil
 }
 
-// reserve advances a sequence by a block and returns the end of the block.
+// reserve advances a sequence by a block, and returns the end of that block.
 func (p *Handle) reserve(ctx context.Context, sequence string, size int64) (int64, error) {
 	var end int64
 	err := p.Write(ctx, func(u *Unit) error {

@@ -14,17 +14,16 @@ import (
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// busyTimeout is how long a statement waits for another process, such as a
-// command of the operator.
+// busyTimeout is the time for which a statement waits for another process, such as a command of the
+// operator.
 const busyTimeout = 10 * time.Second
 
-// sqliteEngine is a database file with one connection that writes and several that
-// read.
+// sqliteEngine is a database file with one writing connection and several reading connections.
 type sqliteEngine struct {
 	path      string
 	temporary string // directory to be removed at the end, or empty
 	readers   *sql.DB
-	serving   *sql.DB // holds the lock that only one server can have, or nil
+	serving   *sql.DB // holds the lock of the only server, or nil
 	prepared  *statements
 	writer    *writer
 	dialect   *Dialect
@@ -88,8 +87,8 @@ func privateFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// connect makes a pool of connections with these settings. All connections also map up to 256
-// MiB of the file, and have a cache of 8 MiB.
+// connect returns a pool of connections with these settings. Each connection also maps up to 256
+// MiB of the file, and has a cache of 8 MiB.
 func (s *sqliteEngine) connect(settings ...string) *sql.DB {
 	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "mmap_size(268435456)", "cache_size(-8192)"}
 	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
@@ -135,7 +134,7 @@ func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, r
 
 func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.writer.submit(ctx, tx) }
 
-// migrate uses a separate connection that does not enforce references, so that a migration can
+// migrate uses a separate connection that does not enforce references. A migration can therefore
 // rebuild a table. It checks the references at the end.
 func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err error) {
 	pool := s.connect("foreign_keys(OFF)", "synchronous(FULL)")
@@ -194,8 +193,8 @@ func drain(rows *sql.Rows, row func(Row) (more bool, err error)) error {
 	return rows.Err()
 }
 
-// sqliteRow catches the panic of an sql.Scanner, after which database/sql would leave the rows
-// locked.
+// sqliteRow catches the panic of an sql.Scanner. After such a panic, database/sql would leave the
+// rows locked.
 type sqliteRow struct{ rows *sql.Rows }
 
 func (r sqliteRow) Scan(dest ...any) error {

@@ -7,10 +7,11 @@ import (
 )
 
 // statementLimit limits the prepared statements of a connection. The code contains fewer
-// statements, but lists of different lengths could make more.
+// statements, but lists of different lengths could lead to more.
 const statementLimit = 512
 
-// preparer has the methods that the pool of readers and the writer's connection share.
+// preparer contains the methods that the pool of readers and the writer's connection have in
+// common.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -51,7 +52,7 @@ func (s *statements) exec(ctx context.Context, text string, args []any) (sql.Res
 	return stmt.ExecContext(ctx, args...)
 }
 
-// get returns the prepared statement, or nil when there are too many.
+// get returns the prepared statement, or nil when the cache is full.
 func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, error) {
 	s.mu.RLock()
 	stmt, full := s.byText[text], len(s.byText) >= statementLimit
@@ -66,13 +67,13 @@ func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, error) {
 	return s.keep(text, stmt), nil
 }
 
-// keep stores a prepared statement and returns it. If another goroutine has stored one for the
-// same text meanwhile, keep returns that one.
+// keep stores a prepared statement and returns it. If another goroutine has stored a statement for
+// the same text in the meantime, keep returns that statement.
 func (s *statements) keep(text string, stmt *sql.Stmt) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if kept := s.byText[text]; kept != nil {
-		_ = stmt.Close() // it was not used
+		_ = stmt.Close() // nothing has used it
 		return kept
 	}
 	s.byText[text] = stmt

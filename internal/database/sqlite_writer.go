@@ -16,17 +16,17 @@ const (
 	groupLimit = 256
 	// unitLimit is the longest time that the statements of a unit may take.
 	unitLimit = 30 * time.Second
-	// waryGroups is the number of groups in which units that change rows get savepoints, after
-	// such a unit has failed without one. It limits what failing units cost others: at most one
-	// of this many groups is executed twice.
+	// waryGroups is the number of groups in which units that change rows get savepoints, after such
+	// a unit has failed without a savepoint. This limits the cost for other units: at most one of
+	// this many groups is executed twice.
 	waryGroups = 64
 )
 
-// errLost means that the transaction has ended or is in an unexpected state. SQLite may roll
-// back a whole transaction because of one statement.
+// errLost means that the transaction has ended or is in an unexpected state. One statement can make
+// SQLite roll back a whole transaction.
 var errLost = errors.New("the transaction is lost")
 
-// errBare means that a unit without a savepoint failed, so that the whole transaction is undone.
+// errBare means that a unit without a savepoint failed. The whole transaction must then be undone.
 var errBare = errors.New("a unit without a savepoint failed")
 
 // queued is a unit that waits for the writer.
@@ -35,9 +35,9 @@ type queued struct {
 	done chan error
 }
 
-// writer owns the only connection that writes. Its goroutine takes waiting units and answers
-// them after their common COMMIT. It has its own contexts, so that no caller can interrupt the
-// units of other callers.
+// writer owns the only writing connection. Its goroutine executes waiting units, and answers them
+// after their common COMMIT. The goroutine uses separate contexts, so that no caller can interrupt
+// the units of other callers.
 type writer struct {
 	pool     *sql.DB
 	conn     *sql.Conn // nil until needed, and after a transaction was lost
@@ -46,14 +46,14 @@ type writer struct {
 
 	wary int // the remaining groups of waryGroups
 
-	queue   chan *queued // unbuffered, so a unit that was sent has been taken
+	queue   chan *queued // unbuffered: a sent unit has already been taken
 	stop    chan struct{}
 	stopped chan struct{}
 
 	most    int             // the largest number of units in a group
-	limit   time.Duration   // unitLimit except in tests
-	atLeast int             // the smallest number of units in a group, which tests set
-	ended   func(group int) // called with the number of units that a transaction has answered, unless it is nil
+	limit   time.Duration   // the constant unitLimit, except in tests
+	atLeast int             // the smallest number of units in a group; only tests set it
+	ended   func(group int) // called with the number of units that a transaction has answered; may be nil
 }
 
 func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
@@ -69,8 +69,8 @@ func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
 	return w, nil
 }
 
-// submit waits until the writer takes the unit, and fails if the context ends before that. Then
-// it waits for the outcome, even when the context ends.
+// submit waits until the writer takes the unit. It fails if the context ends before that. It then
+// waits for the outcome, even when the context ends.
 func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds waiting units to the first one, and waits until the group has least units.
+// gather adds waiting units to the first one. It waits until the group has at least least units.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}
 	for len(group) < least {
@@ -122,7 +122,7 @@ func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	return group
 }
 
-// answer executes a group in one transaction if possible, and otherwise one unit after the
+// answer executes a group in one transaction if possible. Otherwise it executes one unit after the
 // other, so that a failing unit does not make others fail.
 func (w *writer) answer(group []*queued) {
 	for _, careful := range []bool{false, true} {
@@ -145,9 +145,9 @@ func (w *writer) reply(group []*queued, results []error) {
 	}
 }
 
-// together executes the group in one transaction. If careful is set, each unit has a savepoint.
-// If the second result is false, nothing was written. When no transaction can begin, every unit
-// fails at once, because each of them would wait just as long.
+// together executes the group in one transaction. If careful is set, each unit has a savepoint. If
+// the second result is false, nothing was written. When no transaction can begin, every unit fails
+// immediately. If each unit tried alone, it would wait just as long.
 func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	var results []error
 	if len(group) == 1 {
@@ -180,9 +180,9 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	return results, true
 }
 
-// member executes a unit, at first without a savepoint, because SQLite copies every page that is
-// changed under a savepoint. A unit that only adds rows seldom fails. Other units get no
-// savepoint either, unless such a unit has failed without one recently.
+// member executes a unit, if possible without a savepoint. SQLite copies every page that is changed
+// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint only if
+// such a unit has recently failed without one.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)
@@ -215,7 +215,7 @@ func (w *writer) guarded(u *queued) error {
 	return err
 }
 
-// alone executes a unit in a transaction of its own.
+// alone executes a unit in its own transaction.
 func (w *writer) alone(u *queued) error {
 	if err := w.begin(); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (w *writer) alone(u *queued) error {
 	return nil
 }
 
-// execute runs statements within the time of a unit.
+// execute executes statements within the time limit of a unit.
 func (w *writer) execute(statements []statement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	defer cancel()
@@ -280,15 +280,15 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// rollback rolls the transaction back. If that fails, it closes the connection, because its
-// state is then unknown.
+// rollback rolls the transaction back. If that fails, it closes the connection, whose state is then
+// unknown.
 func (w *writer) rollback() {
 	if w.control("ROLLBACK") != nil {
 		w.disconnect()
 	}
 }
 
-// control runs a statement such as BEGIN or COMMIT. It has no time limit, because it waits only
+// control executes a statement such as BEGIN or COMMIT. It has no time limit, because it waits only
 // for other processes and for the disk.
 func (w *writer) control(text string) error {
 	_, err := w.prepared.exec(context.Background(), text, nil)
@@ -307,7 +307,8 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the connection for good, which rolls back all uncommitted changes on it.
+// disconnect closes the connection permanently. SQLite then rolls back all uncommitted changes on
+// it.
 func (w *writer) disconnect() {
 	if w.conn == nil {
 		return

@@ -10,14 +10,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// KeepStatistics keeps the statistics of the query planner current. On PostgreSQL it analyzes
-// tables without statistics, as after a restore, and tables that have doubled since they were
-// analyzed. The server's own autovacuum daemon runs once a minute at best, and until then the
-// server would use plans for a small table. On SQLite, KeepStatistics removes the statistics.
-// SQLite without statistics plans as if every table were large. With statistics from a time when
-// a table was small, it would read the whole table. KeepStatistics should be called every few
-// seconds, and costs one query when there is nothing to do. Only one process at a time analyzes
-// tables, one table after the other, and other work continues.
+// KeepStatistics keeps the statistics of the query planner current. On PostgreSQL, it analyzes
+// tables without statistics, for example after a restore. It also analyzes tables that have doubled
+// in size since they were last analyzed. The server's autovacuum daemon runs once a minute at most.
+// Until then, the server would use plans for a small table. On SQLite, KeepStatistics removes the
+// statistics. Without statistics, SQLite plans as if every table were large. With statistics from a
+// time when a table was small, it would read the whole table. Call KeepStatistics every few
+// seconds. It costs one query when there is nothing to do. Only one process at a time analyzes
+// tables, one table after the other. Other work continues.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -39,8 +39,8 @@ func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
 	return s.write(ctx, &Unit{statements: slices.Clone(withoutStatistics)})
 }
 
-// withoutStatistics makes a SQLite connection drop its statistics, and makes other connections
-// load none. ANALYZE creates both tables.
+// withoutStatistics makes a SQLite connection drop its statistics. Other connections then load
+// none. ANALYZE creates both tables.
 var withoutStatistics = []statement{
 	{sql: `ANALYZE sqlite_schema`},
 	{sql: `DELETE FROM sqlite_stat1`},
@@ -50,11 +50,11 @@ var withoutStatistics = []statement{
 	{sql: `DROP TABLE sqlite_stat4`},
 }
 
-// selectUncounted lists the tables to be analyzed. The smallest come first, because they take
-// the least time. It also checks whether the columns have statistics, because VACUUM records the
-// number of pages without them. An empty table has no statistics until it has rows. A locked
-// table, for example during a migration, is left to a later call, because a query for its size
-// would wait for the lock.
+// selectUncounted lists the tables that should be analyzed. The smallest come first, because they
+// take the least time. It also checks whether the columns have statistics, because VACUUM records
+// the number of pages but no statistics of columns. An empty table has no statistics until it has
+// rows. It leaves out a locked table, for example during a migration, because a query for the size
+// of that table would wait for the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 		SELECT c.oid, c.relname, c.relpages, c.reltuples,
 			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0
@@ -102,8 +102,8 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count analyzes a table, unless another process is doing so or the table is locked. Afterwards
-// PostgreSQL plans the statements that use the table anew.
+// count analyzes a table, unless another process is doing so or the table is locked. PostgreSQL
+// then makes new plans for the statements that use the table.
 func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
 	var (
 		mine bool

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Together runs several functions that read, and combines their queries. On PostgreSQL, the
-// first queries of all functions share one round trip, the second queries share another, and so
-// on. On SQLite, where that would save nothing, the functions run one after the other until one
-// fails. Each function must read through the Querier that it gets. Together returns the error of
-// the first function that has one.
+// Together runs several functions that read, and combines their queries. On PostgreSQL, the first
+// queries of all functions share one round trip, the second queries share the next one, and so on.
+// On SQLite, sharing would save nothing, so the functions run one after the other until one fails.
+// Each function must read through the Querier that it receives. Together returns the error of the
+// first function that failed.
 func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
 	away, distant := r.engine.(sender)
 	if !distant {
@@ -47,7 +47,8 @@ func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) er
 	return nil
 }
 
-// gatheredRead is a query that waits to be sent together with others. Its error is set later.
+// gatheredRead is a query that waits to be sent together with others. Its error is set after the
+// query was sent.
 type gatheredRead struct {
 	sql  string
 	args []any
@@ -55,7 +56,7 @@ type gatheredRead struct {
 	err  error
 }
 
-// queries returns the next queries of the functions that still have any.
+// queries returns the next queries of those functions that still have any.
 func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
 	var all []*gatheredRead
 	for _, next := range questions {
@@ -94,7 +95,7 @@ func (g gatherer) send(_ context.Context, all []*gatheredRead) {
 	}
 }
 
-// send sends queries in one round trip. When the server refuses one of them, the later ones also
+// send sends queries in one round trip. When the server refuses one query, the later queries also
 // fail.
 func (p *postgresEngine) send(ctx context.Context, all []*gatheredRead) {
 	if len(all) == 1 {

@@ -12,9 +12,9 @@ import (
 // network without TLS.
 var ErrOpenTransport = errors.New("the connection to the database would cross a network without TLS")
 
-// CheckTransport fails with ErrOpenTransport unless every server of a database is on this
-// machine or reached through TLS. It reads an address for [Open], and the environment and files
-// that libpq reads.
+// CheckTransport fails with ErrOpenTransport unless the database is on this machine or every
+// connection to its servers uses TLS. It takes an address for [Open], and also reads the
+// environment and the files that libpq reads.
 func CheckTransport(url string) error {
 	scheme, _, _ := strings.Cut(url, ":")
 	if scheme != "postgres" && scheme != "postgresql" {
@@ -34,7 +34,7 @@ func CheckTransport(url string) error {
 	return nil
 }
 
-// onThisMachine recognises the name of the loopback interface, its addresses and the folders of
+// onThisMachine recognises the name and the addresses of the loopback interface, and the folders of
 // sockets.
 func onThisMachine(host string) bool {
 	network, _ := pgconn.NetworkAddress(host, 0)

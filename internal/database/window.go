@@ -2,10 +2,10 @@ package database
 
 import "math"
 
-// Window is a part of a list: Limit rows in Order after the position From or, if Backward is
-// set, before it. The rows nearest to From come first. A position consists of the value of the
-// order's key, nil for none, and the id. Descending reverses the order of keys and ids, but
-// keeps rows without a key at the end.
+// Window is a part of a list: Limit rows, sorted by Order, after the position From. If Backward is
+// set, the rows before From are selected. The rows nearest to From come first. A position consists
+// of the value of the order's key and the id. The value is nil for a row without a key. Descending
+// reverses the order of keys and ids, but keeps rows without a key at the end.
 type Window struct {
 	Order      string
 	Descending bool
@@ -15,7 +15,7 @@ type Window struct {
 	Backward   bool
 }
 
-// End is the number of rows from the beginning of the list to the end of the window.
+// End returns the number of rows from the beginning of the list to the end of the window.
 func (w Window) End() int64 {
 	if w.Offset > math.MaxInt64-int64(w.Limit) {
 		return math.MaxInt64
@@ -30,8 +30,8 @@ type IDOrder struct {
 	From        int64
 }
 
-// ByID returns the IDOrder for a window of a list that is ordered by id alone. Positions of the
-// window are ids.
+// ByID returns the IDOrder for a window of a list that is ordered by id alone. The positions of
+// such a window are ids.
 func (w Window) ByID() IDOrder {
 	p := IDOrder{Sign: ">", Order: "ASC"}
 	if w.Descending != w.Backward {

@@ -14,8 +14,8 @@ import (
 
 // Unit collects the statements of a unit of work. [Handle.Write] creates and executes it.
 type Unit struct {
-	// ctx is the context of the caller. It is needed while statements are collected, because
-	// reserving ids is a write.
+	// ctx is the context of the caller. Collecting statements needs it, because reserving ids is a
+	// write.
 	ctx        context.Context
 	handle     *Handle
 	statements []statement
@@ -35,8 +35,8 @@ type Statement struct {
 	Args []any
 }
 
-// statement is one statement of a unit. When scan is set, it returns rows. When mismatch is set,
-// it must change or find exactly one row.
+// statement is one statement of a unit. It returns rows if scan is set. It must change or find
+// exactly one row if mismatch is set.
 type statement struct {
 	sql      string
 	args     []any
@@ -50,14 +50,14 @@ type statement struct {
 	requires bool
 }
 
-// Write executes the statements that fn collects as one unit: all of them or none. fn runs in
-// the caller's goroutine, outside of any transaction. If fn fails, Write returns its error
-// unchanged and executes nothing. A call of Write inside fn is a separate unit, which stays
-// written even if this one fails. On SQLite, a unit is withdrawn when its context ends while it
-// waits. Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, a unit
-// is undone when its context ends before COMMIT was sent. In a shared transaction, Write then
-// returns when the transaction has ended, after a few seconds at most. A panic in fn, or in a
-// function that reads rows, undoes the unit and continues in the caller.
+// Write executes the statements that fn collects as one unit: all of them or none. fn runs in the
+// caller's goroutine, outside of any transaction. If fn fails, Write returns its error unchanged
+// and executes nothing. A call of Write inside fn is a separate unit, which stays written even if
+// this one fails. On SQLite, Write withdraws a unit when the context ends while the unit waits.
+// Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, the unit is
+// undone when the context ends before COMMIT was sent. If the unit shares a transaction, Write
+// returns only after this transaction has ended, a few seconds later at most. A panic in fn, or in
+// a function that reads rows, undoes the unit. It then continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -89,8 +89,8 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 	return err
 }
 
-// writeUnit executes a unit. When the value that the unit requires has changed, it renews the
-// value and executes the unit again, at most attempts times.
+// writeUnit executes a unit. When the value that the unit requires has changed, writeUnit renews
+// the value and executes the unit again, at most attempts times.
 func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	if err := u.observe(ctx); err != nil {
 		return err
@@ -110,14 +110,14 @@ func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 }
 
 // AfterCommit registers a function that Write calls in the caller's goroutine once the unit is
-// durable. It is not called when the unit fails. Functions are called in the order of
-// registration.
+// durable. Write does not call the function when the unit fails. It calls several functions in the
+// order of their registration.
 func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 
 // Exec adds a statement that may change any number of rows.
 func (u *Unit) Exec(sql string, args ...any) { u.add(statement{sql: sql}, args) }
 
-// ExecOne adds a statement that must change exactly one row. Otherwise the unit is undone and
+// ExecOne adds a statement that must change exactly one row. Otherwise the unit is undone, and
 // Write returns an error that wraps mismatch.
 func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
 	u.add(statement{sql: sql, mismatch: mismatch}, args)
@@ -130,17 +130,17 @@ func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan, judges: true}, args)
 }
 
-// Returning is like Query, for a scan function that only sets variables. The function must not
-// check anything, because the unit may already be written when it fails. Write returns
-// [ErrUnread] when the unit was written but its rows were lost with the connection. So Returning
-// suits only callers that may repeat the unit, or for which a unit without a reader does no
+// Returning does the same as Query, for a scan function that only sets variables. The function must
+// not check anything, because the unit may already be written when the function fails. Write
+// returns [ErrUnread] when the unit was written but its rows were lost with the connection. Use
+// Returning only if the caller may repeat the unit, or if a unit whose rows nobody has read does no
 // harm.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
 
-// ReturningIDs is like Returning, for rows that contain only an id. It collects the ids anew
-// when the unit runs again.
+// ReturningIDs does the same as Returning, for rows that contain only an id. It collects the ids
+// again when the unit runs again.
 func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	u.OnRetry(func() { *into = nil })
 	u.Returning(func(row Row) error {
@@ -169,10 +169,10 @@ func (u *Unit) add(s statement, args []any) {
 	u.statements = append(u.statements, s)
 }
 
-// Require makes the unit depend on a value: the unit is written only if the query, with the
-// value as its argument, finds exactly one row. Otherwise Write calls renew for the present
-// value and runs the unit again, a few times at most. It fails with the error of renew when
-// there is one. A unit may call Require at most once.
+// Require makes the unit depend on a value. The unit is written only if the query finds exactly one
+// row with the value as its argument. Otherwise Write calls renew for the present value, and runs
+// the unit again a few times at most. Write fails with the error of renew if there is one. A unit
+// may call Require at most once.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew
 	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
@@ -181,7 +181,7 @@ func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context)
 // errOutdated reports that the value of [Unit.Require] has changed.
 var errOutdated = errors.New("a value that the unit requires has changed")
 
-// renewed prepares a unit that wrote nothing to run again.
+// renewed prepares a unit to run again after it wrote nothing.
 func (u *Unit) renewed(ctx context.Context) error {
 	value, err := u.renew(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *statement) take(row Row) error {
 	return guard(func() error { return s.scan(row) })
 }
 
-// isCertain reports whether a statement changes exactly one row whenever it succeeds.
+// isCertain reports whether a statement always changes exactly one row when it succeeds.
 func (s *statement) isCertain() bool {
 	return strings.HasPrefix(s.sql, "INSERT INTO ") && strings.Contains(s.sql, "VALUES (") && !strings.Contains(s.sql, "ON CONFLICT")
 }
@@ -237,8 +237,8 @@ func (s *statement) check(touched int64) error {
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
-// other only when they change the same totals. It returns false for a unit that adds a row only
-// under a condition. Such units enforce limits, and would often undo a shared transaction.
+// other only when they change the same totals. It returns false for a unit that adds a row under a
+// condition. Such units enforce limits, and would often undo a shared transaction.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }
@@ -257,7 +257,7 @@ func (u *Unit) controls() bool {
 	})
 }
 
-// failed adds the statement to an error. It returns nil for nil.
+// failed adds the statement to an error, and returns nil for nil.
 func (s *statement) failed(err error) error {
 	if err == nil {
 		return nil
@@ -265,8 +265,8 @@ func (s *statement) failed(err error) error {
 	return fmt.Errorf("execute %q: %w", opening(s.sql), err)
 }
 
-// arguments converts values to the few types that both databases store in the same way. It runs
-// in the caller's goroutine, so that a driver.Valuer that panics harms only its caller.
+// arguments converts values to the few types that both databases store equally. It runs in the
+// caller's goroutine. A driver.Valuer that panics therefore harms only its caller.
 func arguments(args []any) ([]any, error) {
 	values := make([]any, len(args))
 	for i, arg := range args {
