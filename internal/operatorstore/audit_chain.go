@@ -11,24 +11,24 @@ import (
 	"passerelle/internal/store"
 )
 
-// AuditLink is an audited act with its place in a chain. Every domain has a chain of its own.
-// All acts without a domain share the chain with the number zero.
+// AuditLink is an audited act with its place in a chain. Every domain has a separate chain. All
+// acts without a domain share the chain with the number zero.
 type AuditLink struct {
 	store.Audit
-	// Number is the place. The first act of a chain has number 1, and an act that has no place
-	// yet has number 0.
+	// Number is the place in the chain. The first act of a chain has number 1. An act without a
+	// place has number 0.
 	Number int64
-	// Previous and Hash are the hashes of the act before this one and of this act. They are set
-	// together with the place.
+	// Previous is the hash of the act before this one, and Hash is the hash of this act. Both are
+	// set together with the place.
 	Previous, Hash []byte
-	// Content is the hashed form of all other columns, in the order of auditColumns. NULL is a
-	// byte 0. Any other value is a byte 1, followed by the value. A number has eight bytes, the
-	// most significant first. A boolean is the number 0 or 1. A text is the number of its bytes,
-	// followed by the bytes.
+	// Content contains the bytes of all other columns for the hash, in the order of auditColumns.
+	// NULL is a byte 0. Any other value is a byte 1, followed by the value. A number has eight
+	// bytes, the most significant first. A boolean is the number 0 or 1. A text is its length in
+	// bytes, followed by its bytes.
 	Content []byte
 }
 
-// AuditEnd is the last act of a chain. It is stored apart from the acts.
+// AuditEnd is the last act of a chain. It is stored separately from the acts.
 type AuditEnd struct {
 	Chain  passerelle.DomainID
 	Number int64
@@ -91,7 +91,7 @@ func (a *auditRow) content() []byte {
 	return c
 }
 
-// canon collects the bytes that are hashed.
+// canon collects the bytes for the hash.
 type canon []byte
 
 func (c *canon) number(n *int64) {
@@ -112,22 +112,20 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the first chain with a number greater than after in which an act waits
-// for its place. With after = -1, it searches all chains. It fails with ErrNotFound when there
-// is none.
+// NextUnchained returns the first chain with a number above after that has acts without a place.
+// With after = -1, it searches all chains. It fails with ErrNotFound when there is no such chain.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
 }
 
-// UnchainedAudit reads at most limit acts of a chain that wait for their places, in the order in
-// which they get them.
+// UnchainedAudit reads at most limit acts of a chain without a place, in the order in which they
+// will get their places.
 func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
 
-// CountUnchainedAudit counts the acts of a chain that wait for their places. It counts no
-// further than bound.
+// CountUnchainedAudit counts the acts of a chain without a place. It stops counting at bound.
 func (r Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
 }
@@ -140,7 +138,7 @@ func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) 
 	}, `SELECT DISTINCT `+chainOf+` AS chain FROM audit UNION SELECT chain FROM audit_end ORDER BY 1`)
 }
 
-// AuditEnd loads the end of a chain. For a chain without acts, its number is 0.
+// AuditEnd loads the end of a chain. The number of this end is 0 for a chain without acts.
 func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
 	end := AuditEnd{Chain: chain}
 	err := r.rows.Each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row database.Row) (bool, error) {
@@ -149,8 +147,9 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads at most limit acts of a chain after a place, in the order of their places. If
-// two acts have the same place, which the schema refuses, it reads both.
+// AuditLinks reads at most limit acts of a chain, from the place behind after, in the order of
+// their places. The schema refuses two acts with the same place. If there are two nevertheless,
+// AuditLinks reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
@@ -159,8 +158,8 @@ func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after
 // ErrNoLease reports that another process holds the lease of the audit chains.
 var ErrNoLease = errors.New("another process holds the lease")
 
-// LeaseAuditChains makes holder the only process that extends the audit chains. Write fails
-// with ErrNoLease while another holds the lease.
+// LeaseAuditChains makes holder the only process that extends the audit chains. Write fails with
+// ErrNoLease while another process holds the lease.
 func (tx Tx) LeaseAuditChains(holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
 }
@@ -170,8 +169,8 @@ func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }
 
-// Chain gives acts the next places in their chain, makes the last of them the end of the chain,
-// and renews the lease. Write fails with ErrNoLease when the lease has lapsed, and with
+// Chain gives acts the next places in their chain. It makes the last of these acts the end of the
+// chain, and renews the lease. Write fails with ErrNoLease when the lease has lapsed, and with
 // ErrConflict when another process has moved the end.
 func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)

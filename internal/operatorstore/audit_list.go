@@ -16,7 +16,7 @@ type AuditFilter struct {
 	NoDomain bool
 	Operator store.OperatorID
 	Act      string
-	// Subject is a kind of object, and SubjectID one object of that kind.
+	// Subject is a kind of objects, and SubjectID selects one object of that kind.
 	Subject   string
 	SubjectID int64
 	// Request is the id of the request in which the acts happened.
@@ -34,7 +34,7 @@ func (f AuditFilter) selection() database.Selection {
 	}
 	domain := "domain_id = $%d"
 	if f.SubjectID != 0 {
-		domain = chainOf + " = $%d" // an object has fewer acts than a domain, so its index is faster
+		domain = chainOf + " = $%d" // an object has fewer acts than a domain, so the index of objects is faster
 	}
 	for _, is := range []struct {
 		set    bool

@@ -11,19 +11,19 @@ import (
 // OperatorIdentity is an operator's account at an identity provider.
 type OperatorIdentity struct {
 	Operator store.OperatorID
-	// Issuer is the provider, and Subject the permanent id at the provider.
+	// Issuer is the provider, and Subject is the operator's permanent id at the provider.
 	Issuer, Subject string
 	Created         time.Time
 }
 
-// OperatorByIdentity loads the operator of an identity, even a disabled one. It fails with
-// ErrNotFound when there is none.
+// OperatorByIdentity loads the operator with an identity, even if the operator is disabled. It
+// fails with ErrNotFound when there is none.
 func (r Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
 		WHERE i.issuer = $1 AND i.subject = $2`, issuer, subject)
 }
 
-// Identities lists an operator's identities by issuer.
+// Identities lists an operator's identities in the order of their issuers.
 func (r Reader) Identities(ctx context.Context, operator store.OperatorID) ([]OperatorIdentity, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (OperatorIdentity, error) {
 		var (
@@ -36,8 +36,8 @@ func (r Reader) Identities(ctx context.Context, operator store.OperatorID) ([]Op
 	}, `SELECT operator_id, issuer, subject, created FROM operator_identity WHERE operator_id = $1 ORDER BY issuer`, int64(operator))
 }
 
-// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject already
-// belongs to an operator, or the operator already has a subject at the issuer.
+// LinkOperator stores an identity. Write fails with ErrDuplicate when the subject already belongs
+// to an operator, or when the operator already has a subject at this issuer.
 func (tx Tx) LinkOperator(i OperatorIdentity) error {
 	id, err := tx.unit.NewID("operator_identity")
 	if err != nil {

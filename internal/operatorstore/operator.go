@@ -32,7 +32,7 @@ func scanOperator(row database.Row) (Operator, error) {
 	return o, err
 }
 
-// scan reads the columns of an operator, and then further columns into more.
+// scan reads the columns of an operator, and then reads further columns into more.
 func (o *Operator) scan(row database.Row, more ...any) error {
 	var (
 		created  int64
@@ -43,19 +43,19 @@ func (o *Operator) scan(row database.Row, more ...any) error {
 	return err
 }
 
-// Operator loads an operator, even a disabled one. It fails with ErrNotFound when there is
-// none.
+// Operator loads an operator, even if the operator is disabled. It fails with ErrNotFound when
+// there is none.
 func (r Reader) Operator(ctx context.Context, id store.OperatorID) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
 }
 
-// OperatorByName loads an operator by name, even a disabled one. It fails with ErrNotFound when
-// there is none.
+// OperatorByName loads an operator by name, even if the operator is disabled. It fails with
+// ErrNotFound when there is none.
 func (r Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
 }
 
-// Operators lists at most limit operators by name.
+// Operators lists at most limit operators in the order of their names.
 func (r Reader) Operators(ctx context.Context, limit int) ([]Operator, error) {
 	return database.Collect(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator ORDER BY name LIMIT $1`, limit)
 }
@@ -91,8 +91,8 @@ func totpPlace(column string, id store.OperatorID) keys.Place {
 	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
 }
 
-// TOTP contains the present and the proposed secret of an operator's second factor, each nil
-// when there is none. LastStep is the number of the last period whose code was used.
+// TOTP contains the present and the proposed secret of an operator's second factor. Each is nil
+// when it does not exist. LastStep is the number of the last period with a used code.
 type TOTP struct {
 	Secret, Proposed []byte
 	LastStep         int64
@@ -120,14 +120,14 @@ func (r Reader) TOTP(ctx context.Context, id store.OperatorID) (TOTP, error) {
 	return t, nil
 }
 
-// ProposeTOTP stores the secret of a new second factor, encrypted, until the operator enters its
-// first code. The present secret stays valid until then.
+// ProposeTOTP stores the encrypted secret of a new second factor. The secret stays proposed until
+// the operator enters its first code. The present secret stays valid until then.
 func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
 
-// ConfirmTOTP puts the proposed second factor into force, and marks the period of its first code
-// as used.
+// ConfirmTOTP makes the proposed second factor the present one. It marks the period of the first
+// code as used.
 func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
 	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
 		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)

@@ -1,16 +1,15 @@
 // Package operatorstore stores operators, their second factors, identities, sessions and failed
-// attempts to sign in, and reads and chains the audit log. It uses the same database and schema
+// attempts to sign in. It also reads and chains the audit log. It uses the same database and schema
 // as package store.
 //
-// It owns the SQL about these tables. It does not own the schema or the migrations. Package
-// store records the acts, because any unit may contain some. Packages operators and audit own
-// the rules.
+// It owns the SQL for these tables. It does not own the schema or the migrations. Package store
+// records the acts, because any unit may contain acts. Packages operators and audit own the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
-// store, so a change and the record of the act commit together.
+// store. A change and the record of the act therefore commit together.
 //
-// It fails with the errors of package store, with ErrLocked after too many failed attempts to
-// sign in, and with ErrNoLease when another process extends the audit chains.
+// Its functions fail with the errors of package store. They fail with ErrLocked after too many
+// failed attempts to sign in, and with ErrNoLease when another process extends the audit chains.
 package operatorstore
 
 import (
@@ -18,7 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Reader reads about operators and cannot write.
+// Reader reads operators, sessions and the audit log. It cannot write.
 type Reader struct {
 	source store.RowSource
 	rows   *database.Querier

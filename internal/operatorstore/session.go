@@ -12,15 +12,15 @@ import (
 type Session struct {
 	ID       int64
 	Operator store.OperatorID
-	// TokenHash is the SHA-256 of the random token in the browser.
+	// TokenHash is the SHA-256 hash of the random token in the browser.
 	TokenHash []byte
-	// CSRF is the token that forms must contain.
+	// CSRF is the token that each form must contain.
 	CSRF []byte
-	// Step is "waiting" until the second factor is given, "double" afterwards, and "single" for
-	// operators without a second factor.
+	// Step is "waiting" until the operator enters the second factor, and "double" afterwards. It is
+	// "single" for operators without a second factor.
 	Step    string
 	Created time.Time
-	// Seen is when the session was last used, accurate to the minute.
+	// Seen is the time of the last use, accurate to the minute.
 	Seen    time.Time
 	Expires time.Time
 	Revoked *time.Time
@@ -44,8 +44,8 @@ func (s *sessionRow) session() Session {
 	return s.Session
 }
 
-// Session loads the session of a token with its operator, even if the session has ended or the
-// operator is disabled. It fails with ErrNotFound when there is none.
+// Session loads the session that belongs to a token, with its operator. It does so even if the
+// session has ended or the operator is disabled. It fails with ErrNotFound when there is none.
 func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
 	var o Operator
 	s, err := database.One(ctx, r.rows, func(row database.Row) (Session, error) {
@@ -56,8 +56,8 @@ func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, er
 	return s, o, err
 }
 
-// Sessions lists at most limit sessions of an operator that are neither revoked nor expired, the
-// newest first.
+// Sessions lists at most limit sessions of an operator, the newest first. It leaves out revoked and
+// expired sessions.
 func (r Reader) Sessions(ctx context.Context, operator store.OperatorID, now time.Time, limit int) ([]Session, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Session, error) {
 		var s sessionRow
@@ -93,13 +93,13 @@ func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
-// RevokeSessions ends the sessions of an operator except one. If but is zero, it ends all
-// sessions.
+// RevokeSessions ends all sessions of an operator except the session but. If but is zero, it ends
+// all sessions.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }
 
-// RaiseSession records that the operator of a session gave a second factor.
+// RaiseSession records that the operator of a session entered a second factor.
 func (tx Tx) RaiseSession(id int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE console_session SET stage = 'double' WHERE id = $1 AND revoked IS NULL`, id)
 }
