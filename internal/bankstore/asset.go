@@ -17,7 +17,7 @@ import (
 // AssetKind is the kind of an asset.
 type AssetKind string
 
-// The kinds of assets.
+// These are the kinds of assets.
 const (
 	Investments   AssetKind = "investment"
 	MarketOrders  AssetKind = "market_order"
@@ -25,17 +25,16 @@ const (
 	Amortizations AssetKind = "amortization"
 )
 
-// NewAsset is an asset as an institution reports it. Details have the type that belongs to
-// Kind.
+// NewAsset is an asset as an institution reports it. The type of Details depends on Kind.
 type NewAsset struct {
 	Kind AssetKind
-	// Key is the institution's key of the asset, unique among assets of its kind. Investment is
-	// the key of the position to which the asset belongs, or empty.
+	// Key is the institution's key of the asset. It is unique among the assets of the same kind.
+	// Investment is the key of the position to which the asset belongs, or empty.
 	Key, Investment string
 	// Date is the day for which the details are valid, or zero.
 	Date    passerelle.Date
 	Details any
-	// Value is the value of a unit on that day, or nil.
+	// Value is the value of a unit on that day, nil when unknown.
 	Value *passerelle.UnitValue
 }
 
@@ -49,7 +48,7 @@ func (a NewAsset) parent() *string {
 	return database.OptionalText(NewAsset{Kind: Investments, Key: a.Investment}.StoredKey())
 }
 
-// CreateAsset stores an asset. reading is the number of the read that found the asset.
+// CreateAsset stores an asset. The argument reading is the number of the read that found the asset.
 func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset, at time.Time, reading int64) error {
 	id, err := tx.unit.NewID("asset")
 	if err != nil {
@@ -65,8 +64,8 @@ func (tx Tx) CreateAsset(domain passerelle.DomainID, a StoredAccount, n NewAsset
 	return tx.value(domain, a, passerelle.AssetID(id), n)
 }
 
-// UpdateAsset stores an asset's new details. If the stored details are of an earlier day, they
-// become the previous ones. UpdateAsset restores a deleted asset.
+// UpdateAsset stores an asset's new details. If the stored details are from an earlier day, they
+// become the previous details. UpdateAsset also restores a deleted asset.
 func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passerelle.AssetID, n NewAsset, at time.Time, reading int64) error {
 	details, err := EncodeDetails(n.Details)
 	if err != nil {
@@ -110,8 +109,8 @@ func (tx Tx) KeepAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// SetAccountWorth stores the total value of an account's investments. Nil means that it has no
-// investments.
+// SetAccountWorth stores the total value of an account's investments. Nil means that the account
+// has no investments.
 func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *passerelle.Worth) error {
 	var text *string
 	if w != nil {
@@ -125,8 +124,8 @@ func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pas
 	return nil
 }
 
-// AssetFilter selects a user's assets of one kind. User is required: without it, nothing is
-// selected.
+// AssetFilter selects a user's assets of one kind. User is required: the filter selects nothing
+// without it.
 type AssetFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -144,7 +143,7 @@ type AssetFilter struct {
 	All bool
 }
 
-// among selects rows by ids.
+// among adds the condition that a column has one of the ids.
 func among(c *database.Clauses, column string, ids []passerelle.AssetID) {
 	c.All = append(c.All, column+" IN ("+database.AnyOf(c, ids)+")")
 }
@@ -174,7 +173,7 @@ func (f AssetFilter) where() *database.Clauses {
 	return &c
 }
 
-// ReadAssets lists assets of one kind, ordered by id. D is the type of their details.
+// ReadAssets lists assets of one kind, ordered by id. D is the type of the assets' details.
 func ReadAssets[D any](ctx context.Context, r Reader, f AssetFilter, w store.Window) ([]passerelle.Asset[D], error) {
 	c, p := f.where(), w.ByID()
 	c.And("s.id "+p.Sign+" %s", p.From)
@@ -213,7 +212,7 @@ func (r Reader) CountAssets(ctx context.Context, f AssetFilter) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+assetSource+c.String(), c.Args...)
 }
 
-// InvestmentValues lists the values of an investment's units, newest first. A position in the
+// InvestmentValues lists the stored unit values of an investment, newest first. A position in the
 // list consists of the day and the id.
 func (r Reader) InvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID, w store.Window) ([]passerelle.InvestmentValue, error) {
 	order, sign := "DESC", "<"
@@ -270,8 +269,7 @@ func scanInvestmentValue(row database.Row) (passerelle.InvestmentValue, error) {
 	return v, err
 }
 
-// CountInvestmentValues returns the number of days for which a value of the investment is
-// stored.
+// CountInvestmentValues returns the number of days with a stored value of the investment.
 func (r Reader) CountInvestmentValues(ctx context.Context, domain passerelle.DomainID, investment passerelle.AssetID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM investment_value WHERE domain_id = $1 AND investment_id = $2`, int64(domain), int64(investment))
 }

@@ -44,8 +44,8 @@ func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pas
 	return nil
 }
 
-// Attachments lists the attachments of a user's transactions with one query, ordered by
-// transaction and id. The caller must have checked that the user may see the transactions.
+// Attachments lists the attachments of a user's transactions, ordered by transaction and id. It
+// executes one query. The caller must have checked that the user may see the transactions.
 func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
 	var c database.Clauses
 	c.And("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))
@@ -54,8 +54,9 @@ func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, use
 		WHERE `+c.String()+` AND x.transaction_id IN (`+wanted+`) ORDER BY x.transaction_id, x.id`, c.Args...)
 }
 
-// FoundAttachments lists the attachments that were found in an account since its last complete
-// read, ordered by transaction and id. It starts behind the attachment after.
+// FoundAttachments lists attachments that were found in an account since the account's last
+// complete read, ordered by transaction and id. It lists only attachments behind the attachment
+// after.
 func (r Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
 	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE x.account_id = $1 AND x.epoch = $2 AND x.changed = $3 AND (x.transaction_id, x.id) > ($4, $5) ORDER BY x.transaction_id, x.id LIMIT $6`,

@@ -13,21 +13,21 @@ import (
 // StoredAccount is a bank account with its counters and state in the store.
 type StoredAccount struct {
 	passerelle.BankAccount
-	// Digest is a digest of the details, by which a sync detects changes.
+	// Digest is a digest of the details. A sync detects changes by it.
 	Digest int64
-	// Transactions counts the transactions that the institution lists, and DeletedTransactions
-	// those that it no longer lists.
+	// Transactions is the number of transactions that the institution lists. DeletedTransactions is
+	// the number of transactions that it no longer lists.
 	Transactions, DeletedTransactions int64
 	// Changed is the number of the sync that last changed the row.
 	Changed int64
-	// Readings is how often all transactions of the account were read completely. A transaction
-	// that changes gets the number of the next reading. The first complete sync after an
-	// interrupted one therefore also reports the changes of the interrupted sync.
+	// Readings counts the complete reads of the account, in which all of its transactions were
+	// read. A transaction that changes gets the number of the next complete read. The first
+	// complete sync after an interrupted sync therefore also reports the changes of the interrupted
+	// one.
 	Readings int64
 }
 
-// NextReading returns the number that changed rows get until the account is read completely
-// again.
+// NextReading returns the number that changed rows get until the next complete read of the account.
 func (a StoredAccount) NextReading() int64 { return a.Readings + 1 }
 
 const accountColumns = `a.id, a.user_id, a.connection_id, a.source_id, a.parent_id, a.key, a.details, a.digest, a.custom_name, a.display, a.bookmarked, a.usage,
@@ -66,7 +66,8 @@ func scanAccount(row database.Row) (StoredAccount, error) {
 	return a, err
 }
 
-// AccountFilter selects accounts of a user. User is required: without it, nothing is selected.
+// AccountFilter selects accounts of a user. User is required: the filter selects nothing without
+// it.
 type AccountFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -116,8 +117,8 @@ func (r Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, conn
 		int64(domain), int64(connection))
 }
 
-// NewAccountID reserves the id of a new account. The event about the account contains the id, so
-// it must be known before the unit that stores both.
+// NewAccountID reserves the id of a new account. The event about the account contains this id. The
+// id must therefore be known before the unit that stores the account and the event.
 func NewAccountID(ctx context.Context, db *store.DB) (passerelle.AccountID, error) {
 	var id passerelle.AccountID
 	err := db.Write(ctx, func(tx *store.Tx) error {
@@ -163,7 +164,7 @@ func (tx Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, a
 		database.Micros(at), database.OptionalDate(coveredFrom), int64(domain), int64(id))
 }
 
-// EditAccount stores the values that the user set: name, display, bookmark and usage.
+// EditAccount stores the values that the user has set: name, display, bookmark and usage.
 func (tx Tx) EditAccount(domain passerelle.DomainID, a passerelle.BankAccount, usage *passerelle.Usage) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_account SET custom_name = $1, display = $2, bookmarked = $3, usage = COALESCE($4, usage) WHERE +domain_id = $5 AND +user_id = $6 AND id = $7`,
 		database.OptionalText(a.CustomName), a.Display, a.Bookmarked, optionalUsage(usage), int64(domain), int64(a.User), int64(a.ID))
@@ -183,8 +184,8 @@ func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, i
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableAccount records that the user stops sharing an account. The rows of the account are
-// hidden at once and erased in small steps, beginning with the bodies of undelivered events.
+// DisableAccount records that the user stops sharing an account. It hides the rows of the account
+// immediately. The rows are then erased in small steps, first the bodies of undelivered events.
 // Write fails with ErrConflict when the account is already disabled.
 func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL

@@ -2,19 +2,19 @@
 // accounts, balances, transactions, investments, subscriptions, documents, files, and consents.
 // It uses the same database and schema as package store.
 //
-// It owns the SQL for these tables. Package store has the schema, the migrations, users,
-// payments, webhooks and events. Use cases own all rules.
+// It owns the SQL for these tables. Package store has the schema, the migrations, users, payments,
+// webhooks and events. Use cases own the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
-// store. A change of this data, its event and the event's deliveries therefore commit together
-// or not at all.
+// store. A change of this data, its event and the event's deliveries therefore commit together, or
+// none of them does.
 //
 //	err := db.Write(ctx, func(tx *store.Tx) error {
 //		bankstore.In(tx).EditAccount(domain, account, nil)
 //		return tx.Emit(event)
 //	})
 //
-// It fails with the errors of package store.
+// Its functions fail with the errors of package store.
 package bankstore
 
 import (

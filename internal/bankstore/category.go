@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// OwnCategories lists the categories that a user created, by number. ids selects some of them.
-// Nil means all.
+// OwnCategories lists the categories that a user created, by number. The argument ids selects some
+// of them. Nil means all.
 func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.CategoryID) ([]passerelle.Category, error) {
 	s := database.Selection{From: "category"}.And("domain_id = $%d", int64(domain)).And("user_id = $%d", int64(user))
 	if ids != nil {
@@ -27,9 +27,8 @@ func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, u
 	}, `SELECT id, parent_id, name, income, refundable, color FROM category WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
 }
 
-// CreateCategory stores a category of a user and sets its number. The caller must hold the user
-// in the same unit. Write fails with the error beyond when the user would have more than most
-// categories.
+// CreateCategory stores a category of a user and sets its number. The same unit must call HoldUser.
+// Write fails with the error beyond when the user would have more than most categories.
 func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
 	id, err := tx.unit.NewID("category")
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ClusterFilter selects clusters of a user. User is required: without it, nothing is selected.
+// ClusterFilter selects clusters of a user. User is required: the filter selects nothing without
+// it.
 type ClusterFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -40,7 +41,8 @@ func (f ClusterFilter) where() *database.Clauses {
 
 const clusterColumns = `s.id, s.account_id, s.key, s.wording, s.mean, s.increment, s.next_date, s.category, s.enabled, s.deleted IS NOT NULL`
 
-// StoredCluster is a cluster in its stored form. The user may have removed it.
+// StoredCluster is a cluster in its stored form. Deleted is set when the user has removed the
+// cluster.
 type StoredCluster struct {
 	passerelle.Cluster
 	Deleted bool
@@ -106,8 +108,8 @@ func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c
 		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
-// DeleteCluster records that the user removed a cluster, so that a sync does not create it
-// again. The transactions no longer belong to it.
+// DeleteCluster records that the user removed a cluster. A sync then does not create the cluster
+// again. The transactions of the cluster no longer belong to it.
 func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, database.Micros(at), int64(domain), int64(user), int64(id))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))

@@ -23,16 +23,17 @@ type Connection struct {
 	Connector string // the UUID of the connector
 	Created   time.Time
 	State     passerelle.ConnectionState
-	// Message is the institution's text. Fields are the fields for which it asks, as JSON. URL
-	// is its page for the user. Which of them are set depends on the state.
+	// Message is a text from the institution. Fields are the fields that the institution asks for,
+	// as JSON. URL is the institution's page for the user. State determines which of the three are
+	// set.
 	Message string
 	Fields  string
 	URL     string
-	// Active is set for connections that are read in the background.
+	// Active is set when the service reads the connection in the background.
 	Active bool
 	// Established is the time of the first complete read.
 	Established, LastUpdate, LastPush *time.Time
-	// Expire is when the connection is removed if it is not established before.
+	// Expire is the time at which the connection is removed unless it has been established.
 	Expire       *time.Time
 	NextTry      *time.Time
 	ConsentUntil *time.Time
@@ -43,10 +44,10 @@ type Connection struct {
 	Unattended     int64
 	// Soon is true when the user has shared data that is not read yet.
 	Soon bool
-	// Version is the version of the last event about the connection, and Sync the number of its
-	// last read.
+	// Version is the version of the last event about the connection. Sync is the number of its last
+	// read.
 	Version, Sync int64
-	// Locked is true while the connection is being read.
+	// Locked is true while a process reads the connection.
 	Locked bool
 }
 
@@ -85,21 +86,22 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 }
 
 // standing returns the condition that a connection is not deleted. The condition looks up the
-// connection by its id. With EXISTS, PostgreSQL might build a hash of all connections. The +
-// prevents the use of an index of connections that are not deleted, because it cannot be
-// searched by id.
+// connection by its id. With EXISTS instead, PostgreSQL might build a hash of all connections. The
+// + keeps the planner from the index of connections that are not deleted, which cannot be searched
+// by id.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
 
 // SomeConnections returns up to n connections of all users, ordered by id. It begins at a random
-// id and continues with the first. uuid selects a connector. Empty selects all connectors. state
-// selects a state: nil selects any, and an empty state selects healthy connections.
+// id. After the last id, it continues with the first. The argument uuid selects a connector. An
+// empty uuid selects all connectors. The argument state selects a state: nil selects any state, and
+// an empty state selects healthy connections.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
 	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain))
 	well := "state IS NULL"
 	if uuid != "" {
-		s, well = s.And("connector_uuid = $%d", uuid), database.Opaque("state IS NULL") // so that the index of all healthy connections is not used
+		s, well = s.And("connector_uuid = $%d", uuid), database.Opaque("state IS NULL") // keeps the planner from the index of all healthy connections
 	}
 	s.Where = append(s.Where, "deleted IS NULL")
 	switch {
@@ -135,8 +137,8 @@ func (r Reader) CountConnections(ctx context.Context, domain passerelle.DomainID
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection WHERE domain_id = $1 AND user_id = $2 AND deleted IS NULL`, int64(domain), int64(user))
 }
 
-// ConnectionSecrets loads the secrets that a connector needs: the user's values, and the memory
-// of the last sync.
+// ConnectionSecrets loads the two secrets that a connector needs: the values that the user entered,
+// and the memory of the last sync.
 func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainID, id passerelle.ConnectionID) (map[string]string, []byte, error) {
 	sealed, err := database.One(ctx, r.rows, scanSecrets, `SELECT credentials, memory FROM connection WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	if err != nil {
@@ -145,7 +147,7 @@ func (r Reader) ConnectionSecrets(ctx context.Context, domain passerelle.DomainI
 	return r.openSecrets(domain, id, sealed)
 }
 
-// sealedSecrets are the secrets of a connection in stored form.
+// sealedSecrets contains the encrypted secrets of a connection.
 type sealedSecrets struct{ credentials, memory []byte }
 
 func scanSecrets(row database.Row) (sealedSecrets, error) {
@@ -198,8 +200,8 @@ func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) 
 	return sealed, nil
 }
 
-// CreateConnection stores a connection with the user's values, and sets its id. holder has the
-// lease of the connection from the start, for the duration lease.
+// CreateConnection stores a connection with the user's values, and sets its id. From the start,
+// holder has the lease of the connection, for the duration lease.
 func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
@@ -217,24 +219,24 @@ func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder st
 	return nil
 }
 
-// LeaseConnection makes holder the only reader of a connection. Write fails with ErrConflict
-// while another process reads the connection, or when it is deleted.
+// LeaseConnection makes holder the only reader of a connection. Write fails with ErrConflict when
+// another process is reading the connection, or when the connection is deleted.
 func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
 }
 
-// BrokenOff reads whether the last read of a connection was interrupted, for example because the
-// process crashed. In a unit it must come before LeaseConnection, which replaces the holder.
+// BrokenOff reads whether the last read of a connection was interrupted, for example by a crash.
+// Call it before LeaseConnection in a unit, because LeaseConnection replaces the holder.
 func (tx Tx) BrokenOff(domain passerelle.DomainID, id passerelle.ConnectionID, into *Leased) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(&into.BrokenOff) },
 		`SELECT holder <> '' FROM connection WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// Leased is a connection as it was when its lease was taken.
+// Leased is a connection at the moment when its lease was taken.
 type Leased struct {
 	Connection
-	// BrokenOff is set by [Tx.BrokenOff].
+	// BrokenOff is set only if the unit called [Tx.BrokenOff].
 	BrokenOff bool
 	// Sources are the sources of the connection, oldest first.
 	Sources []ConnectionSource
@@ -264,20 +266,21 @@ func (tx Tx) Leased(domain passerelle.DomainID, id passerelle.ConnectionID, into
 	}, `SELECT `+sourceColumns+` FROM connection_source WHERE domain_id = $1 AND connection_id = $2 ORDER BY id`, int64(domain), int64(id))
 }
 
-// Secrets returns the same as ConnectionSecrets, from data that was read with the lease.
+// Secrets returns the same values as ConnectionSecrets, but from data that was read with the lease.
 func (r Reader) Secrets(l Leased) (map[string]string, []byte, error) {
 	return r.openSecrets(l.Domain, l.ID, l.sealed)
 }
 
-// KeepConnection renews a lease. Write fails with ErrConflict when the lease has lapsed or the
-// connection is deleted, so that a late read writes nothing.
+// KeepConnection renews the lease of a connection. Write fails with ErrConflict when the lease has
+// lapsed or the connection is deleted. A late read then writes nothing.
 func (tx Tx) KeepConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET lease_until = {now} + $1
 		WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now} AND deleted IS NULL`, lease.Microseconds(), int64(domain), int64(id), holder)
 }
 
-// ReleaseConnection ends a lease. It does nothing when another holder has the connection. If
-// brokenOff is true, the connection keeps its holder, which marks the read as interrupted.
+// ReleaseConnection ends the lease of a connection. It does nothing when another holder has the
+// lease. If brokenOff is true, the connection keeps the name of its holder. The name marks the read
+// as interrupted.
 func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, brokenOff bool) {
 	left := ""
 	if brokenOff {
@@ -286,8 +289,8 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4`, left, int64(domain), int64(id), holder)
 }
 
-// SaveConnection stores all fields of a connection except its secrets, if the connection still
-// has the version former. Write fails with ErrConflict when it has changed since.
+// SaveConnection stores all fields of a connection except its secrets, if the connection still has
+// the version former. Write fails with ErrConflict when the connection has another version.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
@@ -300,7 +303,7 @@ func (tx Tx) SaveConnection(c Connection, former int64) {
 }
 
 // SetUpdateError stores the state of a connection as the error of its enabled accounts and
-// subscriptions. It clears their errors when the connection has no state.
+// subscriptions. It clears these errors when the connection has no state.
 func (tx Tx) SetUpdateError(c Connection) {
 	for _, table := range []string{"bank_account", "subscription"} {
 		tx.unit.Exec(`UPDATE `+table+` SET error = $1 WHERE connection_id = $2 AND domain_id = $3 AND disabled IS NULL AND error IS DISTINCT FROM $1`,
@@ -318,8 +321,8 @@ func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	return nil
 }
 
-// SetConnectionMemory replaces the memory of the last sync. terminable marks the connection so that
-// after its deletion the consent is ended at the institution.
+// SetConnectionMemory replaces the memory of the last sync. If terminable is true, a loop ends the
+// consent at the institution after the connection is deleted.
 func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) error {
 	if terminable {
 		tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
@@ -332,16 +335,16 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 	return nil
 }
 
-// keptForTermination contains assignments for the deletion of connections at the instant $1.
-// They keep the data with which the consent is ended at the institution. If terminate is NULL,
-// there is no consent to end, and the memory is removed. If terminate is zero, it becomes the
-// instant of the deletion, and the memory stays.
+// keptForTermination contains assignments for deleting connections at the instant $1. They keep the
+// data that the service needs to end the consent at the institution. If terminate is NULL, there is
+// no consent to end, and the memory is removed. If terminate is zero, it becomes the instant of the
+// deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
-// DeleteConnection hides a connection and everything that belongs to it. It removes the secrets,
-// except those for ending the consent at the institution, and records the consents as withdrawn.
-// EraseWithdrawn erases the rest. Write fails with ErrNotFound when the user has no such
-// connection.
+// DeleteConnection hides a connection and all its data. It records the consents as withdrawn and
+// removes the secrets. It keeps those secrets with which the consent can be ended at the
+// institution. EraseWithdrawn erases all other data. Write fails with ErrNotFound when the user has
+// no such connection.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -354,26 +357,26 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the connections of a domain that are due at the domain's instant now and
-// that no process is reading. Those that are overdue for the longest time come first.
+// ConnectionsDue lists the connections of a domain that are due at now, in the domain's time, and
+// that no process is reading. Connections that have been overdue for the longest time come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsExpired lists the connections of a domain that have expired at the domain's instant
-// now, because they were not established in time.
+// ConnectionsExpired lists the connections of a domain that have expired at now, in the domain's
+// time, because they were not established in time.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsLapsing lists the connections of a domain whose consent has ended at the domain's
-// instant now. It omits those whose state already asks for a new consent, and those that a
-// process is reading. Those whose consent ended first come first. The list begins behind the
-// connection after.
+// ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
+// domain's time. It leaves out connections whose state already asks for a new consent, and
+// connections that a process is reading. Connections whose consent ended first come first. It lists
+// only connections behind the connection after.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -386,9 +389,9 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), since, id, limit)
 }
 
-// HoldUserAs makes Write fail with ErrConflict when the user was deleted or has become permanent
-// since it was read. A unit that still takes the user for temporary would store held events,
-// which nothing would release.
+// HoldUserAs makes Write fail with ErrConflict when the user was deleted, or has become permanent
+// since the user was read. Without this check, a unit could store held events for a permanent user,
+// and nothing would release them.
 func (tx Tx) HoldUserAs(u passerelle.User) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)
@@ -441,9 +444,9 @@ type ConnectionLogFilter struct {
 
 func (f ConnectionLogFilter) selection() database.Selection {
 	s := database.Selection{From: "connection_log"}
-	if f.Connection != 0 { // a connection has few syncs; the + prevents SQLite from reading all syncs of the user
+	if f.Connection != 0 { // the + prevents SQLite from reading all syncs of the user; a connection has few
 		s = s.And("connection_id = $%d", int64(f.Connection)).And("+domain_id = $%d", int64(f.Domain)).And("+user_id = $%d", int64(f.User))
-	} else { // syncs of a deleted connection are excluded until they are erased
+	} else { // excludes syncs of deleted connections that are not erased yet
 		s = s.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
 		s.Where = append(s.Where, standing("connection_id"))
 	}
@@ -469,8 +472,8 @@ func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID
 	if len(from) == 0 {
 		from = []any{int64(0), int64(0), int64(0)}
 	}
-	// An instant limits the range of the index for each connection. For the connection at which
-	// the page begins, it is the instant of the position; for the others, it is zero.
+	// An instant limits the range of the index for each connection. For the connection at which the
+	// page begins, this is the instant of the position. For the others, it is zero.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))

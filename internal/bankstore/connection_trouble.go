@@ -20,8 +20,8 @@ type TroubleFilter struct {
 	Connector string
 }
 
-// ConnectionsInTrouble lists the connections whose last read failed, ordered by id. The page is
-// merged from one list for each state, because an index contains each of these lists in order.
+// ConnectionsInTrouble lists the connections whose last read failed, ordered by id. It merges the
+// page from one list for each state, because an index contains each list in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := passerelle.ConnectionStates()
 	if f.State != "" {
@@ -44,14 +44,14 @@ func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w sto
 		strings.Join(lists, " UNION ALL "), p.Order, limit), s.Args...)
 }
 
-// Trouble is the number of connections in one of the states that prevent reading.
+// Trouble is the number of connections in one state that prevents reading.
 type Trouble struct {
 	State string
 	Count int64
 }
 
-// Troubles counts the connections of a domain that cannot be read, by state, the most frequent
-// state first. It reads at most store.MaxOverviewRows connections.
+// Troubles counts the connections of a domain that cannot be read, by state. The most frequent
+// state comes first. It reads at most store.MaxOverviewRows connections.
 func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
 		var one Trouble
@@ -61,8 +61,8 @@ func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Tro
 		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
 }
 
-// ConsentsEnding counts the connections whose consent ends between two instants. It counts no
-// further than store.MaxOverviewRows.
+// ConsentsEnding counts the connections whose consent ends between two instants. It stops counting
+// at store.MaxOverviewRows.
 func (r Reader) ConsentsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM connection
 		WHERE domain_id = $1 AND consent_until > $2 AND consent_until <= $3 AND consent_until IS NOT NULL AND deleted IS NULL

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Consent is a consent of a user, with the version of the text to which the user agreed and the
-// place where this happened.
+// Consent is a consent of a user. It includes the version of the text to which the user agreed, and
+// the place where the user agreed.
 type Consent struct {
 	ID           int64
 	User         passerelle.UserID
@@ -53,7 +53,8 @@ func scanConsent(row database.Row) (Consent, error) {
 	return c, err
 }
 
-// ConsentFilter selects the consents of a user, including withdrawn consents. User is required.
+// ConsentFilter selects the consents of a user, including withdrawn consents. User is required: the
+// filter selects nothing without it.
 type ConsentFilter struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
@@ -78,17 +79,17 @@ func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, erro
 // Place returns the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead makes a connection due at the instant now, or at the instant later if its user is
-// at the institution. A connection that is due earlier, or waits for something else, does not
-// change.
+// HastenRead makes a connection due at now. If the user is at the institution, it makes the
+// connection due at later. It does not change a connection that is due earlier or that waits for
+// something else.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))
 	}
 }
 
-// ReadSoon makes the service read a connection in the background soon, on behalf of its user,
-// unless the connection waits for the user.
+// ReadSoon makes the service read a connection soon, in the background, on behalf of its user. It
+// does nothing when the connection waits for the user.
 func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
 }

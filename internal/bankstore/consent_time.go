@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// ConsentTimes returns, for each account of a connection that is shared now, when the user
-// agreed to share it.
+// ConsentTimes returns the time at which the user agreed to share each account of a connection. It
+// leaves out accounts that are not shared now.
 func (r Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
 	type consent struct {
 		account passerelle.AccountID

@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// Disturb replaces the list of connectors whose banks a process does not call until an instant.
-// It also removes entries of other processes whose time has passed.
+// Disturb replaces the list of connectors that a process does not call until an instant, because
+// their banks are disturbed. It also removes entries of other processes whose time has passed.
 func (tx Tx) Disturb(process string, connectors []string, now, until time.Time) {
 	tx.unit.Exec(`DELETE FROM bank_disturbance WHERE process = $1 OR until <= $2`, process, database.Micros(now))
 	for _, one := range connectors {
@@ -16,7 +16,7 @@ func (tx Tx) Disturb(process string, connectors []string, now, until time.Time) 
 	}
 }
 
-// Disturbed lists the connectors whose banks are not called by other processes at an instant.
+// Disturbed lists the connectors that other processes do not call at an instant.
 func (r Reader) Disturbed(ctx context.Context, process string, now time.Time) ([]string, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (string, error) {
 		var connector string

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredDocument is a document with the day by which it is listed: its own day, or the day on
-// which it was found.
+// StoredDocument is a document with the day that determines its place in lists. This is its own
+// day, or the day on which it was found.
 type StoredDocument struct {
 	passerelle.Document
 	Day string
@@ -46,8 +46,8 @@ func scanDocument(row database.Row) (StoredDocument, error) {
 	return d, err
 }
 
-// documentTotal returns the total of a document in stored form: its digits as an integer, and
-// its scale.
+// documentTotal returns the stored form of a document's total: its digits as an integer, and its
+// scale.
 func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	if d.Total == nil {
 		return nil, nil, nil
@@ -56,13 +56,13 @@ func documentTotal(d passerelle.DocumentDetails) (any, any, error) {
 	return value, d.Total.Scale(), err
 }
 
-// documentType returns the document type of the API under which a document is listed.
+// documentType returns the document type of the API for the type in the details.
 func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay returns the day by which a document is listed: its own day, or the day on which it
-// was found.
+// documentDay returns the day that determines the place of a document in lists. This is its own
+// day, or the day on which it was found.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -114,8 +114,8 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 }
 
 // UpdateDocument stores a provider's new details of a document. It does not change the user's
-// values. If the details have no day, it does not change the day either. It restores a deleted
-// document, and makes the service fetch the file again.
+// values. If the details have no day, it does not change the stored day either. It restores a
+// deleted document, and makes the service fetch the file again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -139,8 +139,8 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 	return nil
 }
 
-// expectAgain makes the file of a document due again, unless the user uploaded it. For a
-// document without a file it creates one.
+// expectAgain makes the file of a document due for another fetch, unless the user uploaded it. It
+// creates a file for a document that has none.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	file, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -148,8 +148,8 @@ func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id pa
 	}
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
-	// A process that is fetching the file may have the old content. The statement changes the
-	// end of its lease, so that the process cannot store that content. Other processes still
+	// A process that is fetching the file may have the old content. The statement changes the end
+	// of that process's lease, so that the process cannot store the content. Other processes still
 	// cannot fetch the file before the lease ends.
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
 	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
@@ -165,13 +165,14 @@ func (tx Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id p
 		database.Micros(at), reading, int64(domain), int64(s.ID), s.Epoch, int64(id))
 }
 
-// CountDocuments adds to the document counter of a subscription. Write fails with ErrConflict
-// when the subscription was emptied since it was read.
+// CountDocuments adds to the document counter of a subscription. Write fails with ErrConflict when
+// the subscription was emptied since it was read.
 func (tx Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DocumentFilter selects documents of a user. User is required: without it, nothing is selected.
+// DocumentFilter selects documents of a user. User is required: the filter selects nothing without
+// it.
 type DocumentFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -183,14 +184,14 @@ type DocumentFilter struct {
 	Types        []string              // nil for all
 	// Transaction selects the documents of one transaction. Zero means all.
 	Transaction passerelle.TransactionID
-	// From and Until are the first and the last day, both inclusive.
+	// From and Until are the first and the last selected day.
 	From, Until passerelle.Date
-	// Since and Before limit the timestamp. This is the first instant of the document's day in
-	// Zone or, if the document has no day, the time at which it was found. Before is exclusive.
-	// Zero means no limit.
+	// Since and Before limit the timestamp. The timestamp is the first instant of the document's
+	// day in Zone. For a document without a day, it is the time at which the document was found.
+	// Before is exclusive. Zero means no limit.
 	Since, Before time.Time
 	Zone          *time.Location
-	// Least and Most limit the total; both are inclusive. A document without a total does not
+	// Least and Most limit the total. Both are inclusive. A document without a total does not
 	// match.
 	Least, Most *decimal.Decimal
 	// All includes documents of disabled and deleted subscriptions, and those that the provider
@@ -200,7 +201,7 @@ type DocumentFilter struct {
 
 var totalAt = exactly("d.total")
 
-// subscriptions returns the filter of the subscriptions whose documents are selected.
+// subscriptions returns the filter for the subscriptions whose documents are selected.
 func (f DocumentFilter) subscriptions() SubscriptionFilter {
 	of := SubscriptionFilter{Domain: f.Domain, User: f.User, Connection: f.Connection, All: f.All}
 	if f.Subscription != 0 {
@@ -209,8 +210,8 @@ func (f DocumentFilter) subscriptions() SubscriptionFilter {
 	return of
 }
 
-// plain reports whether the filter selects only by subscription, so that the counters of
-// subscriptions give the number of documents.
+// plain reports whether the filter selects only by subscription. The counters of subscriptions then
+// contain the number of documents.
 func (f DocumentFilter) plain() bool {
 	return !f.All && f.ID == 0 && f.Transaction == 0 && f.Types == nil && f.Since.IsZero() && f.Before.IsZero() && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
@@ -222,7 +223,7 @@ func (f DocumentFilter) where(c *database.Clauses) {
 		c.And("d.deleted IS NULL")
 	}
 	switch {
-	case f.Transaction != 0: // a transaction has few documents; the + prevents SQLite from reading all documents of the user
+	case f.Transaction != 0: // the + prevents SQLite from reading all documents of the user; a transaction has few
 		c.And("d.id IN (SELECT x.document_id FROM transaction_document x WHERE x.transaction_id = %s) AND +d.domain_id = %s AND +d.user_id = %s", int64(f.Transaction), int64(f.Domain), int64(f.User))
 	case f.Subscription != 0:
 		c.And("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)
@@ -244,10 +245,10 @@ func (f DocumentFilter) where(c *database.Clauses) {
 	f.bounds(c)
 }
 
-// stamped compares the timestamp of a document with an instant. The timestamp is the document's
-// day or, without a day, the time at which it was found. The pattern matches only the key Date
-// in the details, because quotes inside texts are escaped. If the document has no day, the key
-// is absent or its text is empty.
+// stamped is an expression for the comparison of a document's timestamp with an instant. The
+// timestamp is the document's day. Without a day, it is the time at which the document was found.
+// The pattern matches only the key Date in the details, because quotes inside texts are escaped. A
+// document without a day has no such key, or an empty text.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {
@@ -293,8 +294,8 @@ func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window)
 		documentColumns, documentSource, c.String(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
-// CountDocuments returns the exact number of documents that a filter selects. It reads the
-// number from counters when the filter selects only by subscription.
+// CountDocuments returns the exact number of documents that a filter selects. When the filter
+// selects only by subscription, it reads the number from counters.
 func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
 	var c database.Clauses
 	if f.plain() {
@@ -305,8 +306,8 @@ func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, er
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+documentSource+c.String(), c.Args...)
 }
 
-// ChangedDocuments lists the documents of a subscription that changed since it was last read
-// completely, ordered by id.
+// ChangedDocuments lists the documents of a subscription that changed since the last complete read,
+// ordered by id.
 func (r Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,

@@ -11,7 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ownColumns are the user's values of a document, which take precedence over the provider's.
+// ownColumns are the values of a document that the user set. They take precedence over the
+// provider's values.
 const ownColumns = `d.category, d.custom_type, d.custom_name, d.custom_date, d.custom_due, d.custom_total, d.custom_untaxed, d.custom_vat, d.custom_income`
 
 // ownOfDocument is a row of ownColumns.
@@ -26,7 +27,7 @@ func (o *ownOfDocument) into() []any {
 	return []any{&o.category, &o.kind, &o.name, &o.date, &o.due, &o.total, &o.untaxed, &o.vat, &o.income}
 }
 
-// over replaces the provider's values in a document with those of the user.
+// over replaces the provider's values in a document with the user's values.
 func (o *ownOfDocument) over(d *passerelle.Document) error {
 	d.Category = database.ID[int64](o.category)
 	for _, own := range []struct {
@@ -54,8 +55,8 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 	return nil
 }
 
-// A day or an amount that the user cleared is stored as an empty text, so that the provider's
-// value does not appear again.
+// A day or an amount that the user cleared is stored as an empty text. The provider's value
+// therefore does not appear again.
 
 func ownDay(into *passerelle.Date) func(string) error {
 	return func(s string) error {
@@ -77,14 +78,14 @@ func ownAmount(into **decimal.Decimal) func(string) error {
 	}
 }
 
-// Own is a user's change of one value: none, a new value, or cleared.
+// Own is a user's change of one value: no change, a new value, or a cleared value.
 type Own[T any] struct {
 	Set   bool
 	Value *T
 }
 
-// DocumentEdit contains the values of a document that a user may change. When the name is
-// cleared, the provider's name is used again. Any other cleared value stays empty.
+// DocumentEdit contains the values of a document that a user may change. When the user clears the
+// name, the provider's name appears again. Any other cleared value stays empty.
 type DocumentEdit struct {
 	Type                *string
 	Name                Own[string]
@@ -92,16 +93,16 @@ type DocumentEdit struct {
 	Date, Due           Own[passerelle.Date]
 	Total, Untaxed, VAT Own[decimal.Decimal]
 	Income, ReadOnly    *bool
-	// File is an uploaded file that replaces the present one.
+	// File is an uploaded file that replaces the present file.
 	File *StoredFile
 }
 
 // None reports whether the edit changes nothing.
 func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 
-// EditDocument stores a user's changes. Write fails with ErrConflict when the upload has
-// expired. It fails with ErrNotFound when the user has no such document, or when the document is
-// read-only and the edit does not change that.
+// EditDocument stores a user's changes. Write fails with ErrConflict when the upload has expired.
+// It fails with ErrNotFound when the user has no such document, or when the document is read-only
+// and stays so.
 func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
 	if e.Total.Value != nil {
@@ -136,8 +137,8 @@ func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e D
 	return nil
 }
 
-// dayText returns a day in stored form. It is empty when the day is cleared, and nil when it
-// does not change.
+// dayText returns a day in stored form. The result is empty when the user cleared the day, and nil
+// when the day does not change.
 func dayText(day Own[passerelle.Date]) *string {
 	return ownText(day, passerelle.Date.String)
 }

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredFile is a file. Its bytes are in the blob store, under its id.
+// StoredFile is a file. The blob store contains its bytes under its id.
 type StoredFile struct {
 	ID   passerelle.FileID
 	User passerelle.UserID
@@ -41,35 +41,35 @@ func scanFile(row database.Row) (StoredFile, error) {
 	return f, err
 }
 
-// held matches the files of documents and transactions that are not withdrawn. Files of
-// withdrawn documents and transactions are erased later.
+// held is the condition for files of documents and transactions that are not withdrawn. The other
+// files are erased later.
 const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
-// File loads a user's file. It fails with ErrNotFound when there is none. A file to which no row
-// refers counts as missing.
+// File loads a user's file. It fails with ErrNotFound when there is none. It treats a file to which
+// no row refers as missing.
 func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists a user's files whose content is stored, ordered by id. It starts behind the file
-// after.
+// Files lists a user's files whose content is stored, ordered by id. It lists only files with an id
+// above after.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
 		int64(domain), int64(user), int64(after), limit)
 }
 
-// fileKeySize is the length of the key of a file, for AES-256.
+// fileKeySize is the length of a file's key in bytes, for AES-256.
 const fileKeySize = 32
 
 func fileKeyPlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "stored_file", Column: "sealed_key", Row: id}
 }
 
-// sealFileKey makes the key of a file. The key does not change while the file exists, even if
-// the content changes.
+// sealFileKey creates the key of a file and returns it encrypted. A file keeps its key, even if its
+// content changes.
 func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	key := make([]byte, fileKeySize)
 	if _, err := rand.Read(key); err != nil {
@@ -82,9 +82,9 @@ func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 	return sealed, nil
 }
 
-// FileKey returns the key with which the bytes of a file are sealed. It is nil for a file that
-// was stored before keys were introduced. It fails with ErrNotFound when the file is unknown,
-// and with ErrSealed when the key cannot be decrypted.
+// FileKey returns the key with which the bytes of a file are encrypted. It returns nil for a file
+// that was stored before files had keys. It fails with ErrNotFound when the file is unknown, and
+// with ErrSealed when the key cannot be decrypted.
 func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
 	var domain passerelle.DomainID
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
@@ -102,8 +102,8 @@ func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, erro
 	return key, nil
 }
 
-// expectFile stores that a file must be fetched soon from the institution of a connection, and
-// returns its id.
+// expectFile stores that a file must soon be fetched from the institution of a connection, and
+// returns the file's id.
 func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -119,8 +119,8 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 	return passerelle.FileID(id), nil
 }
 
-// BeginUpload stores that the bytes of a file are about to be uploaded. The file is removed if
-// it is not assigned to a document in time.
+// BeginUpload stores that the bytes of a file will be uploaded. The file is removed if no document
+// refers to it within the time allowed.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -137,9 +137,10 @@ func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time
 	return nil
 }
 
-// replaceFile replaces the file of a document with an uploaded file, in the unit in which the
-// document gets the id of the file. Write fails with ErrConflict when the upload has expired, or
-// a process has begun to remove it and so changed the expiry.
+// replaceFile replaces the file of a document with an uploaded file. The same unit must store the
+// id of the new file in the document. Write fails with ErrConflict when the upload has expired. It
+// also fails with ErrConflict when a process has begun to remove the file and has therefore changed
+// the expiry.
 func (tx Tx) replaceFile(domain passerelle.DomainID, user passerelle.UserID, document passerelle.DocumentID, f StoredFile) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET size = $1, stored = $2, due = NULL WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND due = $6 AND due > {now}`,
 		f.Size, database.OptionalMicros(f.Stored), int64(domain), int64(user), int64(f.ID), f.due)
@@ -166,7 +167,7 @@ func (tx Tx) leaseFiles(into *[]LeasedFile, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// ClaimFiles leases up to limit files of a domain that are due from a connector.
+// ClaimFiles leases at most limit files of a domain that are due for a fetch from a connector.
 func (tx Tx) ClaimFiles(domain passerelle.DomainID, connector string, lease time.Duration, limit int, into *[]LeasedFile) {
 	tx.leaseFiles(into, `WITH wanted AS MATERIALIZED (
 			SELECT id FROM stored_file WHERE connector = $1 AND domain_id = $2 AND next_fetch <= {now} AND lease_until < {now} AND due IS NULL
@@ -184,8 +185,8 @@ func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease t
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
-// KeepFile ends a lease after the content was stored. Write fails with ErrConflict when the
-// lease has lapsed, when the file has changed, or when no row refers to it any more. A file to
+// KeepFile ends a lease after the content was stored. Write fails with ErrConflict when the lease
+// has lapsed, when the file has changed, or when no row refers to the file any more. A file to
 // which no row refers is removed later.
 func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
@@ -197,30 +198,30 @@ func (tx Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
-// PostponeFile ends a lease after a failure. The file is fetched again after the duration wait
-// or, when wait is zero, only on request.
+// PostponeFile ends a lease after a failure. The file is fetched again after the duration wait. If
+// wait is zero, it is fetched only on request.
 func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
-// waiting plus the id of a connection is the next_fetch of a file that waits until that
-// connection is read. The sum is later than any instant, so the file is not due, and one index
-// lookup finds all files that wait for a connection.
+// waiting marks a file that waits until a connection is read: the next_fetch of the file is waiting
+// plus the id of the connection. This sum is later than any instant, so the file is not due. One
+// index lookup finds all files that wait for a connection.
 const waiting = 1 << 62
 
-// AwaitSync ends a lease without counting a failure, and makes the file wait for the next
-// complete sync of the connection. If a sync has ended since the caller loaded the file's
-// origin, the file does not wait.
+// AwaitSync ends a lease without counting a failure. The file then waits for the next complete sync
+// of the connection. The file does not wait if a sync has ended since the caller loaded the file's
+// origin.
 func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin) {
 	const unread = `id = $1 AND +domain_id = $2 AND sync = $3`
 	same := []any{int64(seen.Connection), int64(domain), seen.Sync}
-	tx.unit.Exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // so that no sync ends before this unit is written
+	tx.unit.Exec(`UPDATE connection SET sync = sync WHERE `+unread, same...) // no sync can end before this unit is written
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, next_fetch = CASE WHEN EXISTS (SELECT 1 FROM connection WHERE `+unread+`) THEN CAST($4 AS BIGINT) ELSE next_fetch END
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
-// ResumeFiles makes the files due that waited until a connection was read.
+// ResumeFiles makes all files due that wait until the connection is read.
 func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }
@@ -232,7 +233,7 @@ type FileOrigin struct {
 	Connection passerelle.ConnectionID
 	// Sync is the number of the connection's last read when the origin was loaded.
 	Sync int64
-	// Gone means that the last read did not list the document or transaction. A later read may
+	// Gone is set when the last read did not list the document or transaction. A later read may
 	// list it again.
 	Gone bool
 	Name struct{ Subscription, Document, Account, Transaction, Attachment string }
@@ -256,8 +257,8 @@ func (r Reader) FileOrigin(ctx context.Context, domain passerelle.DomainID, id p
 		int64(domain), int64(id))
 }
 
-// ClaimForgotten leases up to limit files to which no row refers, so that their content can be
-// removed.
+// ClaimForgotten leases at most limit files to which no row refers. The caller then removes their
+// content.
 func (tx Tx) ClaimForgotten(lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH over AS MATERIALIZED (
 			SELECT id FROM stored_file f WHERE due < {now} AND NOT EXISTS (SELECT 1 FROM document d WHERE d.file_id = f.id) AND NOT EXISTS (SELECT 1 FROM attachment x WHERE x.file_id = f.id)
@@ -272,19 +273,19 @@ func (tx Tx) ForgetFiles(ids []int64) {
 	tx.unit.Exec(`DELETE FROM stored_file WHERE due IS NOT NULL AND id IN (`+over+`)`, c.Args...)
 }
 
-// forgetFilesOf marks the files of up to limit rows of a table as unused. It takes the rows in
-// any order, because an order by id would make the database search the whole table.
+// forgetFilesOf marks the files of at most limit rows of a table as unused. It takes rows in any
+// order. For the order of ids, the database would search the whole table.
 func (tx Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		store.ForgottenFile, table, condition, database.UpTo(limit)), args...)
 }
 
-// noFile returns the condition that a row has no file, or a file that is already marked as
-// unused. Erasing a row with a file that is not marked would leave the content of the file in
-// the blob store.
+// noFile returns the condition that a row has no file, or only a file that is already marked as
+// unused. If a row is erased before its file is marked, the content of the file stays in the blob
+// store forever.
 func noFile(table string) string {
 	return fmt.Sprintf(` AND NOT EXISTS (SELECT 1 FROM stored_file f WHERE f.id = %s.file_id AND f.due IS NULL)`, table)
 }
 
-// holdFiles are the tables whose rows have a file.
+// holdFiles contains the tables whose rows can have a file.
 var holdFiles = map[string]bool{"document": true, "attachment": true}

@@ -16,7 +16,8 @@ type Information struct {
 	Key, Value  string
 }
 
-// Informations lists the values stored for transactions, ordered by transaction and id.
+// Informations lists the values that clients stored for transactions, ordered by transaction and
+// id.
 func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, transactions []passerelle.TransactionID) ([]Information, error) {
 	s := database.Among(database.Selection{From: "transaction_information"}.And("domain_id = $%d", int64(domain)), "transaction_id", transactions)
 	return database.Collect(ctx, r.rows, func(row database.Row) (Information, error) {
@@ -26,7 +27,8 @@ func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, tr
 	}, `SELECT id, transaction_id, key, value FROM transaction_information WHERE `+s.Conditions()+` ORDER BY transaction_id, id`, s.Args...)
 }
 
-// presentTransaction selects a transaction of a user, unless its account has been emptied.
+// presentTransaction selects a transaction of a user, unless the account of the transaction has
+// been emptied.
 const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3
 	AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = t.account_id AND a.epoch = t.epoch)`
 
@@ -43,8 +45,8 @@ func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// LimitInformations records when the values of a transaction changed. Write fails with the error
-// beyond when the transaction has more than most values.
+// LimitInformations records the time at which the values of a transaction changed. Write fails with
+// the error beyond when the transaction has more than most values.
 func (tx Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, database.Micros(at), int64(domain), int64(transaction), most)

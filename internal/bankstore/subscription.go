@@ -17,13 +17,13 @@ type StoredSubscription struct {
 	Digest    int64
 	Documents int64
 	Changed   int64
-	// Readings counts the complete reads of the subscription's documents, like
-	// StoredAccount.Readings.
+	// Readings counts the complete reads of the subscription's documents, like the field Readings
+	// of StoredAccount.
 	Readings int64
 }
 
-// NextReading returns the number that changed rows get until the subscription is read completely
-// again.
+// NextReading returns the number that changed rows get until the next complete read of the
+// subscription.
 func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
 
 const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`
@@ -48,8 +48,8 @@ func scanSubscription(row database.Row) (StoredSubscription, error) {
 	return s, nil
 }
 
-// SubscriptionFilter selects subscriptions of a user. User is required: without it, nothing is
-// selected.
+// SubscriptionFilter selects subscriptions of a user. User is required: the filter selects nothing
+// without it.
 type SubscriptionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -162,9 +162,9 @@ func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.User
 		int64(domain), int64(user), int64(id))
 }
 
-// DisableSubscription records that the user stops sharing a subscription. The documents are
-// hidden at once and erased in small steps, with their files. Write fails with ErrConflict when
-// the subscription is already disabled.
+// DisableSubscription records that the user stops sharing a subscription. It hides the documents
+// immediately. The documents and their files are then erased in small steps. Write fails with
+// ErrConflict when the subscription is already disabled.
 func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,
 		database.Micros(now), int64(domain), int64(user), int64(s.ID))

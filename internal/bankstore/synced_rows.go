@@ -47,7 +47,7 @@ func (s SyncedRows) where() database.Clauses {
 	return c
 }
 
-// Known is what a sync needs to know about a stored row.
+// Known contains what a sync must know about a stored row.
 type Known struct {
 	ID      int64
 	Key     string
@@ -61,7 +61,7 @@ func scanKnown(row database.Row) (Known, error) {
 	return k, err
 }
 
-// KnownByKey returns, with one query, the rows that have one of the keys.
+// KnownByKey returns the rows with one of the keys. It executes one query.
 func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string
@@ -76,7 +76,7 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// NoRows reports whether there are no rows at all, not even deleted rows.
+// NoRows reports whether there are no rows at all. Deleted rows also count.
 func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.Args...)
@@ -87,9 +87,9 @@ func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 // which no key of an institution contains.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
-// EachKey calls do, in any order, for each row that comes from the institution, is not deleted
-// and is not older than from. If from is zero, it selects rows of any age. It makes one query
-// for all rows, because PostgreSQL with outdated statistics would read all rows again for every
+// EachKey calls do for rows that come from the institution, are not deleted and are not older than
+// from. The order of the calls is undefined. A zero from selects rows of any age. It executes one
+// query for all rows. With outdated statistics, PostgreSQL would read all rows again for every
 // page.
 func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
@@ -113,8 +113,7 @@ func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date,
 	})
 }
 
-// OneKey returns the key of any row that EachKey would select, or an empty text when there is
-// none.
+// OneKey returns the key of any one row that EachKey selects, or an empty text when there is none.
 func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	c := s.where()
 	if s.manual {
@@ -128,19 +127,19 @@ func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	return strings.Join(first, ""), err
 }
 
-// Details are an institution's details of an object in stored form, with a digest by which a
+// Details contains an institution's details of an object in stored form, and a digest by which a
 // sync detects changes.
 type Details struct {
 	text   string
 	Digest int64
 }
 
-// maxDetails limits the details of one object, in bytes. No account, transaction or document
-// needs more.
+// maxDetails limits the size of the details of one object, in bytes. No account, transaction or
+// document needs more.
 const maxDetails = 64 << 10
 
-// EncodeDetails encodes an institution's details. A transaction that is imported again from
-// another file has the same digest.
+// EncodeDetails encodes an institution's details. A transaction that is imported again from another
+// file gets the same digest.
 func EncodeDetails(details any) (Details, error) {
 	encoded, err := json.Marshal(details)
 	if err != nil {
@@ -161,12 +160,12 @@ func EncodeDetails(details any) (Details, error) {
 	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits are good enough
 }
 
-// decodeDetails decodes an institution's details. Decoding is most of the work of lists, so it
-// uses the second version of encoding/json, which is three times as fast.
+// decodeDetails decodes an institution's details. Lists spend most of their time on decoding. This
+// function therefore uses the second version of encoding/json, which is three times as fast.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
-// compact removes the null and empty members of an object. They are half of the data that
-// institutions send, and every list would have to read them. The result decodes to the same
+// compact removes the null and empty members of an object. Half of the data that institutions send
+// consists of such members, and every list would have to read them. The result decodes to the same
 // value.
 func compact(object []byte) (string, error) {
 	from := jsontext.NewDecoder(bytes.NewReader(object))

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Termination is a deleted connection whose consent must still be ended at the institution.
+// Termination is a deleted connection. Its consent must still be ended at the institution.
 type Termination struct {
 	Domain     passerelle.DomainID
 	Connection passerelle.ConnectionID
@@ -24,8 +24,8 @@ type Termination struct {
 	due int64
 }
 
-// TerminationsDue lists the consents of a domain that are due to be ended at the domain's
-// instant now. Those that are overdue for the longest time come first.
+// TerminationsDue lists the consents of a domain that must be ended at now, in the domain's time.
+// Consents that have been overdue for the longest time come first.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -44,9 +44,9 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 	return all, err
 }
 
-// TryTermination records an attempt to end the consent at the institution, and the time of the
-// next attempt if EndTermination does not follow. Write fails with ErrConflict when another
-// process is trying.
+// TryTermination records an attempt to end the consent at the institution. It also stores the time
+// of the next attempt, in case the caller does not call EndTermination. Write fails with
+// ErrConflict when another process is trying.
 func (tx Tx) TryTermination(t Termination, next time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET terminate = $1, failures = $2 WHERE +domain_id = $3 AND id = $4 AND terminate = $5`,
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)

@@ -15,8 +15,7 @@ import (
 
 const (
 	transactionColumns = undocumentedColumns + attachedCount
-	// undocumentedColumns are the columns before the number of documents, which must follow
-	// them.
+	// undocumentedColumns are the columns that precede the number of documents.
 	undocumentedColumns = `t.id, t.account_id, t.key, t.application_date, t.custom_wording, t.comment, t.active, t.categories, t.cluster_id,
 	t.details, t.scraped, t.last_update, t.deleted, `
 )
@@ -56,18 +55,18 @@ func coefficient(d decimal.Decimal) (int64, error) {
 	return value, nil
 }
 
-// NewTransaction is a transaction to be stored. Its details are encoded when it is stored,
-// unless the caller has set their encoded form.
+// NewTransaction is a transaction that will be stored. Details is the encoded form of the
+// transaction's details. If the caller has not set it, CreateTransactions encodes the details.
 type NewTransaction struct {
 	*passerelle.Transaction
 	Details Details
-	// Manual marks a transaction that a client created. It gets a key that no institution uses,
-	// and no sync changes it.
+	// Manual marks a transaction that a client created. Such a transaction gets a key that no
+	// institution uses, and no sync changes it.
 	Manual bool
 }
 
-// CreateTransactions stores transactions that were found in an account, and sets their ids.
-// reading is the number of the read that found them.
+// CreateTransactions stores transactions that were found in an account, and sets their ids. The
+// argument reading is the number of the read that found them.
 func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
@@ -123,12 +122,12 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
-// DeleteManualTransactions marks the transactions that clients created in an account as deleted,
-// and updates the account's counters. Write fails with ErrConflict when the account was emptied
+// DeleteManualTransactions marks the transactions that clients created in an account as deleted. It
+// updates the counters of the account. Write fails with ErrConflict when the account was emptied
 // since it was read.
 func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // locks the row, so that no transactions are added before the unit ends
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // locks the row: no transactions are added before the unit ends
 	tx.unit.Exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
 		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
 	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), a.NextReading())
@@ -147,7 +146,7 @@ func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, pres
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)
 }
 
-// TransactionEdit is a user's change of a transaction. A nil field leaves the value as it is. An
+// TransactionEdit is a user's change of a transaction. A nil field leaves the value unchanged. An
 // empty text or list removes the value.
 type TransactionEdit struct {
 	Wording, Comment *string

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// attachedCount counts the documents of the transaction t that its user may see. Most
-// transactions have no documents, and for these it costs one index lookup.
+// attachedCount counts those documents of the transaction t that its user may see. For a
+// transaction without documents, like most transactions, it costs one index lookup.
 const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`
@@ -21,7 +21,7 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after is a row that scans the columns in first before those that the caller knows.
+// after is a row. It scans the columns in first before the columns that its caller expects.
 type after struct {
 	database.Row
 	first []any
@@ -29,9 +29,10 @@ type after struct {
 
 func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
-// DocumentsOf lists, with one query, the documents that a filter selects and that are attached
-// to the transactions. They are ordered by transaction, the newest document first. The caller
-// must have checked that the transactions belong to the user of the filter.
+// DocumentsOf lists the documents that a filter selects and that are attached to the transactions.
+// It executes one query. The list is ordered by transaction. The documents of a transaction are
+// ordered by age, the newest first. The caller must have checked that the transactions belong to
+// the user of the filter.
 func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -51,8 +52,8 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 // document or the transaction. It fails with the error beyond when the transaction would have
 // more than most documents.
 //
-// Both rows are locked until the unit ends. A process that erases one of them must wait, and
-// then finds the attachment.
+// AttachDocument locks both rows until the unit ends. A process that erases one of them must wait.
+// It then finds the attachment.
 func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_document")
 	if err != nil {
@@ -70,9 +71,9 @@ func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, 
 	return nil
 }
 
-// DetachDocuments detaches a document from a user's transaction, or all documents when document
-// is zero. It does not delete documents. Write fails with ErrNotFound when the user has no such
-// transaction, or when the document is not attached to it.
+// DetachDocuments detaches a document from a user's transaction. If document is zero, it detaches
+// all documents. It does not delete any document. Write fails with ErrNotFound when the user has no
+// such transaction, or when the document is not attached to it.
 func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time) {
 	tx.touchTransaction(domain, user, transaction, at)
 	const of = `DELETE FROM transaction_document WHERE domain_id = $1 AND user_id = $2 AND transaction_id = $3`
@@ -84,8 +85,8 @@ func (tx Tx) DetachDocuments(domain passerelle.DomainID, user passerelle.UserID,
 	tx.unit.ExecOne(store.ErrNotFound, of+` AND document_id = $4`, append(args, int64(document))...)
 }
 
-// touchTransaction records when something that belongs to a user's transaction, such as its
-// documents, has changed.
+// touchTransaction records the time at which data that belongs to a user's transaction has changed,
+// such as its documents.
 func (tx Tx) touchTransaction(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_transaction SET last_update = $4 WHERE id IN (SELECT t.id `+presentTransaction+`)`, int64(domain), int64(user), int64(transaction), database.Micros(at))
 }

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TransactionFilter selects transactions of a user. User is required: without it, nothing is
-// selected.
+// TransactionFilter selects transactions of a user. User is required: the filter selects nothing
+// without it.
 type TransactionFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID
@@ -23,27 +23,27 @@ type TransactionFilter struct {
 	Account passerelle.AccountID
 	Epoch   int64
 	IDs     []passerelle.TransactionID // nil for all
-	// All includes transactions of disabled and deleted accounts. Deleted includes transactions
-	// that the institution no longer lists.
+	// All also selects transactions of disabled and deleted accounts. Deleted also selects
+	// transactions that the institution no longer lists.
 	All, Deleted bool
-	// ByDate makes the filter use the field date instead of application_date for the order and
-	// for limits.
+	// ByDate makes the filter use the field date, instead of application_date, for its order and
+	// its limits.
 	ByDate bool
-	// From and Until are the first and the last day. A zero date means no limit.
+	// From and Until are the first and the last selected day. A zero date means no limit.
 	From, Until passerelle.Date
-	// Since selects transactions that changed after an instant.
+	// Since selects transactions that changed after this instant.
 	Since *time.Time
-	// Income selects incoming transactions when true, and outgoing ones when false.
+	// Income selects incoming transactions if true, and outgoing transactions if false.
 	Income *bool
-	// Wording selects transactions whose label contains this text. Search selects those whose
-	// label, day or category contains this text, or whose value equals it.
+	// Wording selects transactions whose label contains this text. Search selects transactions with
+	// this text in their label, day or category. It also selects transactions whose value equals
+	// the text.
 	Wording, Search string
-	// Least and Most limit the value. Values, when it is not nil, lists the only values to
-	// select.
+	// Least and Most limit the value. Values, if not nil, lists the only values to select.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
-	// within lists the selected accounts, if a TransactionSpan has recorded them. undocumented
-	// means that no transaction in these accounts has a document.
+	// within lists the selected accounts, if a TransactionSpan has recorded them. undocumented is
+	// set when no transaction in these accounts has a document.
 	within       []accountEpoch
 	undocumented bool
 }
@@ -54,14 +54,14 @@ type accountEpoch struct {
 	currency       passerelle.Currency
 }
 
-// MaxWithin limits how many accounts a query lists, because it compares each transaction with
-// all of them.
+// MaxWithin limits the accounts that a query lists, because the query compares each transaction
+// with all of them.
 const MaxWithin = 16
 
-// Within limits the filter to the accounts in its span, if the span has recorded them. The query
-// then does not have to look up the account of each transaction. When no transaction in the
-// accounts has a document, it does not have to look up documents either. An account that the
-// user stops sharing after the span was read is shown once more.
+// Within limits the filter to the accounts of its span, if the span has recorded them. The query
+// then need not look up the account of each transaction. It need not look up documents either, if
+// no transaction in the accounts has one. If the user stops sharing an account after the span was
+// read, the query still shows the account once.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -70,9 +70,9 @@ func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	return f
 }
 
-// among adds the condition that a transaction belongs to one of the accounts. The condition is a
-// CASE, because databases use no index for a CASE and cannot estimate how many rows it matches.
-// Otherwise both databases would look up the accounts and sort all their transactions.
+// among adds the condition that one of the accounts contains the transaction. The condition is a
+// CASE: databases use no index for a CASE, and cannot estimate how many rows match. With another
+// condition, both databases would look up the accounts and sort all their transactions.
 func (f TransactionFilter) among(c *database.Clauses) {
 	var each []string
 	for _, r := range database.Padded(f.within) {
@@ -88,7 +88,8 @@ func (f TransactionFilter) day() string {
 	return "t.application_date"
 }
 
-// DayOf returns the day by which the filter orders and limits transactions.
+// DayOf returns the day that determines the place of a transaction in the filter's order and
+// limits.
 func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	if f.ByDate {
 		return t.Date
@@ -103,7 +104,7 @@ func (f TransactionFilter) Plain() bool {
 		f.Least == nil && f.Most == nil && f.Values == nil
 }
 
-// accounts adds the conditions on the accounts whose transactions are selected.
+// accounts adds the conditions for the accounts whose transactions are selected.
 func (f TransactionFilter) accounts(c *database.Clauses) {
 	c.And("a.domain_id = %s AND a.user_id = %s", int64(f.Domain), int64(f.User))
 	c.And(standing("a.connection_id"))
@@ -118,29 +119,29 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 	}
 }
 
-// exact is a stored decimal as two integers, the ones and the ten-billionths, both with the sign
-// of the decimal. A single integer could exceed 64 bits, and SQLite would turn it into a float.
+// exact is a stored decimal in two integers: the ones and the ten-billionths. Both have the sign of
+// the decimal. One integer could exceed 64 bits, and SQLite would turn it into a float.
 type exact struct{ whole, rest string }
 
-// exactly returns the two parts of a column. Its scale is in a column of the same name with the
-// suffix _scale.
+// exactly returns the two parts of a decimal in a column. The scale of the decimal is in a column
+// of the same name with the suffix _scale.
 func exactly(column string) exact {
 	one := "CASE " + column + "_scale WHEN 0 THEN 1 WHEN 1 THEN 10 WHEN 2 THEN 100 WHEN 3 THEN 1000 WHEN 4 THEN 10000 WHEN 5 THEN 100000 WHEN 6 THEN 1000000" +
 		" WHEN 7 THEN 10000000 WHEN 8 THEN 100000000 WHEN 9 THEN 1000000000 ELSE 10000000000 END"
 	return exact{whole: "(" + column + " / " + one + ")", rest: fmt.Sprintf("(%s %% %s * (10000000000 / %s))", column, one, one)}
 }
 
-// compare returns the condition that compares a stored decimal, by the operator sign, with a
-// decimal of at most ValueDigits after the point.
+// compare returns the condition "stored sign with", where sign is a comparison operator. It
+// supports decimals with at most ValueDigits digits after the point.
 func compare(c *database.Clauses, stored exact, sign string, with decimal.Decimal) string {
 	whole, rest, ok := with.Int64(ValueDigits)
 	if !ok {
-		return "FALSE" // no stored value has that many digits; only a search can have them, because limits have fewer
+		return "FALSE" // no stored value has that many digits; limits have fewer, but a search may have them
 	}
 	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.Bind(whole), c.Bind(rest))
 }
 
-// ValueDigits is the number of digits after the point that comparisons of values use.
+// ValueDigits is the number of digits after the point in comparisons of values.
 const ValueDigits = 10
 
 var valueAt = exactly("t.value")
@@ -194,8 +195,8 @@ func (f TransactionFilter) bounds(c *database.Clauses) {
 // label is the condition that the label contains a text, in upper or lower case.
 const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
-// search adds the condition that a label, a day or a category contains the text, or that it is
-// the value.
+// search adds the condition that a label, a day or a category contains the text, or that the value
+// equals the text.
 func (f TransactionFilter) search(c *database.Clauses) {
 	part := c.Bind(contains(database.Fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
@@ -235,9 +236,9 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
-// source returns the tables of the query. Both databases must read the index of transactions,
-// which is in the order of the list, and look up each account. The CROSS JOIN prevents SQLite
-// from starting with the accounts and sorting all their transactions.
+// source returns the tables of the query. Both databases must read the index of transactions, which
+// has the order of the list, and look up each account. CROSS JOIN prevents SQLite from starting
+// with the accounts and sorting all their transactions.
 func (f TransactionFilter) source() string {
 	if f.within != nil {
 		return `bank_transaction t WHERE `
@@ -280,8 +281,8 @@ func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+f.source()+c.String(), c.Args...)
 }
 
-// TransactionSpan is the number of transactions in the accounts of a filter, with their first
-// and last day. It ignores the other conditions of the filter.
+// TransactionSpan is the number of transactions in the accounts of a filter, and their first and
+// last day. It ignores the other conditions of the filter.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
@@ -291,8 +292,8 @@ type TransactionSpan struct {
 	noted []accountEpoch
 }
 
-// Currency returns the currency of an account. The second result is false when the span has not
-// recorded the account.
+// Currency returns the currency of an account. The second result is false when the span does not
+// contain the account.
 func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency, bool) {
 	for _, a := range s.noted {
 		if a.account == int64(id) {
@@ -302,8 +303,8 @@ func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency,
 	return "", false
 }
 
-// TransactionSpan reads the span of a filter from counters, and from both ends of an index for
-// each account.
+// TransactionSpan reads the span of a filter. It reads counters, and both ends of an index for each
+// account.
 func (r Reader) TransactionSpan(ctx context.Context, f TransactionFilter) (TransactionSpan, error) {
 	var s TransactionSpan
 	var c database.Clauses
@@ -357,16 +358,16 @@ func (s *TransactionSpan) add(row database.Row) error {
 	return err
 }
 
-// ChangedTransactions lists the transactions of an account that changed since it was last read
-// completely, ordered by id.
+// ChangedTransactions lists the transactions of an account that changed since the account's last
+// complete read, ordered by id.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }
 
-// NewTransactions lists the transactions that the last complete read of each account changed,
-// the newest first. It covers the shared accounts of the connections.
+// NewTransactions lists the transactions that the last complete read of each account changed, the
+// newest first. It covers the shared accounts of the connections.
 func (r Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
 	var c database.Clauses
 	c.And("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))

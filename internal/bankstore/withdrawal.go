@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// withdrawal is a withdrawn object that is not completely erased yet.
+// withdrawal is a withdrawn object whose data is not completely erased yet.
 type withdrawal struct {
 	id, domain, subject int64
 	user                int64
@@ -31,47 +31,47 @@ func scanWithdrawal(row database.Row) (withdrawal, error) {
 	return e, err
 }
 
-// Holding identifies the data of the account that was read since the user last began to share
-// it.
+// Holding returns the name of the account's data that was read since the user last began to share
+// the account.
 func (a StoredAccount) Holding() store.Holding {
 	return store.HoldingOf("account", int64(a.ID), &a.Epoch)
 }
 
-// Holding identifies the data of the subscription that was read since the user last began to
-// share it.
+// Holding returns the name of the subscription's data that was read since the user last began to
+// share the subscription.
 func (s StoredSubscription) Holding() store.Holding {
 	return store.HoldingOf("subscription", int64(s.ID), &s.Epoch)
 }
 
-// Holding identifies the connection with everything that belongs to it.
+// Holding returns the name of the connection and all its data.
 func (c Connection) Holding() store.Holding { return store.HoldingOf("connection", int64(c.ID), nil) }
 
-// A withdrawn object is hidden at once. Its rows are erased soon after, in steps. The bodies of
-// events that contain it are erased first.
+// A withdrawn object is hidden immediately. Its rows are erased soon after, in steps. The bodies of
+// events that contain the object are erased first.
 
-// maxVoided is how many bodies the unit of a withdrawal erases. A receiver that was unreachable
-// for long may have more undelivered bodies. EraseWithdrawn erases these.
+// maxVoided is the number of bodies that the unit of a withdrawal erases. If a receiver was
+// unreachable for a long time, there may be more undelivered bodies. EraseWithdrawn erases the
+// rest.
 const maxVoided = 500
 
-// withdraw records a withdrawal, erases bodies of events that contain the object, and leaves the
-// rest to EraseWithdrawn.
+// withdraw records a withdrawal, and erases some bodies of events that contain the object.
+// EraseWithdrawn erases the rest.
 func (tx Tx) withdraw(e withdrawal) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)
 	tx.void(e, maxVoided, func() {})
 }
 
-// holding identifies the bodies that contain the object.
+// holding returns the name of the object's data in events.
 func (e withdrawal) holding() store.Holding { return store.HoldingOf(e.kind, e.subject, e.epoch) }
 
-// void erases the bodies of events that contain the object, at most limit.
+// void erases at most limit bodies of events that contain the object.
 func (tx Tx) void(e withdrawal, limit int, voided func()) {
 	tx.units.VoidBodiesWith(passerelle.DomainID(e.domain), passerelle.UserID(e.user), e.holding(), database.Instant(e.at), limit, voided)
 }
 
-// erasable lists, for each kind of object, the tables with its rows in the order in which they
-// are erased. In the condition, $1 is the object and, for accounts and subscriptions, $2 is the
-// last epoch.
+// erasable lists, for each kind of object, the tables with its rows, in the order of erasure. In
+// the condition, $1 is the object and, for accounts and subscriptions, $2 is the last epoch.
 var erasable = map[string][]struct{ table, condition string }{
 	"account": {
 		{"investment_value", "account_id = $1 AND epoch <= $2"},
@@ -104,9 +104,9 @@ var erasable = map[string][]struct{ table, condition string }{
 	},
 }
 
-// EraseWithdrawn removes up to limit rows of withdrawn objects, the oldest withdrawal first, in
-// one short unit, and reports whether there are more rows. One loop should call it repeatedly.
-// Concurrent calls would do the same work twice.
+// EraseWithdrawn removes at most limit rows of withdrawn objects in one short unit, the oldest
+// withdrawal first. It reports whether there are more rows. Only one loop should call it,
+// repeatedly. Concurrent calls would do the same work twice.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, store.ErrNotFound) {
@@ -122,7 +122,7 @@ func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) 
 	return true, err
 }
 
-// eraseStep erases some rows of a withdrawal, and ends the withdrawal when nothing is left.
+// eraseStep erases some rows of a withdrawal. It ends the withdrawal when no rows are left.
 func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) error {
 	if voided, err := e.voidSome(ctx, db, maxVoided); err != nil || voided > 0 {
 		return err
@@ -138,15 +138,15 @@ func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) erro
 	})
 }
 
-// holdWithdrawal makes other processes that erase the same object wait until the unit ends.
-// Otherwise a process could find no more rows in a table while another has not yet committed
-// their removal. It would continue with the next table, and could erase rows through which the
-// remaining rows are found. Write fails with ErrConflict when the withdrawal has ended.
+// holdWithdrawal makes other processes that erase the same object wait until the unit ends. Without
+// it, a process could see an empty table while another process has not yet committed the removal of
+// the rows. It would then continue with the next table, and could erase rows that are needed to
+// find the remaining rows. Write fails with ErrConflict when the withdrawal has ended.
 func (tx Tx) holdWithdrawal(e withdrawal) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }
 
-// args are the arguments of the conditions.
+// args returns the arguments of the conditions.
 func (e withdrawal) args() []any {
 	if e.epoch == nil {
 		return []any{e.subject}
@@ -198,7 +198,7 @@ func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, conditio
 }
 
 // HoldAccount keeps an account shared until the unit ends. Write fails with ErrConflict when the
-// user has stopped sharing it since it was read.
+// user has stopped sharing the account since it was read.
 func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }
@@ -209,15 +209,15 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 }
 
 // DeleteUser removes a user. It hides all of the user's data and drops held events. Erase and
-// EraseWithdrawn then erase the other data. Write fails with ErrConflict when the user has
-// changed since it was read, because of an event or because it became permanent.
+// EraseWithdrawn then erase the other data. Write fails with ErrConflict when the user has changed
+// since it was read, by an event or by becoming permanent.
 func (tx Tx) DeleteUser(u passerelle.User, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, realNow)
 }
 
-// withdrawUser hides all connections of a deleted user. EraseWithdrawn then erases the data that
-// belongs to them.
+// withdrawUser hides all connections of a deleted user. EraseWithdrawn then erases the data of
+// these connections.
 func (tx Tx) withdrawUser(domain passerelle.DomainID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, created) SELECT domain_id, user_id, 'connection', id, $1 FROM connection WHERE domain_id = $2 AND user_id = $3 AND deleted IS NULL ORDER BY id`,
 		database.Micros(now), int64(domain), int64(user))

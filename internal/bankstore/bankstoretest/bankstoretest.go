@@ -1,8 +1,8 @@
-// Package bankstoretest gives tests a user who shares bank data.
+// Package bankstoretest provides a user with bank data to tests.
 //
-// It owns the rows of this user: one connection, two accounts, and what a test adds to them. It
-// does not own databases, which are in package storetest, and it does not check anything. A row
-// that cannot be stored fails the test.
+// It owns the rows of this user: one connection, two accounts, and the data that a test adds. It
+// does not own databases, which package storetest provides, and it checks nothing. A test fails
+// when a row cannot be stored.
 package bankstoretest
 
 import (
@@ -21,11 +21,12 @@ import (
 const (
 	// ID is the id of the user.
 	ID passerelle.UserID = 7
-	// Holder holds the lease of the user's connection.
+	// Holder has the lease of the user's connection.
 	Holder = "reader"
 )
 
-// now is the instant of all rows, in whole microseconds, the precision of stored instants.
+// now is the instant of all rows. It is in whole microseconds, because stored instants have this
+// precision.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 
 // User is a user with a connection and enabled accounts.
@@ -60,7 +61,8 @@ func (u *User) write(fn func(*store.Tx) error) {
 	}
 }
 
-// Currency returns the currency of the account at a position: EUR and CHF in turn.
+// Currency returns the currency of the account with an index: EUR for even indexes, CHF for odd
+// ones.
 func Currency(account int) passerelle.Currency {
 	return []passerelle.Currency{"EUR", "CHF"}[account%2]
 }
@@ -70,7 +72,7 @@ func Day(n int) passerelle.Date {
 	return passerelle.DateOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC).AddDays(n)
 }
 
-// Enable adds an account that the user shares.
+// Enable adds an account and makes the user share it.
 func (u *User) Enable(key string) {
 	u.t.Helper()
 	a := bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
@@ -86,7 +88,7 @@ func (u *User) Enable(key string) {
 	u.Accounts = append(u.Accounts, a)
 }
 
-// Add stores one transaction for each of the days.
+// Add stores one transaction for each day.
 func (u *User) Add(account int, days ...int) []passerelle.Transaction {
 	u.t.Helper()
 	var added []passerelle.Transaction
@@ -109,7 +111,7 @@ func (u *User) Add(account int, days ...int) []passerelle.Transaction {
 	return added
 }
 
-// AddFiles adds a document and a transaction that have files.
+// AddFiles adds a document with a file, and a transaction with a file.
 func (u *User) AddFiles() {
 	u.t.Helper()
 	id, err := bankstore.NewSubscriptionID(u.t.Context(), u.db)
@@ -143,7 +145,7 @@ func (u *User) Transactions(f bankstore.TransactionFilter, w store.Window) []pas
 	return rows
 }
 
-// Within sets the accounts of a filter.
+// Within limits the filter to the accounts of its span, as TransactionFilter.Within describes.
 func (u *User) Within(f bankstore.TransactionFilter) bankstore.TransactionFilter {
 	u.t.Helper()
 	span, err := bankstore.From(u.db).TransactionSpan(u.t.Context(), f)
