@@ -12,10 +12,10 @@ import (
 	"passerelle/webhook"
 )
 
-// maxAttachments is how many files of a transaction an institution may report.
+// maxAttachments limits the files that an institution may report for a transaction.
 const maxAttachments = 20
 
-// validAttachments returns the attachments of a transaction that can be stored.
+// validAttachments returns those attachments of a transaction that can be stored.
 func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
 	if len(supplied) > maxAttachments {
 		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errInvalidData, maxAttachments)
@@ -31,7 +31,7 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 	return kept, nil
 }
 
-// attached returns the events about new attachments, one for each transaction that has some.
+// attached returns the events about new attachments: one for each transaction with new attachments.
 func (r *reporter) attached(ctx context.Context, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	for _, a := range accounts {

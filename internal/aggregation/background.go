@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxDue is how many connections a pass takes, and maxReading how many of them it reads at
-	// the same time.
+	// maxDue limits the connections that a pass takes. maxReading limits the connections that it
+	// reads at the same time.
 	maxDue     = 100
 	maxReading = 8
-	// unattendedDay is the period over which reads of a connection without the user are counted.
+	// unattendedDay is the period in which reads of a connection without the user are counted.
 	unattendedDay = 24 * time.Hour
 )
 
 // RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
-// connections that were never established. It returns how many connections it read.
+// connections that were never established. It returns the number of connections that it read.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	var read int
 	if err := a.LapseConsents(ctx, d); err != nil {
@@ -40,15 +40,15 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 	return read, a.ExpireConnections(ctx, d)
 }
 
-// Withdrawn data is erased in steps of at most mostStep rows. After a step that took longer than
-// stepTime, which is about the time of other writes, the next step is smaller.
+// Withdrawn data is erased in steps of at most mostStep rows. When a step has taken longer than
+// stepTime, the next step is smaller. stepTime is about the duration of other writes.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond
 )
 
-// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step it waits
-// for as long as the step took, so that others can write.
+// EraseWithdrawn erases withdrawn data of all domains in small steps. After each step, it waits for
+// the duration of the step, so that others can write.
 func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	rows := mostStep
 	for more := true; more && ctx.Err() == nil; {
@@ -75,19 +75,19 @@ func rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// readOne reads a connection. The run is nil when another run is already reading the connection,
-// or when the connection must not be read without the user.
+// readOne reads a connection. The run is nil when another run is already reading the connection. It
+// is also nil when the service must not read the connection without the user.
 func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankstore.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil, nil // deleted, or being read by another run
+		return nil, nil // the connection was deleted, or another run is reading it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
 	if run.lease.c.Sync != c.Sync {
-		return nil, run.lease.release(ctx) // another run has read it since it was listed
+		return nil, run.lease.release(ctx) // another run has read the connection since it was listed
 	}
 	if run.attended = attended; !attended {
 		if barred, err := run.barred(ctx); barred {
@@ -97,9 +97,9 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	return run, a.read(ctx, run, reader, readRequest{attended: attended})
 }
 
-// barred reports whether a connection must not be read without the user, because its consent has
-// ended, or the daily limit of the institution is reached. In that case it releases the
-// connection.
+// barred reports whether the service must not read a connection without the user. The reason is an
+// ended consent, or the daily limit of the institution. In this case, barred also ends the run and
+// releases the connection.
 func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
 	case run.lapsed():
@@ -110,8 +110,8 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// allowed counts a read without the user against the daily limit of the institution. A read of
-// data that the user has just shared does not count.
+// allowed counts a read without the user, and reports whether the daily limit of the institution
+// permits the read. It does not count a read of data that the user has just shared.
 func (run *syncRun) allowed() bool {
 	if run.lease.c.Soon {
 		return true

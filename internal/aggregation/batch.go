@@ -16,16 +16,16 @@ import (
 	"passerelle/webhook"
 )
 
-// batch collects the ended runs of connections that are read together: all connections of a
-// user, or connections that are due at the same time.
+// batch collects the ended runs of connections that are read together. These are all connections of
+// a user, or all connections that are due at the same time.
 type batch struct {
 	mu    sync.Mutex
 	ended map[passerelle.UserID][]*reporter
 	errs  []error
 }
 
-// readAll reads connections, a limited number at the same time. A failed read does not affect
-// the others. It emits USER_SYNCED for each user with two or more finished runs.
+// readAll reads connections, at most maxReading at the same time. A failed read does not affect the
+// others. It emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
 	b := &batch{ended: map[passerelle.UserID][]*reporter{}}
 	var reading sync.WaitGroup
@@ -46,7 +46,7 @@ func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []ba
 	return errors.Join(b.errs...)
 }
 
-// add stores a finished run; nil means that there was none.
+// add stores an ended run. A nil run means that nothing was read.
 func (b *batch) add(run *syncRun, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,14 +57,15 @@ func (b *batch) add(run *syncRun, err error) {
 	}
 }
 
-// emitUserSynced emits USER_SYNCED for a user with several finished runs. It omits data that was
-// withdrawn since, and writes the body again when data is withdrawn in between.
+// emitUserSynced emits USER_SYNCED for a user with several finished runs. It leaves out data that
+// was withdrawn since the runs. It writes the body again when data is withdrawn while the body is
+// written.
 func (a *Aggregation) emitUserSynced(ctx context.Context, d passerelle.Domain, user passerelle.UserID, runs []*reporter) error {
 	slices.SortFunc(runs, func(a, b *reporter) int { return int(a.lease.c.ID - b.lease.c.ID) })
 	for range attempts {
 		u, err := a.User(ctx, d, user)
 		if errors.Is(err, passerelle.NotFound) {
-			return nil // the user was deleted in between
+			return nil // the user was deleted in the meantime
 		}
 		if err != nil {
 			return err
@@ -109,8 +110,8 @@ func (a *Aggregation) emitUserSyncedOnce(ctx context.Context, d passerelle.Domai
 	})
 }
 
-// current returns the runs whose connections still exist. Their reports contain only data that
-// is still shared. It makes three queries.
+// current returns the runs whose connections still exist. The reports of these runs contain only
+// data that is still shared. It executes three queries.
 func (a *Aggregation) current(ctx context.Context, u passerelle.User, runs []*reporter) ([]*reporter, error) {
 	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
 	for i, run := range runs {
@@ -170,10 +171,10 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 	}))
 }
 
-// SyncDue reads up to maxDue due connections of a domain without their users, a limited number
-// at the same time, and returns how many it took. A call waits for an earlier call for the same
-// domain in this process, so the connections of the earlier call have also been read when the
-// call returns.
+// SyncDue reads at most maxDue due connections of a domain without their users, and returns the
+// number of these connections. It reads some of them at the same time. A call first waits for an
+// earlier call for the same domain in this process. When it returns, the connections of the earlier
+// call have therefore also been read.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map contains only channels
@@ -196,13 +197,13 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 	})
 }
 
-// maxConnections is how many connections of a user one request may read.
+// maxConnections limits the connections of a user that one request may read.
 const maxConnections = 100
 
-// SyncAll reads the connections of a user, with or without the user present, and returns them
-// oldest first. It skips connections that another run is reading and, without the user,
-// connections that must not be read then. It fails with Conflict when the user has more than
-// maxConnections.
+// SyncAll reads the connections of a user and returns them, oldest first. attended says whether the
+// user is present. It skips connections that another run is reading. Without the user, it also
+// skips connections that must not be read without the user. It fails with Conflict when the user
+// has more than maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {
@@ -217,7 +218,8 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	return a.atMost(ctx, d, user)
 }
 
-// atMost returns the connections of a user, if they are not too many for one request.
+// atMost returns the connections of a user. It fails with Conflict when there are too many for one
+// request.
 func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]bankstore.Connection, error) {
 	all, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
 	if err != nil {

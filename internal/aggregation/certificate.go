@@ -14,13 +14,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxCertified is how many accounts a certificate contains at most.
+// maxCertified limits the accounts in a certificate.
 const maxCertified = 200
 
-// Certificate writes a certificate of account ownership for the payment accounts of a connection
-// that the user shares, as PDF with times in the zone. It is generated from stored data on each
-// call and not stored. It fails with Conflict when the domain offers no certificates, or when no
-// payment account is shared.
+// Certificate returns a PDF that certifies who owns the payment accounts that the user shares from
+// a connection. The times in it are in the zone. Each call creates the certificate from stored
+// data, and nothing stores it. It fails with Conflict when the domain offers no certificates, or
+// when no payment account is shared.
 func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, zone *time.Location) ([]byte, error) {
 	c, err := a.Connection(ctx, d, user, connection)
 	if err != nil {

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// clusterDepth is how many of an account's last transactions are searched for series.
+	// clusterDepth is the number of an account's last transactions in which the service searches
+	// for series.
 	clusterDepth = 1000
-	// maxClusters is how many series the service finds in an account. A client can create a
-	// cluster while the account has fewer clusters than that, including those that the service
-	// found.
+	// maxClusters limits the series that the service finds in an account. A client can create a
+	// cluster while the account has fewer than maxClusters clusters, including those that the
+	// service found.
 	maxClusters = 300
 )
 
-// cluster finds the series among the last transactions of an account, when one of its
-// transactions is new, changed or deleted.
+// cluster finds the series among the last transactions of an account. It does nothing when no
+// transaction is new, changed or deleted.
 func (im *importer) cluster(a *syncedAccount) error {
 	if !a.changedTransactions {
 		return nil
@@ -50,7 +51,7 @@ func (im *importer) cluster(a *syncedAccount) error {
 	return im.store(func(tx *store.Tx) error { return c.write(tx, im, a.StoredAccount) })
 }
 
-// clustering contains the known series of an account, and the new or changed ones.
+// clustering contains the known series of an account, and the series that are new or changed.
 type clustering struct {
 	known map[string]bankstore.StoredCluster
 	in    map[passerelle.TransactionID]passerelle.ClusterID
@@ -58,8 +59,8 @@ type clustering struct {
 	made  int
 }
 
-// compare adds a series that is new or changed, with the transactions that are not in it yet. A
-// series that the user removed is not added again, and no series is added beyond the limit.
+// compare adds a new or changed series, with the transactions that do not belong to it yet. It adds
+// no series that the user removed, and no series beyond the limit.
 func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	before, isKnown := c.known[r.Key]
 	if before.Deleted || !isKnown && c.made >= room {
@@ -70,7 +71,7 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	if same && len(r.Transactions) == 0 {
 		return
 	}
-	if isKnown { // values that the user may have changed stay
+	if isKnown { // the user may have changed these values, so they stay
 		r.ID, r.Wording, r.Category, r.Enabled = before.ID, before.Wording, before.Category, before.Enabled
 	} else {
 		c.made++
@@ -92,9 +93,9 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 	return nil
 }
 
-// SaveCluster stores a cluster of a user. A new cluster has no id and gets one. SaveCluster
-// fails with Conflict when the account has too many clusters, and with NotFound when the cluster
-// does not exist.
+// SaveCluster stores a cluster of a user. A cluster without an id is new, and SaveCluster gives it
+// one. SaveCluster fails with Conflict when the account has too many clusters, and with NotFound
+// when the cluster does not exist.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {

@@ -18,7 +18,7 @@ import (
 	"passerelle/webhook"
 )
 
-// Request is a client's request about a connection.
+// Request is a client's request to create, continue or read a connection.
 type Request struct {
 	// Connector is a UUID or a number. It is used only for a new connection.
 	Connector string
@@ -42,10 +42,10 @@ type Request struct {
 	Active *bool
 	// Background makes the call return before anything is read.
 	Background bool
-	// Execution is the idempotency key of the request, if any.
+	// Execution is the right to execute the request under its idempotency key, if it has one.
 	Execution store.Execution
-	// Acts of an operator are recorded once the lease is held, before the institution is called.
-	// A new connection has no such acts.
+	// Acts are acts of an operator. The service records them after it has taken the lease and
+	// before it calls the institution. A request for a new connection has none.
 	Acts []store.Audit
 }
 
@@ -130,11 +130,11 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 	}
 }
 
-// Resume continues a connection: with new values, after the user acted elsewhere, or to read it
-// again. Without the user, it does not change a connection whose daily limit at the institution
-// is reached or whose consent has ended. Resume fails with NotFound when the user has no such
-// connection, with Conflict when another run is reading the connection or its connector is no
-// longer offered, and with Invalid for a wrong value.
+// Resume continues a connection: with new values, after the user acted elsewhere, or to read the
+// connection again. Without the user, it does nothing when the daily limit of the institution is
+// reached or the consent has ended. Resume fails with NotFound when the user has no such
+// connection, and with Invalid for a wrong value. It fails with Conflict when another run is
+// reading the connection, or when its connector is no longer offered.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {
@@ -165,7 +165,7 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	return run.lease.c, err
 }
 
-// prepare applies a request to the connection, and returns the answers to the institution's
+// prepare applies a request to the connection. It returns the answers to the institution's
 // questions.
 func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, error) {
 	if r.Source != "" && r.Source != run.lease.source.Name {
@@ -181,8 +181,8 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, 
 	return run.sort(ctx, values)
 }
 
-// firstRead reads in the background. Until the read ends, the state of the connection is
-// validating. If the process dies, the connection becomes due.
+// firstRead starts the first read of a connection in the background. Until the read ends, the state
+// of the connection is validating. If the process crashes, the connection becomes due.
 func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
 	former, overdue := run.lease.c, run.started.Add(maxRunTime)
 	run.lease.c.State, run.lease.c.Message, run.lease.c.Fields, run.lease.c.URL, run.lease.c.NextTry = passerelle.Validating, "", "", "", &overdue
@@ -204,8 +204,8 @@ func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connec
 	return former, errors.Join(busy, run.lease.save(ctx), run.lease.release(ctx))
 }
 
-// start begins the first read of a new connection in the background, and removes the connection
-// when too many reads are running.
+// start begins the first read of a new connection in the background. It removes the connection when
+// too many reads are running.
 func (a *Aggregation) start(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
 	c, err := a.firstRead(ctx, run, reader, r)
 	if err != nil {
@@ -214,15 +214,15 @@ func (a *Aggregation) start(ctx context.Context, run *syncRun, reader connector.
 	return c, err
 }
 
-// The pauses between two checks of a connection that is being read.
+// These are the pauses between two checks of a connection that is being read.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 )
 
-// awaitLease is like takeLease, but waits up to LeaseTimeout while the connection is being read.
-// This lets a client share several accounts one after the other, although each change starts a
-// read.
+// awaitLease does the same as takeLease, but waits while another run reads the connection, for at
+// most LeaseTimeout. A client can therefore share several accounts one after the other, although
+// each change starts a read.
 func (a *Aggregation) awaitLease(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) (*syncRun, connector.DataReader, error) {
 	waiting, cancel := context.WithTimeout(ctx, a.LeaseTimeout)
 	defer cancel()
@@ -267,8 +267,8 @@ func (a *Aggregation) takeLease(ctx context.Context, d passerelle.Domain, id pas
 	return run, reader, nil
 }
 
-// sort separates values of the connector's own fields, which are stored, from answers to the
-// institution's questions.
+// sort separates the supplied values. Values of the connector's own fields are stored. The other
+// values answer questions of the institution, and sort returns them.
 func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[string]string, error) {
 	fields := run.profile.Data.Fields
 	fresh := own(fields, supplied)
@@ -289,7 +289,8 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 	return answers, run.lease.write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionValues(run.lease.c, values) })
 }
 
-// own returns the values that belong to fields of the connector. Answers are not stored.
+// own returns those values that belong to fields of the connector. It leaves out answers, which are
+// not stored.
 func own(fields []connector.Field, supplied map[string]string) map[string]string {
 	kept := map[string]string{}
 	for _, f := range fields {
@@ -317,9 +318,9 @@ func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, use
 	return c, nil
 }
 
-// Disconnect deletes a connection and hides its data at once. The data is erased soon after. A
-// running read stores nothing after that. Disconnect stores the acts of an operator in the audit
-// log in the same transaction.
+// Disconnect deletes a connection and hides its data immediately. The data is erased soon after. A
+// read that is still running stores nothing after the deletion. Disconnect stores the acts of an
+// operator in the audit log, in the same transaction.
 func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Banks lists the connectors of a domain with the domain's settings applied, in display order:
-// those that initiate payments and those that read.
+// Banks lists the connectors of a domain in display order, with the domain's settings applied. It
+// includes connectors that initiate payments and connectors that read data.
 func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Bank, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -28,9 +28,10 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	return all, nil
 }
 
-// ConfigureConnectors changes the settings of connectors, all or none. by is the actor. It fails
-// with NotFound for a connector that the domain does not have, and with Invalid for a wrong
-// value. It stores the acts of an operator in the audit log with the changes.
+// ConfigureConnectors changes the settings of all these connectors, or of none. The argument by is
+// the actor. It fails with NotFound for a connector that the domain does not have, and with Invalid
+// for a wrong value. It stores the acts of an operator in the audit log, in the transaction of the
+// changes.
 func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string, acts ...store.Audit) error {
 	wanted := map[string]*string{}
 	for _, change := range list {
@@ -45,8 +46,8 @@ func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Doma
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
-// ConfigureSource changes a source, with the errors of ConfigureConnectors. A source that is
-// already disabled keeps the time at which it was disabled.
+// ConfigureSource changes a source. It fails with the errors of ConfigureConnectors. A source that
+// is already disabled keeps the time at which it was disabled.
 func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, change settings.SourceChange, by string, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
@@ -60,7 +61,7 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 	return settings.ConfigureConnectors(ctx, a.DB, d.ID, wanted, by, a.now(d), acts...)
 }
 
-// profile returns the profile of the connector with a UUID or number, without the settings of
+// profile returns the profile of the connector with this UUID or number, without the settings of
 // the domain.
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
 	for _, c := range a.Connectors.All() {

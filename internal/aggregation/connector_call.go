@@ -16,10 +16,10 @@ import (
 )
 
 // A connector is not trusted: it may return invalid data, ignore errors, or continue after its
-// deadline. Together with package bankcall, this code protects the run.
+// deadline. This code protects the run, together with package bankcall.
 
-// lateGrace is how long after its deadline a connector may still return, and renewalInterval how
-// often the lease is renewed during the call. Only tests change these times.
+// lateGrace is the time in which a connector may still return after its deadline. renewalInterval
+// is the time between two renewals of the lease during the call. Only tests change these times.
 var (
 	lateGrace       = 10 * time.Second
 	renewalInterval = runLease / 5
@@ -27,8 +27,8 @@ var (
 
 var errRunOver = errors.New("the run is over")
 
-// callConnector makes a connector read, and renews the lease during the call. When the lease is
-// lost, because the connection was deleted or another run reads it, the run ends.
+// callConnector calls a connector to read, and renews the lease during the call. The run ends when
+// the lease is lost, because the connection was deleted or another run reads it.
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -36,8 +36,8 @@ func (run *syncRun) callConnector(ctx context.Context, reader connector.DataRead
 	return bankcall.Do(ctx, limits, func(ctx context.Context) (connector.Outcome, error) { return reader.Read(ctx, with, out) })
 }
 
-// errorOfLostLease returns the error of a run that ended with an error, because its connection
-// may have been deleted or taken over in between.
+// errorOfLostLease returns the error for a run that ended with err. It replaces a conflict, because
+// the connection may have been deleted or another run may have taken it over.
 func (a *Aggregation) errorOfLostLease(ctx context.Context, l *lease, err error) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
@@ -48,8 +48,8 @@ func (a *Aggregation) errorOfLostLease(ctx context.Context, l *lease, err error)
 	return locked()
 }
 
-// sink passes a connector's data to the importer: one call at a time, nothing after a failure,
-// even when the connector ignores the failure, and nothing after the end of the run.
+// sink passes a connector's data to the importer, one call at a time. It passes nothing after a
+// failure, even when the connector ignores the failure, and nothing after the end of the run.
 type sink struct {
 	mu       sync.Mutex
 	importer *importer
@@ -65,7 +65,7 @@ func (s *sink) pass(take func() error) error {
 	return s.err
 }
 
-// close closes the sink, and returns its failure.
+// close closes the sink, and returns the sink's failure.
 func (s *sink) close() error {
 	var fault error
 	s.mu.Lock()
@@ -91,7 +91,8 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
-// Gone reports transactions that a statement file corrects, see package statements.
+// Gone marks those transactions as deleted that a statement file has corrected. Package statements
+// calls it.
 func (s *sink) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
 	return s.pass(func() error { return s.importer.Gone(account, from, matches) })
 }
@@ -125,10 +126,10 @@ func (s *sink) SubscriptionRead(subscription string) error {
 	return s.pass(func() error { return s.importer.SubscriptionRead(subscription) })
 }
 
-// outcomeOf returns the outcome to store for a run, for failed and for successful runs. A fault
-// of the connector, or a failure of the store before the deadline, has the state Bug. Any other
-// read that was interrupted or took too long has the state that the connector returned. Without
-// such a state, it is tried again like the read of an unavailable site.
+// outcomeOf returns the outcome that is stored for a run. The run may have failed. A fault of the
+// connector, or a failure of the store before the deadline, has the state Bug. Any other read that
+// was interrupted or took too long has the state that the connector returned. Without such a state,
+// it is tried again like a read of an unavailable site.
 func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) connector.Outcome {
 	if err == nil {
 		outcome, err = bounded(outcome, run.started)
@@ -150,7 +151,7 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 	return broken
 }
 
-// The limits of an outcome.
+// These are the limits of an outcome.
 const (
 	maxMessage    = 1000
 	maxMemory     = 1 << 20
@@ -174,8 +175,8 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	return o, nil
 }
 
-// storable removes characters that not all databases can store: NUL, and invalid UTF-8 such as
-// half of a surrogate pair.
+// storable replaces or removes characters that some databases cannot store: NUL, and invalid UTF-8
+// such as half of a surrogate pair.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

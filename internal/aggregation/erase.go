@@ -9,19 +9,20 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of one pass over a domain: users at a time, rows of each kind in a transaction, and
-// the number of transactions.
+// These are the limits of one pass over a domain: the users at a time, the rows of each kind in a
+// transaction, and the number of transactions.
 const (
 	eraseUsers   = 100
 	eraseBatch   = 1000
 	eraseBatches = 100
 )
 
-// erasePause is the time between two checks whether the receiver of a deletion event has got it.
+// erasePause is the time between two checks whether the receiver of a deletion event has received
+// the event.
 const erasePause = time.Minute
 
-// ExpireUsers deletes the temporary users of a domain who have expired. A user who becomes
-// permanent at that moment stays.
+// ExpireUsers deletes the temporary users of a domain who have expired. It keeps a user who becomes
+// permanent at that moment.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
 	for range eraseBatches {
 		expired, err := a.DB.ExpiredUsers(ctx, d.ID, a.Now(), eraseUsers)

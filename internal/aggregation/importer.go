@@ -19,7 +19,7 @@ import (
 	"passerelle/webhook"
 )
 
-// The limits of an institution's data.
+// These are the limits of an institution's data.
 const (
 	maxAccounts = 1000
 	maxWording  = 2048
@@ -32,13 +32,13 @@ var (
 	// errStore marks a failure of the store. The connector returns this error, but did not cause
 	// it.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks data that cannot be correct. It is logged, so its text contains no
-	// value.
+	// errInvalidData marks data that is certainly wrong. The log contains this error, so its text
+	// contains no value.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
-// importer stores the data of a run page by page, so that memory is limited for a history of any
-// length. It finds new, changed and deleted rows, and writes nothing else.
+// importer stores the data of a run page by page. It needs limited memory for a history of any
+// length. It finds and writes only new, changed and deleted rows.
 type importer struct {
 	ctx     context.Context
 	lease   *lease
@@ -48,7 +48,7 @@ type importer struct {
 
 	accounts    map[string]*syncedAccount
 	accountKeys []string
-	// goneAccounts and goneSubscriptions are no longer listed by the institution.
+	// goneAccounts and goneSubscriptions are those that the institution no longer lists.
 	goneAccounts      []bankstore.StoredAccount
 	goneSubscriptions []bankstore.StoredSubscription
 
@@ -64,7 +64,7 @@ func newImporter(ctx context.Context, run *syncRun) *importer {
 type syncedAccount struct {
 	bankstore.StoredAccount
 	transactions reconciler[passerelle.TransactionDetails]
-	// changedTransactions means that a transaction is new, changed or deleted.
+	// changedTransactions is set when a transaction is new, changed or deleted.
 	changedTransactions bool
 	investments         reconciler[bankstore.NewAsset]
 	// first is the first day of the transactions that the connector reported.
@@ -72,8 +72,8 @@ type syncedAccount struct {
 	read  bool
 }
 
-// reported returns the account in the form of events: without transactions unless it was read
-// completely.
+// reported returns the account for events. It leaves out the transactions unless the account was
+// read completely.
 func (a *syncedAccount) reported() bankstore.StoredAccount {
 	shown := a.StoredAccount
 	if !a.read {
@@ -82,8 +82,8 @@ func (a *syncedAccount) reported() bankstore.StoredAccount {
 	return shown
 }
 
-// Accounts stores the list of all accounts. New accounts are disabled until the user shares
-// them. Accounts that are no longer listed are deleted.
+// Accounts stores the complete list of accounts. New accounts are disabled until the user shares
+// them. Accounts that the institution no longer lists are marked as deleted.
 func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	if im.accounts != nil || len(all) > maxAccounts {
 		return fmt.Errorf("%w: accounts come once, at most %d", errInvalidData, maxAccounts)
@@ -114,7 +114,7 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	return im.fetched()
 }
 
-// checkEmpty finds out, for each account to be read, whether rows of it are stored.
+// checkEmpty finds out whether rows are already stored for each account that will be read.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -170,7 +170,7 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	})
 	e := store.EmittedEvent{Name: webhook.AccountFound, Body: body, Account: a.ID}
 	im.events.makeStatement(im.ctx, &e, wire.Encode(wire.NewBankAccount(a.BankAccount, im.events.zone())))
-	if len(e.Body) > 0 && e.MediaType != "" { // a statement has the balance, which is erased with the connection
+	if len(e.Body) > 0 && e.MediaType != "" { // a statement contains the balance, which is erased with the connection
 		e.Holds = []store.Holding{im.lease.c.Holding()}
 	}
 	if im.profile.Data.TakesFiles {
@@ -180,7 +180,7 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	return a, err
 }
 
-// foundInFile stores and shares an account whose statements the user uploads.
+// foundInFile stores an account whose statements the user uploads, and shares it.
 func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEvent) (bankstore.StoredAccount, error) {
 	shared := a
 	shared.Disabled = nil
@@ -213,8 +213,8 @@ func (im *importer) lost(a bankstore.StoredAccount) error {
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 }
 
-// store is like write, but wraps a failure in errStore, because the error passes through a
-// connector.
+// store does the same as write, but wraps a failure in errStore. The connector then passes this
+// error on.
 func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	if err := im.lease.write(im.ctx, fn, events...); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
@@ -222,8 +222,8 @@ func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEv
 	return nil
 }
 
-// storeWithEvent is like writeWithEvents for one event, but wraps a failure in errStore, because
-// the error passes through a connector.
+// storeWithEvent does the same as writeWithEvents for one event, but wraps a failure in errStore.
+// The connector then passes this error on.
 func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	err := im.events.writeWithEvents(im.ctx, func() ([]store.EmittedEvent, error) {
 		e, err := event()
@@ -235,8 +235,8 @@ func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn 
 	return nil
 }
 
-// Wanted reports whether an account is shared, and from which day on to read it: everything the
-// first time, later only the days that may still change.
+// Wanted reports whether an account is shared, and the first day to read. The first read includes
+// all days, and later reads include only the days that may still change.
 func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	a := im.accounts[key]
 	if a == nil || a.Disabled != nil || a.Deleted != nil {
@@ -261,7 +261,7 @@ func (im *importer) horizon() passerelle.Date {
 	return passerelle.DateOf(im.started, time.UTC).AddMonths(-months)
 }
 
-// Transactions stores a page of an account.
+// Transactions stores a page of an account's transactions.
 func (im *importer) Transactions(key string, page []passerelle.TransactionDetails) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -274,7 +274,8 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks transactions of an account as deleted, from a day on, if their keys match.
+// Gone marks those transactions of an account as deleted whose keys match. It leaves out
+// transactions before the day from.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -292,7 +293,7 @@ func (im *importer) Gone(key string, from passerelle.Date, matches func(key stri
 	return rows.markMissing(im)
 }
 
-// booked returns the transactions of a page, and fills in values that institutions omit.
+// booked returns the transactions of a page. It fills in values that institutions omit.
 func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerelle.TransactionDetails, error) {
 	booked := slices.Clone(page)
 	for i := range booked {
@@ -319,7 +320,7 @@ func (a *syncedAccount) booked(page []passerelle.TransactionDetails) ([]passerel
 	return booked, nil
 }
 
-// checkAmount refuses amounts that lists could not compare exactly.
+// checkAmount refuses amounts that lists cannot compare exactly.
 func checkAmount(d decimal.Decimal) error {
 	if d.Coef() > math.MaxInt64 || d.Scale() > bankstore.ValueDigits {
 		return fmt.Errorf("%w: an amount has more digits than any", errInvalidData)
@@ -360,7 +361,7 @@ func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerel
 	}
 }
 
-// newTransactions converts transactions to the form in which they are stored.
+// newTransactions converts transactions to stored form.
 func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) []bankstore.NewTransaction {
 	stored := make([]bankstore.NewTransaction, len(all))
 	for i, one := range all {
@@ -372,9 +373,9 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. Stored assets, and stored transactions of the day
-// from or later, are marked as deleted when the connector did not report them. It emits an event
-// with the changes.
+// AccountRead ends the read of an account. It marks stored rows as deleted when the connector did
+// not report them: all such assets, and such transactions of the day from or later. It emits an
+// event with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -406,9 +407,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover updates the first day from which the stored history is complete. After a read without a
-// first day, or a first read in parts, this is the day of the first transaction that the
-// connector reported, or today when it reported none.
+// cover updates the day from which the stored history is complete. After a read without a first
+// day, or a first read in parts, this is the day of the first reported transaction. It is today
+// when the connector reported none.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

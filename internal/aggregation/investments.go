@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// maxInvestments is how many assets an account may contain.
+// maxInvestments limits the assets of an account.
 const maxInvestments = 2000
 
 // Assets stores a page of an account's assets.
@@ -32,7 +32,7 @@ func (im *importer) Assets(key string, page passerelle.Assets) error {
 	return a.investments.reconcile(im, held)
 }
 
-// assetsOf converts a page to the stored form.
+// assetsOf converts a page to stored form.
 func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	var all []bankstore.NewAsset
 	var err error
@@ -60,7 +60,7 @@ func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	return all, err
 }
 
-// investmentsReconciler compares the investments of an account.
+// investmentsReconciler returns the reconciler of an account's investments.
 func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore.NewAsset] {
 	return reconciler[bankstore.NewAsset]{
 		seen:    map[uint64]struct{}{},
@@ -80,12 +80,12 @@ func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore
 	}
 }
 
-// assets selects the assets of one kind in an account.
+// assets returns the filter for the assets of one kind in an account.
 func (r *reporter) assets(a bankstore.StoredAccount, kind bankstore.AssetKind) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: r.lease.domain.ID, User: a.User, Account: a.ID, Kind: kind}
 }
 
-// value updates the value of an account's investments after all of them were reported.
+// value updates the value of an account's investments. It runs after all investments were reported.
 func (im *importer) value(a *syncedAccount) error {
 	if len(a.investments.seen) == 0 && a.Worth == nil {
 		return nil
@@ -108,8 +108,8 @@ func (im *importer) value(a *syncedAccount) error {
 	})
 }
 
-// changedAssets returns the assets of a kind that changed in an account, once it was read
-// completely. It skips an account that has no investments now and had none before.
+// changedAssets returns the changed assets of a kind in an account that was read completely. It
+// skips an account that has no investments and had none before.
 func changedAssets[D any](ctx context.Context, r *reporter, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
 	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == r.lease.sync
 	if !invests || a.Readings == noReadingNumber {
@@ -124,8 +124,8 @@ func changedAssets[D any](ctx context.Context, r *reporter, a bankstore.StoredAc
 	return all, nil
 }
 
-// changedInvestments returns the positions that changed or have a changed pocket, each with
-// these pockets.
+// changedInvestments returns the positions that changed or have a changed pocket, each with its
+// changed pockets.
 func (r *reporter) changedInvestments(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Investment] {
 	return func(write func(wire.Investment)) error {
 		pockets, err := changedAssets[passerelle.PocketDetails](ctx, r, a, bankstore.Pockets)

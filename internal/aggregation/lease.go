@@ -12,12 +12,12 @@ import (
 	"passerelle/webhook"
 )
 
-// runLease limits how long a connection stays locked after a crash. Each stored page, and a timer
-// during a call, renew the lease.
+// runLease limits the time for which a connection stays locked after a crash. Each stored page
+// renews the lease, and so does a timer during a call.
 const runLease = time.Minute
 
-// lease is a connection that this process holds, with its user. All writes about the connection
-// go through it. They fail once the lease has lapsed.
+// lease is a connection whose lease this process holds, with its user. All writes about the
+// connection use it. These writes fail once the lease has lapsed.
 type lease struct {
 	db *store.DB
 	// now returns the present instant of the domain, and wake wakes the sender of webhooks.
@@ -36,9 +36,9 @@ type lease struct {
 	sync int64
 }
 
-// write executes a unit of the run. It fails when the lease has lapsed, so that a late run does
-// not write at the same time as another one. Events get the next versions of the connection, in
-// order. Events of a temporary user are held.
+// write executes a unit of the run. It fails when the lease has lapsed, so that a late run does not
+// write at the same time as another run. Events get the next versions of the connection, in order.
+// Events of a temporary user are held.
 func (l *lease) write(ctx context.Context, fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	version := l.c.Version + int64(len(events))
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
@@ -76,7 +76,7 @@ func (l *lease) emit(tx *store.Tx, version int64, events []store.EmittedEvent) e
 }
 
 // userBecamePermanent reports whether the user became permanent since it was read. Such a change
-// undoes a unit, and the next attempt succeeds.
+// undoes a unit. The next attempt then succeeds.
 func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	u, err := l.db.User(ctx, l.domain.ID, l.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (l.user.Permanent == nil)
@@ -86,8 +86,8 @@ func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	return changed
 }
 
-// create stores the connection with its lease before the institution is called, so that the call
-// is recorded however the run ends.
+// create stores the connection and takes its lease before the institution is called. The call is
+// then recorded even if the run fails.
 func (l *lease) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).HoldUserAs(l.user)
@@ -144,7 +144,7 @@ func (l *lease) save(ctx context.Context) error {
 	})
 }
 
-// renew renews the lease, and ends the run when it is lost.
+// renew renews the lease. It ends the run when the lease is lost.
 func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).KeepConnection(l.domain.ID, l.c.ID, l.holder, runLease)

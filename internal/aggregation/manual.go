@@ -10,15 +10,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// ManualTransaction is a transaction that a program creates, with the fields of the institution
-// and of the user.
+// ManualTransaction is a transaction that a program creates. It has the fields of the institution
+// and the fields of the user.
 type ManualTransaction struct {
 	Details passerelle.TransactionDetails
 	Edit    bankstore.TransactionEdit
 }
 
-// CreateTransactions creates transactions in an account, all or none, and returns their ids in
-// order. No synchronisation changes them. It fails with Conflict when the account is not shared.
+// CreateTransactions creates all these transactions in an account, or none, and returns their ids
+// in order. No synchronisation changes them. It fails with Conflict when the account is not shared.
 func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
 	now := a.now(d)
 	all, ids := make([]bankstore.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))
@@ -51,7 +51,8 @@ func (a *Aggregation) DeleteTransactions(ctx context.Context, d passerelle.Domai
 	})
 }
 
-// ofAccount writes to an account that is shared.
+// ofAccount executes a unit about a shared account. It fails with Conflict when the account is not
+// shared.
 func (a *Aggregation) ofAccount(ctx context.Context, in bankstore.StoredAccount, fn func(tx *store.Tx) error) error {
 	unshared := passerelle.Conflicting("the account is disabled or deleted; enable it first")
 	if in.Disabled != nil || in.Deleted != nil {

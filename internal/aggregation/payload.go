@@ -13,11 +13,11 @@ import (
 	"passerelle/webhook"
 )
 
-// payloadPage is how many transactions are read at a time for a body.
+// payloadPage is the number of transactions that are read at a time for a body.
 const payloadPage = 500
 
-// The bodies of events are written page by page from stored data after the change, so that the
-// first read of a long history needs little memory.
+// The body of an event is written page by page, from stored data, after the change. The first read
+// of a long history therefore needs little memory.
 
 // changed returns the transactions of an account that the run changed.
 func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
@@ -38,7 +38,7 @@ func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.
 	}
 }
 
-// accountRead returns an account for an event body, with its changed rows.
+// accountRead returns an account and its changed rows, for an event body.
 func (r *reporter) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
 	w.hold(r.lease.c, a.Holding())
 	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, r.zone()), Investments: r.changedInvestments(ctx, a), Transactions: r.changed(ctx, a)}
@@ -52,7 +52,7 @@ func (r *reporter) accountSynced(ctx context.Context, a *syncedAccount) (store.E
 	return w.attachTo(e, w.payload.Account(r.accountRead(ctx, w, a.StoredAccount)))
 }
 
-// fetched emits ACCOUNTS_FETCHED, before any transaction is read.
+// fetched emits ACCOUNTS_FETCHED. This happens before any transaction is read.
 func (im *importer) fetched() error {
 	e, w := store.EmittedEvent{Name: webhook.AccountsFetched}, im.events.newPayload(im.ctx)
 	e, err := w.attachTo(e, w.payload.Fetched(im.events.shownUser(), im.events.shown(), func(write func(wire.BankAccount)) error {
@@ -70,8 +70,7 @@ func (im *importer) fetched() error {
 	return im.store(func(*store.Tx) error { return nil }, e)
 }
 
-// shown returns the connection with its sources in the form in which the unit of the event
-// stores them.
+// shown returns the connection and its sources as the unit of the event stores them.
 func (r *reporter) shown() wire.Connection {
 	sources := slices.Clone(r.lease.sources)
 	for i := range sources {
@@ -84,8 +83,8 @@ func (r *reporter) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents returns the events that end a run. They omit data that was not read, except after
-// a failed update, see reportOf.
+// finalEvents returns the events that end a run. These events leave out data that was not read,
+// except after a failed update (see reportOf).
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	shared := im.shared()
@@ -122,7 +121,7 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 	return events, nil
 }
 
-// shared returns the accounts that were read, in the order of the institution.
+// shared returns the accounts that were read, in the institution's order.
 func (im *importer) shared() []*syncedAccount {
 	var read []*syncedAccount
 	for _, key := range im.accountKeys {
@@ -160,8 +159,8 @@ func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.
 	}))
 }
 
-// report contains the accounts and subscriptions in a run's final events: the shared ones that
-// were read, have changed or are no longer listed.
+// report contains the accounts and subscriptions in a run's final events. These are the shared ones
+// that were read, that have changed, or that are no longer listed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -186,9 +185,9 @@ func (im *importer) report() report {
 	return t
 }
 
-// reportOf returns the report of a run. After a failed update it contains every enabled account
-// and subscription with the error, because a receiver that processes the event account by
-// account would otherwise miss the error.
+// reportOf returns the report of a run. After a failed update, the report contains every enabled
+// account and subscription, with the error. Otherwise a receiver that processes the event account
+// by account would miss the error.
 func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
 	if r.lease.c.State == "" {
@@ -206,8 +205,8 @@ func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	return t, nil
 }
 
-// addFailed adds enabled accounts and subscriptions that were not read, and sets the error of
-// all.
+// addFailed adds enabled accounts and subscriptions that were not read, and sets the error of all
+// accounts and subscriptions.
 func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
 	for _, a := range accounts {
 		same := func(other bankstore.StoredAccount) bool { return other.ID == a.ID }
@@ -237,7 +236,7 @@ func (r *reporter) connectionSynced(ctx context.Context) (store.EmittedEvent, er
 	return r.finish(w, e, w.payload.Connection(r.shownUser(), r.connectionRead(ctx, w)))
 }
 
-// connectionRead writes the connection with the report of the run into a body.
+// connectionRead writes the connection and the report of the run into a body.
 func (r *reporter) connectionRead(ctx context.Context, w *payloadWriter) wire.ConnectionRead {
 	return wire.ConnectionRead{
 		Connection: r.shown(),

@@ -10,7 +10,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// payloadBuffer is how many bytes of a body are held in memory before they are stored as a part.
+// payloadBuffer is the number of bytes of a body that are held in memory before they are stored as
+// a part.
 const payloadBuffer = 64 << 10
 
 // payloadWriter writes the body of an event. A short body stays in memory, and a long one is
@@ -21,11 +22,11 @@ type payloadWriter struct {
 	ctx    context.Context
 	db     *store.DB
 	domain passerelle.DomainID
-	// limit is how many bytes of it may be in memory.
+	// limit is the number of bytes of the body that may be in memory.
 	limit  int
 	buffer []byte
 	parts  *store.EventBody
-	// holds lists the data in it that the user may withdraw.
+	// holds lists the data in the body that the user may withdraw.
 	holds []store.Holding
 }
 
@@ -35,13 +36,13 @@ func (r *reporter) newPayload(ctx context.Context) *payloadWriter {
 	return w
 }
 
-// Write writes a piece, for the payload.
+// Write writes a piece of the body.
 func (w *payloadWriter) Write(piece []byte) (int, error) {
 	w.buffer = append(w.buffer, piece...)
 	return len(piece), w.flush()
 }
 
-// WriteString is Write for a text.
+// WriteString does the same as Write for a text.
 func (w *payloadWriter) WriteString(piece string) (int, error) {
 	w.buffer = append(w.buffer, piece...)
 	return len(piece), w.flush()
@@ -60,7 +61,7 @@ func (w *payloadWriter) flush() error {
 	return err
 }
 
-// hold records that the body contains data of a connection.
+// hold records that the body contains data of the connection of.
 func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	if whole := of.Holding(); !slices.Contains(w.holds, whole) {
 		w.holds = append(w.holds, whole)
@@ -68,7 +69,8 @@ func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	w.holds = append(w.holds, what)
 }
 
-// attachTo returns the event with the written body. failed is an error from writing the body.
+// attachTo returns the event with the written body. The argument failed is an error from writing
+// the body.
 func (w *payloadWriter) attachTo(e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	e.Holds = w.holds
 	if w.parts == nil || failed != nil {

@@ -12,37 +12,36 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of an institution's rows in an account or a subscription.
+// These are the limits of an institution's rows in an account or a subscription.
 const (
 	pageSize     = 500
 	maxPerRun    = 2_000_000
 	maxKeyLength = 255
 )
 
-// reconciler compares, page by page, the keyed rows from an institution with the stored rows of
-// an account or subscription. It writes new, changed and missing rows, and nothing else.
+// reconciler compares an institution's rows with the stored rows of an account or subscription, by
+// their keys and page by page. It writes only new, changed and missing rows.
 type reconciler[D any] struct {
-	// key returns the institution's key of a row, details the content to be stored, and rows
-	// selects its table.
+	// key returns the institution's key of a row. details returns the content to store. rows
+	// selects the stored rows.
 	key     func(d D) string
 	details func(d D) any
 	rows    bankstore.SyncedRows
-	// Reported rows are created or updated, and an updated row that was deleted exists again.
-	// Rows that are not reported are marked deleted. Count adjusts the numbers of existing and
-	// of deleted rows.
+	// create and update store reported rows. An update also restores a deleted row. markDeleted
+	// marks rows that were not reported. count adjusts the numbers of existing and of deleted rows.
 	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
 	count       func(tx *store.Tx, there, gone int64)
-	// seen contains hashes of the reported keys, of eight bytes each, for a history of any
-	// length.
+	// seen contains hashes of the reported keys. A hash has eight bytes, so memory suffices for a
+	// history of any length.
 	seen map[uint64]struct{}
-	// empty means, once checked is true, that no row was stored before the run, so no row is
-	// known or missing.
+	// empty means that no row was stored before the run, so no row is known or missing. It is valid
+	// once checked is true.
 	empty, checked bool
-	// from is the day from which a row that was not reported counts as missing; a zero date
-	// means all days. Once listed is true, stored contains the rows from that day on that
-	// existed before the run. They are read with the first page.
+	// from is the day from which a row that was not reported counts as missing. A zero date means
+	// all days. Once listed is true, stored contains the rows from that day on that existed before
+	// the run. These rows are read with the first page.
 	from   passerelle.Date
 	stored []storedRow
 	listed bool
@@ -50,7 +49,7 @@ type reconciler[D any] struct {
 	missing []int64
 }
 
-// newRow is a row that is not stored yet, with the content to be stored.
+// newRow is a row that is not stored yet, with the content to store.
 type newRow[D any] struct {
 	row     D
 	details bankstore.Details
@@ -69,7 +68,7 @@ func hashed(key string) uint64 { return maphash.String(seed, key) }
 // validKey reports whether a text can be a key.
 func validKey(key string) bool { return key != "" && len(key) <= maxKeyLength && storable(key) == key }
 
-// each returns a function that creates rows one by one.
+// each returns a function that creates rows one by one with create.
 func each[D any](create func(tx *store.Tx, d D, at time.Time) error) func(*store.Tx, []newRow[D], time.Time) error {
 	return func(tx *store.Tx, all []newRow[D], at time.Time) error {
 		for _, one := range all {
@@ -107,7 +106,7 @@ func (rc *reconciler[D]) reconcilePage(im *importer, page []D) error {
 	return rc.write(im, changes)
 }
 
-// known returns the stored rows with the given keys.
+// known returns the stored rows with these keys.
 func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstore.Known, error) {
 	var known map[string]bankstore.Known
 	err := rc.checkEmpty(im.ctx, &im.lease.db.Reader)
@@ -124,7 +123,7 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstor
 	return known, nil
 }
 
-// checkEmpty finds out, once, whether any row was stored before.
+// checkEmpty finds out, once in a run, whether any row was stored before the run.
 func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error {
 	var err error
 	if !rc.checked {
@@ -134,8 +133,8 @@ func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error 
 	return err
 }
 
-// unseen returns the rows of a page that were not reported before in this run. Some rows are
-// reported twice, because institutions book transactions while pages are read.
+// unseen returns those rows of a page that were not reported before in this run. Institutions book
+// transactions while pages are read, so some rows are reported twice.
 func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	var fresh []D
 	var keys []string
@@ -152,11 +151,11 @@ func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	return fresh, keys, nil
 }
 
-// pageChanges contains the changes to write for a page.
+// pageChanges contains the changes that a page causes.
 type pageChanges[D any] struct {
 	created []newRow[D]
 	updated []changedRow[D]
-	// restored counts rows that were marked deleted before.
+	// restored is the number of rows that were marked as deleted before.
 	restored int64
 }
 
@@ -205,8 +204,8 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// removeMissing marks rows that were not reported as deleted, from a day on if there is one.
-// Older rows are never missing.
+// removeMissing marks rows as deleted that were not reported. If from is not zero, it leaves out
+// rows before that day.
 func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
 	if err := rc.findMissing(im.ctx, &im.lease.db.Reader, from); err != nil {
 		return err
@@ -236,7 +235,7 @@ func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from 
 	return nil
 }
 
-// list reads the rows that were stored before the run, once.
+// list reads, once, the rows that were stored before the run.
 func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	if rc.listed {
 		return nil

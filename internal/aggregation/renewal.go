@@ -13,13 +13,13 @@ import (
 	"passerelle/internal/wire"
 )
 
-// A consent ends after the connector's number of days, or at the time that the institution
-// reports. From then on the service reads the connection only with the user, and the state asks
-// for the user.
+// A consent ends after the connector's number of days, or at a time that the institution reports.
+// From then on, the service reads the connection only with the user, and the connection's state
+// asks for the user.
 
-// LapseConsents finds the connections of a domain whose consent has ended. It sets each to the
-// state that asks for its user, and emits CONNECTION_SYNCED. A connection that is being read is
-// handled by the next call.
+// LapseConsents finds the connections of a domain whose consent has ended. It sets the state of
+// each connection to one that asks for the user, and emits CONNECTION_SYNCED. It leaves connections
+// that are being read to the next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection
@@ -44,7 +44,7 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 	run, _, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil // deleted, or being read by another run
+		return nil // the connection was deleted, or another run is reading it
 	}
 	if err == nil && !run.lapsed() {
 		err = run.lease.release(ctx)
@@ -62,8 +62,8 @@ func (run *syncRun) lapsed() bool {
 	return run.lease.c.ConsentUntil != nil && !run.started.Before(*run.lease.c.ConsentUntil)
 }
 
-// lapse ends a run before it begins, because the consent has ended. When receivers already have
-// this state, it changes nothing.
+// lapse ends a run before its read begins, because the consent has ended. It changes nothing when
+// receivers already know this state.
 func (run *syncRun) lapse(ctx context.Context) error {
 	if run.lease.c.State == run.renewal() {
 		return run.lease.release(ctx)
@@ -71,8 +71,8 @@ func (run *syncRun) lapse(ctx context.Context) error {
 	return run.end(ctx, newImporter(ctx, run), connector.Outcome{State: run.renewal()})
 }
 
-// renewal returns the state that asks a user for a new consent: on a page of the institution
-// when the source has one.
+// renewal returns the state that asks a user for a new consent. The consent is given on a page of
+// the institution if the source has one.
 func (run *syncRun) renewal() passerelle.ConnectionState {
 	for _, source := range run.profile.Sources {
 		if source.Name == run.lease.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {

@@ -21,11 +21,11 @@ type reporter struct {
 	settings   settings.Values
 	connectors *connector.Registry
 	log        *slog.Logger
-	// wantedEvents are the events that webhooks are subscribed to, nil before they were read.
-	// writeAll means that a webhook was added since, so that every body is written.
+	// wantedEvents contains the events to which webhooks are subscribed. It is nil before these
+	// were read. writeAll means that a webhook was added since, so that every body is written.
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
-	// report has the content of the final events, once the run has ended.
+	// report contains the content of the final events, once the run has ended.
 	report report
 }
 
@@ -34,12 +34,12 @@ func (r *reporter) zone() *time.Location { return r.settings.Location() }
 
 func (r *reporter) shownUser() wire.User { return wire.NewUser(r.lease.user, r.zone()) }
 
-// The bodies of some events are as long as a history, and many services do not need them. So the
-// service checks whether a webhook is subscribed to an event before it writes a body.
+// The bodies of some events contain a whole history, and many services do not need them. The
+// service therefore checks whether a webhook is subscribed to an event before it writes the body.
 
-// unwanted reports that no webhook is subscribed to an event, which is then stored without a
-// body. Events of a temporary user are always written, because a webhook may be registered
-// before the user becomes permanent.
+// unwanted reports whether no webhook is subscribed to an event. Such an event is stored without a
+// body. Events of a temporary user always get a body, because a webhook may be registered before
+// the user becomes permanent.
 func (r *reporter) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, error) {
 	if r.lease.user.Permanent == nil || r.writeAll {
 		return false, nil
@@ -55,8 +55,9 @@ func (r *reporter) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, e
 	return e.Unwanted, nil
 }
 
-// writeWithEvents executes a unit of the run with events that are written for it. When a webhook
-// was registered after the check, it writes these bodies again, and all later ones.
+// writeWithEvents executes a unit of the run with the events that the function events writes. When
+// a webhook was registered after the check, it writes these bodies again. From then on, it writes
+// all bodies.
 func (r *reporter) writeWithEvents(ctx context.Context, events func() ([]store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	all, err := events()
 	if err != nil {

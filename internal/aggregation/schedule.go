@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// The service tries a wrong password again after half a day, and then every week.
-	// Institutions sometimes refuse correct passwords, and lock an account after a few failures.
+	// The service tries a wrong password again after half a day, and then every week. Institutions
+	// sometimes refuse correct passwords, and they lock an account after a few failures.
 	firstWrongpass = 12 * time.Hour
 	laterWrongpass = 7 * 24 * time.Hour
-	// In a state that needs no action, the service tries again after an hour, then after twice
-	// the time, up to a day.
+	// In a state that needs no action, the service tries again after an hour. Each later pause is
+	// twice as long, up to a day.
 	firstRetry = time.Hour
 	lastRetry  = 24 * time.Hour
 )
 
-// next returns the time at which to read a connection without a request. Nil means only on
-// request.
+// next returns the time of the next read of a connection without a request. It returns nil when the
+// connection is read only on request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
 	if !wanted || !run.lease.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {
@@ -63,8 +63,8 @@ func backoff(failures int64) time.Duration {
 	return wait
 }
 
-// spread shortens a pause by up to a tenth, differently for each connection, so that connections
-// created together are read at different times.
+// spread shortens a pause by up to a tenth, by a different part for each connection. Connections
+// that were created together are therefore read at different times.
 func (run *syncRun) spread(pause time.Duration) time.Duration {
 	const parts = 1024
 	share := (int64(run.lease.c.ID)*2654435761 + run.lease.sync) % parts

@@ -16,25 +16,25 @@ import (
 	"passerelle/webhook"
 )
 
-// ConsentVersion is the version of the text that a person agrees to when they share an account
-// or a subscription.
+// ConsentVersion is the version of the text to which a person agrees when sharing an account or a
+// subscription.
 const ConsentVersion = "1"
 
-// AccountChange is a user's change of an account. A nil field does not change.
+// AccountChange is a user's change of an account. A nil field leaves the value unchanged.
 type AccountChange struct {
 	Disabled            *bool
 	Name                *string
 	Display, Bookmarked *bool
 	Usage               *passerelle.Usage
-	// Origin is where the user agreed: api or webview.
+	// Origin is the place where the user agreed: api or webview.
 	Origin string
 }
 
-// ChangeAccounts changes the fields of accounts that a user may change, and returns the changed
-// accounts by id. The accounts of one connection change together or not at all. Enabling stores
-// the consent and makes the service read the accounts soon. Disabling ends the consent, and
-// hides the accounts' rows at once. It fails with the locked error when the connection is being
-// read for longer than LeaseTimeout.
+// ChangeAccounts changes those fields of accounts that a user may change, and returns the changed
+// accounts by id. All accounts of one connection change, or none of them. Enabling stores the
+// consent and makes the service read the accounts soon. Disabling ends the consent, and immediately
+// hides the accounts' rows. ChangeAccounts fails with the locked error when a read of the
+// connection takes longer than LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
@@ -52,9 +52,9 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
-// WithholdAccounts applies a change that disables accounts to all shared accounts of a user, or
-// to those of one connection when its id is not zero. The accounts of one connection change
-// together or not at all.
+// WithholdAccounts applies a change that disables accounts. It applies it to all shared accounts of
+// a user or, if connection is not zero, to those of one connection. All accounts of one connection
+// change, or none of them.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {
@@ -75,8 +75,8 @@ func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain,
 	}
 }
 
-// Account returns a stored account of a user, disabled or not. It fails with NotFound when the
-// user has no such account.
+// Account returns a stored account of a user, even if it is disabled. It fails with NotFound when
+// the user has no such account.
 func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.AccountID) (bankstore.StoredAccount, error) {
 	found, err := a.accounts(ctx, d, user, []passerelle.AccountID{id})
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 	if err != nil {
 		return err
 	}
-	all, err := a.accounts(ctx, d, user, ids) // read again under the lease
+	all, err := a.accounts(ctx, d, user, ids) // again, because the lease is now held
 	if change.Disabled != nil && !*change.Disabled {
 		a.devices.Store(connection, connector.DeviceOf(ctx))
 	}
@@ -117,7 +117,7 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 	return nil
 }
 
-// changesDisabled reports whether a change shares or withholds an account.
+// changesDisabled reports whether a change enables or disables an account.
 func (c AccountChange) changesDisabled(account bankstore.StoredAccount) bool {
 	return c.Disabled != nil && *c.Disabled != (account.Disabled != nil)
 }
@@ -150,7 +150,7 @@ func (a *Aggregation) change(ctx context.Context, run *syncRun, accounts []banks
 	}, events...)
 }
 
-// changeAccount enables or disables an account, if the change does.
+// changeAccount enables or disables an account, if the change requires that.
 func (a *Aggregation) changeAccount(tx *store.Tx, run *syncRun, account bankstore.StoredAccount, change AccountChange, now time.Time) error {
 	if !change.changesDisabled(account) {
 		return nil
@@ -172,7 +172,8 @@ func (l *lease) disableAccount(tx *store.Tx, account bankstore.StoredAccount, no
 	bankstore.In(tx).WithdrawConsent(l.domain.ID, account.ID, now)
 }
 
-// enableAccount enables an account and records the consent. origin is where the user agreed.
+// enableAccount enables an account and records the consent. The argument origin is the place where
+// the user agreed.
 func (l *lease) enableAccount(tx *store.Tx, account bankstore.StoredAccount, origin string, now time.Time) error {
 	bankstore.In(tx).EnableAccount(l.domain.ID, l.user.ID, account.ID)
 	return bankstore.In(tx).RecordConsent(l.domain.ID, bankstore.Consent{User: l.user.ID, Connection: l.c.ID, Account: account.ID, TextVersion: ConsentVersion, Origin: origin, Granted: now})

@@ -12,18 +12,18 @@ import (
 	"passerelle/internal/store"
 )
 
-// SubscriptionChange is a user's change of subscriptions. A nil field does not change.
+// SubscriptionChange is a user's change of subscriptions. A nil field leaves the value unchanged.
 type SubscriptionChange struct {
 	Disabled *bool
-	// Origin is where the user agreed: api or webview.
+	// Origin is the place where the user agreed: api or webview.
 	Origin string
 }
 
-// ChangeSubscriptions changes subscriptions, including disabled ones. The subscriptions of one
-// connection change together or not at all. Enabling stores the consent and makes the service
-// read the subscriptions soon. Disabling ends the consent and hides the documents at once. It
-// fails with the locked error when the connection is being read for longer than LeaseTimeout. It
-// emits no event, because the interface specification defines none.
+// ChangeSubscriptions enables or disables subscriptions. All subscriptions of one connection
+// change, or none of them. Enabling stores the consent and makes the service read the subscriptions
+// soon. Disabling ends the consent, and immediately hides the documents. ChangeSubscriptions fails
+// with the locked error when a read of the connection takes longer than LeaseTimeout. It emits no
+// event, because the interface specification defines none.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {
@@ -53,8 +53,8 @@ func (c SubscriptionChange) changesDisabled(s bankstore.StoredSubscription) bool
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
 
-// subscriptions returns stored subscriptions of a user. It fails with NotFound when one is
-// missing.
+// subscriptions returns stored subscriptions of a user, including disabled ones. It fails with
+// NotFound when one is missing.
 func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]bankstore.StoredSubscription, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	filter := bankstore.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}
@@ -73,7 +73,7 @@ func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Doma
 	if err != nil {
 		return err
 	}
-	all, err := a.subscriptions(ctx, d, user, ids) // read again under the lease
+	all, err := a.subscriptions(ctx, d, user, ids) // again, because the lease is now held
 	if err == nil {
 		err = a.changeLeased(ctx, run.lease, all, change)
 	}

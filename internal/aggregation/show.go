@@ -90,8 +90,8 @@ func (a *Aggregation) ShowLog(c bankstore.Connection, l bankstore.ConnectionLog,
 	return out
 }
 
-// Connector renders the connector of a connection, or nil for one that is no
-// longer offered.
+// Connector renders the connector with a UUID. It returns nil for a connector that is no longer
+// offered.
 func (a *Aggregation) Connector(uuid string, v settings.Values, view wire.ConnectorView) *wire.Connector {
 	reader, known := a.Connectors.DataReader(uuid)
 	if !known {
@@ -101,7 +101,7 @@ func (a *Aggregation) Connector(uuid string, v settings.Values, view wire.Connec
 	return &shown
 }
 
-// Ownerships renders the holders of a user's accounts. It needs one query for the connections
+// Ownerships renders the holders of a user's accounts. It executes one query for the connections
 // and one for their sources.
 func (a *Aggregation) Ownerships(ctx context.Context, d passerelle.Domain, user passerelle.UserID, accounts []bankstore.StoredAccount) ([]wire.Ownership, error) {
 	shown, ids := make([]wire.Ownership, len(accounts)), make([]passerelle.ConnectionID, len(accounts))

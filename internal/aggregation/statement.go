@@ -8,12 +8,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxStatementPayload is the largest payload that is converted to a statement: sorting the
+// maxStatementPayload is the largest payload that is converted to a statement. Sorting its
 // transactions needs all of it in memory. Only tests change it.
 var maxStatementPayload = 32 << 20
 
-// newStatementPayload makes a payload that can be converted to a statement. When the domain's
-// settings require statements, it stays in memory up to the limit.
+// newStatementPayload returns the writer of a payload that can be converted to a statement. When
+// the domain's settings require statements, the payload stays in memory up to maxStatementPayload.
 func (r *reporter) newStatementPayload(ctx context.Context) *payloadWriter {
 	w := r.newPayload(ctx)
 	if r.settings.On(settings.CFONB) {
@@ -22,7 +22,7 @@ func (r *reporter) newStatementPayload(ctx context.Context) *payloadWriter {
 	return w
 }
 
-// finish returns the event with such a payload as its body.
+// finish returns the event with the payload of newStatementPayload as its body.
 func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	if w.parts != nil && r.settings.On(settings.CFONB) {
 		r.log.ErrorContext(w.ctx, "a payload is too long for a statement and is sent as JSON", "event", e.Name, "connection", r.lease.c.ID, "most", maxStatementPayload)
@@ -39,9 +39,9 @@ func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) 
 	return e, err
 }
 
-// makeStatement converts a payload to a statement when the domain's settings require it. A
-// payload with values that do not fit the columns is sent unchanged: the receiver can detect
-// this by the media type, and the run continues.
+// makeStatement converts a payload to a statement when the domain's settings require it. It does
+// not change a payload with values that do not fit the columns. The receiver recognises this by the
+// media type, and the run continues.
 func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
 	if !r.settings.On(settings.CFONB) {
 		return

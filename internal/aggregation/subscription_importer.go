@@ -14,7 +14,7 @@ import (
 	"passerelle/webhook"
 )
 
-// maxSubscriptions is how many subscriptions a provider may report.
+// maxSubscriptions limits the subscriptions that a provider may report.
 const maxSubscriptions = 1000
 
 // syncedSubscription is a subscription of the run.
@@ -24,8 +24,8 @@ type syncedSubscription struct {
 	read      bool
 }
 
-// reported returns the subscription in the form of events: without documents unless it was read
-// completely.
+// reported returns the subscription for events. It leaves out the documents unless the subscription
+// was read completely.
 func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	shown := s.StoredSubscription
 	if !s.read {
@@ -34,8 +34,8 @@ func (s *syncedSubscription) reported() bankstore.StoredSubscription {
 	return shown
 }
 
-// Subscriptions stores the list of all subscriptions. New subscriptions are disabled until the
-// user shares them. Subscriptions that are no longer listed are deleted.
+// Subscriptions stores the complete list of subscriptions. New subscriptions are disabled until the
+// user shares them. Subscriptions that the provider no longer lists are marked as deleted.
 func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 	if im.subscriptions != nil || len(all) > maxSubscriptions {
 		return fmt.Errorf("%w: subscriptions come once, at most %d", errInvalidData, maxSubscriptions)
@@ -122,7 +122,7 @@ func (im *importer) SubscriptionWanted(key string) bool {
 	return s != nil && s.Disabled == nil && s.Deleted == nil
 }
 
-// Documents stores a page of a subscription.
+// Documents stores a page of a subscription's documents.
 func (im *importer) Documents(key string, page []passerelle.DocumentDetails) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
@@ -138,7 +138,7 @@ func (im *importer) Documents(key string, page []passerelle.DocumentDetails) err
 	return s.documents.reconcile(im, bills)
 }
 
-// checkDocumentAmount refuses invalid amounts.
+// checkDocumentAmount refuses invalid totals.
 func checkDocumentAmount(d passerelle.DocumentDetails) error {
 	if d.Total == nil {
 		return checkCurrencies(d.Currency)
@@ -168,8 +168,8 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 	}
 }
 
-// SubscriptionRead ends the read of a subscription: documents that were not reported are marked
-// as deleted. It emits an event with the changes.
+// SubscriptionRead ends the read of a subscription. It marks documents that were not reported as
+// deleted. It emits an event with the changes.
 func (im *importer) SubscriptionRead(key string) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
@@ -195,7 +195,7 @@ func (r *reporter) subscriptionSynced(ctx context.Context, s bankstore.StoredSub
 	return w.attachTo(e, w.payload.Subscription(r.subscriptionRead(ctx, w, s)))
 }
 
-// subscriptionRead writes a subscription with its changed documents into a body.
+// subscriptionRead writes a subscription and its changed documents into a body.
 func (r *reporter) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
 	w.hold(r.lease.c, s.Holding())
 	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, r.zone()), Documents: func(write func(wire.Document)) error {

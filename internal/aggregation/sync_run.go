@@ -15,15 +15,15 @@ import (
 	"passerelle/internal/wire"
 )
 
-// maxRunTime limits a run.
+// maxRunTime limits the duration of a run.
 const maxRunTime = 15 * time.Minute
 
 // syncRun is one read of an institution under the lease of a connection.
 type syncRun struct {
 	lease  *lease
 	events *reporter
-	// values contains the values of the connector's fields, and memory the memory that the last
-	// run returned. secretless is the reason why they could not be decrypted.
+	// values contains the values of the connector's fields. memory is the memory that the last run
+	// returned. secretless is the error from decrypting them, if any.
 	values     map[string]string
 	memory     []byte
 	secretless error
@@ -52,8 +52,8 @@ type readRequest struct {
 	file     *connector.HandedFile
 }
 
-// read reads the institution, and stores the data and the outcome. The caller must hold the
-// lease, and read releases it.
+// read reads the institution, and stores the data and the outcome. The caller must hold the lease.
+// read releases it.
 func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
@@ -77,7 +77,7 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 			return im.store(func(tx *store.Tx) error {
 				return bankstore.In(tx).SetConnectionMemory(run.lease.c, memory, run.terminable)
 			})
-		}) // the sink reports the failure
+		}) // the sink reports the failure, if any
 	}
 	if shared, known := a.devices.LoadAndDelete(run.lease.c.ID); known && run.lease.c.Soon {
 		request.Device, _ = shared.(connector.Device)
@@ -98,7 +98,7 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
 }
 
-// end stores the end of a run, with its record and its last events.
+// end stores the end of a run, including its record and its last events.
 func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) error {
 	now := run.lease.now()
 	first := run.lease.c.Established == nil && o.State == ""
@@ -150,12 +150,13 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	run.lease.source.NextTry = c.NextTry
 }
 
-// consentDays is how many days a consent lasts when neither the institution nor the connector
+// consentDays is the number of days of a consent when neither the institution nor the connector
 // reports another number.
 const consentDays = 180
 
-// setConsentEnd sets the end of the consent to the end that the institution reports. Without a
-// report, it counts the days of the connector when the user was present or no end is stored.
+// setConsentEnd sets the end of the consent to the time that the institution reports. Without such
+// a report, it counts the connector's number of days from now. It does so only when the user was
+// present or no end is stored.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
 	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil) {

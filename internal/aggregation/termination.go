@@ -13,17 +13,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// When the institution is unreachable, the service tries again after a minute, then after twice
-// as long each time.
+// When the institution is unreachable, the service tries again after a minute. Each later pause is
+// twice as long.
 const (
 	firstTermination = time.Minute
 	maxTerminations  = 10
 	terminationTime  = 30 * time.Second
 )
 
-// TerminateConsents ends the consents of a domain's deleted connections at their institutions,
-// if that is due. It logs each failure. After maxTerminations failures it gives up, and the
-// consent expires by itself.
+// TerminateConsents ends the due consents of a domain's deleted connections at their institutions.
+// It logs each failure. After maxTerminations failures it gives up. The consent then expires at the
+// institution.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
 	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {
@@ -42,7 +42,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // another process does it
+		return nil // another process is trying
 	}
 	if err != nil {
 		return fmt.Errorf("note that the consent of connection %d is ended: %w", t.Connection, err)

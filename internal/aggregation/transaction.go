@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of what a user, or a client for the user, adds to a transaction: categories,
-// documents, and values.
+// These are the limits for the categories, documents and values that a user adds to a transaction,
+// or a client for the user.
 const (
 	MaxCategories        = 10
 	MaxAttached          = 20
@@ -34,9 +34,9 @@ func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, 
 	})
 }
 
-// AttachDocument attaches a document of a user to one of their transactions. It does nothing
-// when the document is attached already. It fails with NotFound when the user does not share
-// either of them, and with Conflict beyond MaxAttached documents.
+// AttachDocument attaches a document of a user to one of the user's transactions. It does nothing
+// when the document is already attached. It fails with NotFound when the user does not share the
+// document or the transaction, and with Conflict beyond MaxAttached documents.
 func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, user passerelle.UserID, to passerelle.TransactionID, document passerelle.DocumentID) error {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d documents are attached to a transaction; detach one first.", MaxAttached)}
 	return a.aboutTransaction(ctx, to, func(tx *store.Tx) error {
@@ -44,8 +44,8 @@ func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, u
 	})
 }
 
-// DetachDocuments detaches a document, or all documents when it is zero, from a transaction of a
-// user. The documents stay.
+// DetachDocuments detaches a document from a transaction of a user. If document is zero, it
+// detaches all documents. It does not delete any document.
 func (a *Aggregation) DetachDocuments(ctx context.Context, d passerelle.Domain, user passerelle.UserID, from passerelle.TransactionID, document passerelle.DocumentID) error {
 	return a.aboutTransaction(ctx, from, func(tx *store.Tx) error {
 		bankstore.In(tx).DetachDocuments(d.ID, user, from, document, a.now(d))
@@ -53,9 +53,9 @@ func (a *Aggregation) DetachDocuments(ctx context.Context, d passerelle.Domain, 
 	})
 }
 
-// NoteInformations stores values for a transaction of a user, by key, all or none. It fails with
-// NotFound when the user has no such transaction, and with Conflict when the transaction would
-// have more than MaxInformations values.
+// NoteInformations stores values for a transaction of a user, by key. It stores all of them or
+// none. It fails with NotFound when the user has no such transaction, and with Conflict when the
+// transaction would have more than MaxInformations values.
 func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, values map[string]string) error {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("At most %d values are noted about a transaction; delete one first.", MaxInformations)}
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
@@ -69,7 +69,8 @@ func (a *Aggregation) NoteInformations(ctx context.Context, d passerelle.Domain,
 	})
 }
 
-// ForgetInformations removes one value of a transaction, or all values when the id is zero.
+// ForgetInformations removes one value of a transaction. If information is zero, it removes all
+// values.
 func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, information int64) error {
 	return a.aboutTransaction(ctx, id, func(tx *store.Tx) error {
 		bankstore.In(tx).DeleteInformations(d.ID, user, id, information)
@@ -77,8 +78,8 @@ func (a *Aggregation) ForgetInformations(ctx context.Context, d passerelle.Domai
 	})
 }
 
-// aboutTransaction writes a change of a transaction. It fails with NotFound when the transaction
-// does not exist, and with the error of fn when that is one for the client.
+// aboutTransaction executes a unit about a transaction. It fails with NotFound when the transaction
+// does not exist, and with the error of fn when this error is meant for the client.
 func (a *Aggregation) aboutTransaction(ctx context.Context, id passerelle.TransactionID, fn func(tx *store.Tx) error) error {
 	err := a.DB.Write(ctx, fn)
 	var refused *passerelle.Error

@@ -19,12 +19,12 @@ const (
 	// maxInline is the largest body that is stored in one piece. Each request in flight keeps
 	// one such body in memory.
 	maxInline = 64 << 10
-	// maxTriggerItems is how many deliveries of a triggered event the answer lists.
+	// maxTriggerItems limits the deliveries of a triggered event in the answer.
 	maxTriggerItems = 1000
 )
 
-// TestEvent is an event that is requested to test a receiver. Without a user or a connection, it
-// has those of the sample. Without data its body is the sample.
+// TestEvent is an event that a client requests to test a receiver. Without a user or a connection,
+// it has the user or the connection of the sample. Without data, its body is the sample.
 type TestEvent struct {
 	Event      string
 	User       passerelle.UserID
@@ -33,8 +33,8 @@ type TestEvent struct {
 	Data []byte
 }
 
-// Triggered is the result of Trigger. The event of a temporary user is held, and has no
-// deliveries yet.
+// Triggered is the result of Trigger. The event of a temporary user is held. It has no deliveries
+// yet.
 type Triggered struct {
 	Event      webhook.Entry
 	SubjectID  int64
@@ -42,9 +42,9 @@ type Triggered struct {
 	Deliveries []passerelle.DeliveryID
 }
 
-// Trigger emits a test event into a sandbox domain. It is delivered like any other event, after
-// earlier test events about the same subject. It fails with Invalid for an event that a sandbox
-// emits by itself, and the error says what to do instead. It also fails with Invalid for a user
+// Trigger emits a test event into a sandbox domain. The event is delivered like any other event,
+// after earlier test events about the same subject. Trigger fails with Invalid for an event that a
+// sandbox emits by itself. The error says what to do instead. It also fails with Invalid for a user
 // who does not exist.
 func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
@@ -73,7 +73,7 @@ func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEv
 	return out, nil
 }
 
-// caused maps the events that sandboxes emit themselves to their causes.
+// caused contains the events that sandboxes emit by themselves, and says what causes each event.
 var caused = map[webhook.Event]string{
 	webhook.PaymentStateUpdated: "comes from payments alone; take one a step on with POST /sandbox/payments/{paymentId}/simulate",
 	webhook.UserCreated:         "comes from users alone; create one with POST /auth/init",
@@ -101,7 +101,7 @@ func triggerableNames() []string {
 	return names
 }
 
-// about returns the user and the connection of the event.
+// about returns the ids of the event's user and connection.
 func about(t TestEvent) (int64, int64) {
 	user, connection := int64(t.User), int64(t.Connection)
 	if user == 0 {
@@ -153,8 +153,9 @@ func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e 
 	return nil
 }
 
-// emitAbout stores an event. It is held if its user is temporary. When a user became permanent
-// since it was read, the error is store.ErrConflict, because nothing would release the event.
+// emitAbout stores an event. It holds the event if the event's user is temporary. It fails with
+// store.ErrConflict when the user has become permanent since it was read, because nothing would
+// release the event.
 func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var user passerelle.User
 	if e.User != 0 {

@@ -14,16 +14,16 @@ import (
 	"passerelle/webhook"
 )
 
-// attempts is how often an operation is repeated because the user has changed in between. A user
-// changes only a few times.
+// attempts is the number of times that an operation is tried while its user changes. A user changes
+// only a few times.
 const attempts = 5
 
-// Also writes additional rows in the transaction that creates a user or makes it permanent, such
-// as its token.
+// Also adds writes, such as the user's token, to the transaction that creates a user or makes a
+// user permanent.
 type Also func(tx *store.Tx, u passerelle.User) error
 
-// CreateUser creates a user and emits USER_CREATED. The service holds the event of a temporary
-// user until the user becomes permanent. A temporary user expires after the minutes of the
+// CreateUser creates a user and emits USER_CREATED. The service holds the event of a temporary user
+// until the user becomes permanent. A temporary user expires after the number of minutes in the
 // setting auth.user_token_expire.
 func (a *Aggregation) CreateUser(ctx context.Context, d passerelle.Domain, permanent bool, also Also) (passerelle.User, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
@@ -80,7 +80,7 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 }
 
 // KeepUser makes a temporary user permanent and releases the user's held events. It does nothing
-// for a permanent user. In both cases the user exists when the rest of the unit is written.
+// for a permanent user. In both cases, the unit fails if the user no longer exists.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)
@@ -116,16 +116,16 @@ func (a *Aggregation) keep(ctx context.Context, d passerelle.Domain, u passerell
 	return u, nil
 }
 
-// changing returns the Unavailable error for a user that changes at every attempt. The client
-// did not cause it, and can try again.
+// changing returns the Unavailable error for a user who changes during every attempt. The client
+// did not cause this and can try again.
 func changing(id passerelle.UserID) error {
 	return fmt.Errorf("user %d changes all the time: %w", id, passerelle.Unavailable)
 }
 
-// DeleteUser deletes a user. It emits USER_DELETED for a permanent user, and none for a
-// temporary user. The requests about that event still contain the user's token. DeleteUser
-// stores the acts of an operator in the audit log in the same transaction. It fails with
-// NotFound when the user does not exist.
+// DeleteUser deletes a user. It emits USER_DELETED for a permanent user, and no event for a
+// temporary user. The requests with this event still contain the user's token. DeleteUser stores
+// the acts of an operator in the audit log, in the same transaction. It fails with NotFound when
+// the user does not exist.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of the values that applications store for a user.
+// These are the limits of the values that applications store for a user.
 const (
 	maxNotes     = 100
 	maxNoteKey   = 255
 	maxNoteValue = 4096
 )
 
-// SetConfig stores values of a user by their keys in place of earlier values. It stores all or
-// none.
+// SetConfig stores values of a user by their keys, and replaces earlier values of these keys. It
+// stores all or none.
 func (a *Aggregation) SetConfig(ctx context.Context, d passerelle.Domain, id passerelle.UserID, values map[string]string) error {
 	keys := slices.Sorted(maps.Keys(values))
 	for _, key := range keys {
@@ -41,7 +41,7 @@ func (a *Aggregation) SetConfig(ctx context.Context, d passerelle.Domain, id pas
 	})
 }
 
-// DeleteConfig removes the values of a user with the given keys.
+// DeleteConfig removes the values of a user with these keys.
 func (a *Aggregation) DeleteConfig(ctx context.Context, d passerelle.Domain, id passerelle.UserID, keys []string) error {
 	return a.note(ctx, d, id, func(tx *store.Tx) {
 		for _, key := range slices.Sorted(slices.Values(keys)) {

@@ -21,12 +21,12 @@ import (
 
 // Webauth is a client's request to send a person to a page of an institution.
 type Webauth struct {
-	// Connector is a UUID or number, for a new connection. It is empty for an existing
+	// Connector is a UUID or a number. It is set for a new connection. It is empty for an existing
 	// Connection.
 	Connector  string
 	Connection passerelle.ConnectionID
-	// Source is the name of a source of the connector; empty means the first source with such a
-	// page. Values are values of its fields.
+	// Source is the name of a source of the connector. An empty name means the first source with
+	// such a page. Values are values of the source's fields.
 	Source  string
 	Values  map[string]string
 	Landing Landing
@@ -36,11 +36,11 @@ type Webauth struct {
 // address of the client, with the client's state.
 type Landing struct{ RedirectURI, State string }
 
-// maxState is the largest length of the client's state parameter, in characters.
+// maxState is the greatest length of the client's state parameter, in characters.
 const maxState = 2000
 
-// Check fails with Invalid when the request names neither a connector nor a connection, or both,
-// or when the state is too long.
+// Check fails with Invalid when the request does not name exactly one connector or connection, or
+// when the state is too long.
 func (w Webauth) Check() error {
 	switch {
 	case w.Connector == "" && w.Connection == 0:
@@ -51,8 +51,9 @@ func (w Webauth) Check() error {
 	return passerelle.CheckText("state", w.Landing.State, maxState)
 }
 
-// CheckWebauth checks that a request leads to a page of an institution. It fails with Conflict
-// for a connection that needs no page or is being read, and otherwise with Invalid or NotFound.
+// CheckWebauth checks that a request leads to a page of an institution. It fails with Conflict for
+// a connection that needs no page or is being read. For other mistakes, it fails with Invalid or
+// NotFound.
 func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
 	if w.Connection == 0 {
 		_, _, err := a.open(ctx, d, user, w.request())
@@ -89,16 +90,15 @@ func (w Webauth) request() Request {
 	return Request{Connector: w.Connector, Source: w.Source, Mechanism: passerelle.ByWebauth, Values: w.Values, Landing: w.Landing}
 }
 
-// hasPage reports whether users authorise the reads of a source on a page of the institution.
+// hasPage reports whether users authorise reads from a source on a page of the institution.
 func hasPage(p connector.Profile, source string) bool {
 	return slices.ContainsFunc(p.Sources, func(s connector.Source) bool {
 		return s.Name == source && slices.Contains(s.Mechanisms, passerelle.ByWebauth)
 	})
 }
 
-// Asked returns the supplied values that the address on the way to an institution's page may
-// contain. They contain no secrets: passwords, and fields of other mechanisms, must not appear
-// in the browser's address.
+// Asked returns those supplied values that may appear in the browser's address on the way to an
+// institution's page. It leaves out secrets: passwords, and fields of other mechanisms.
 func (a *Aggregation) Asked(w Webauth) map[string]string {
 	kept := map[string]string{}
 	reader, known := a.Connectors.DataReader(w.Connector)
@@ -113,9 +113,9 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 	return kept
 }
 
-// BeginWebauth creates or continues a connection, and returns it with the address for the
-// browser: the institution's page, or the landing when the institution needs no page. It
-// fails like CheckWebauth, Connect and Resume.
+// BeginWebauth creates or continues a connection. It returns the connection and the address for the
+// browser. This is the institution's page, or the landing when the institution needs no page. It
+// fails with the errors of CheckWebauth, Connect and Resume.
 func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (bankstore.Connection, string, error) {
 	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
 		return bankstore.Connection{}, "", err
@@ -134,9 +134,9 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 	return c, w.Landing.arrival(c, nil), nil
 }
 
-// Arrival is the result for a user who returned from an institution.
+// Arrival is the result of a user's return from an institution.
 type Arrival struct {
-	// URL is the address to which the user is redirected, empty when no client waits.
+	// URL is the address to which the user is redirected. It is empty when no client waits.
 	URL   string
 	State passerelle.ConnectionState
 }
@@ -144,16 +144,16 @@ type Arrival struct {
 // IsReturn reports whether a state parameter belongs to a connection and not to a payment.
 func IsReturn(state string) bool { return strings.Contains(state, ".") }
 
-// Return handles the return of a user from an institution. The state identifies the connection
-// and can be used once. callback is the institution's query. It reads the connection and returns
-// the client's landing with the result. It fails with NotFound when the state was used or
-// altered, or when the connection is deleted or waits for no user. It fails with Conflict while
-// the connection is being read; the state can then be used again.
+// Return handles the return of a user from an institution. The state identifies the connection, and
+// can be used once. The argument callback is the query that the institution added. Return reads the
+// connection, and returns the client's landing with the result. It fails with NotFound when the
+// state was already used or altered, or when the connection is deleted or does not wait for a user.
+// It fails with Conflict while the connection is being read. The state can then be used again.
 //
-// left reports whether this browser was sent to the institution of a connection. When a landing
-// waits, this is required: otherwise an attacker could make another person agree in their place
-// and get that person's accounts (RFC 6749, section 10.12). Another browser gets Forbidden, and
-// the state can still be used.
+// The function left reports whether this browser was sent to the institution of a connection. If
+// the connection has a landing, left must return true. Otherwise an attacker could send another
+// person to the institution, and get that person's accounts (RFC 6749, section 10.12). For another
+// browser, Return fails with Forbidden, and the state can still be used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
 	id, nonce, ok := parseReturn(state)
 	if !ok {
@@ -167,7 +167,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, fmt.Errorf("load the way back to connection %d: %w", id, err)
 	}
 	if subtle.ConstantTimeCompare(back.Nonce, nonce) == 0 {
-		return Arrival{}, passerelle.Missing() // checked before the lease is taken, so that guesses do not lock the connection
+		return Arrival{}, passerelle.Missing() // before the lease is taken, so that guesses do not lock the connection
 	}
 	if back.RedirectURI != "" && !left(id) {
 		return Arrival{}, passerelle.Forbidden
@@ -188,17 +188,17 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, errors.Join(err, run.lease.release(ctx))
 	}
 	landing := Landing{back.RedirectURI, back.State}
-	// The user may close the window: the read continues.
+	// The read continues even if the user closes the window.
 	err = a.read(context.WithoutCancel(ctx), run, reader, readRequest{attended: true, callback: callback, landing: landing})
 	return Arrival{URL: landing.arrival(run.lease.c, callback), State: run.lease.c.State}, err
 }
 
-// accessDenied is the error code of RFC 6749, section 4.1.2.1, that the service passes on from
-// the institution to clients.
+// accessDenied is the error code of RFC 6749, section 4.1.2.1. The service passes it on from the
+// institution to clients.
 const accessDenied = "access_denied"
 
-// arrival returns the landing with the result for the connection, or "" without a landing.
-// States that the client resolves with the user itself are no error.
+// arrival returns the landing with the result for the connection. It returns "" without a landing.
+// A state that the client resolves with the user is not an error.
 func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
@@ -218,7 +218,7 @@ func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 }
 
 // Refused returns the landing with an error, for a user whose request failed before the
-// institution's page.
+// institution's page opened.
 func (l Landing) Refused(code, description string) string {
 	return l.with(url.Values{"error": {code}, "error_description": {description}})
 }
@@ -246,9 +246,9 @@ func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }
 
-// prepareReturn returns the address to which the institution sends the user's browser, for a run
-// with a source that has a page. An earlier return address stays valid, with its landing unless
-// there is a new one.
+// prepareReturn returns the address to which the institution sends the user's browser. It returns
+// "" when the source has no page. An earlier return address stays valid. Its landing also stays,
+// unless there is a new one.
 func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
 	if !hasPage(run.profile, run.lease.source.Name) {
 		return "", nil
@@ -269,9 +269,9 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	return run.lease.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.lease.c.ID, back.Nonce)}}.Encode(), nil
 }
 
-// storeReturn stores the return address when the user must go to the institution. Otherwise a
-// run with the user removes it. A run without the user keeps it, because the user may still come
-// back.
+// storeReturn stores the return address when the user must go to the institution. Otherwise a run
+// with the user removes the address. A run without the user keeps the address, because the user may
+// still come back.
 func (run *syncRun) storeReturn(tx *store.Tx) {
 	if run.lease.c.State == passerelle.WebauthRequired && run.back.Nonce != nil {
 		bankstore.In(tx).ExpectReturn(run.lease.domain.ID, run.lease.c.ID, run.back)
