@@ -18,17 +18,17 @@ type ActionAnswer struct {
 	Fields map[string]string
 	// Yes is the answer to psuValidation and confirm. It must be true for decoupled.
 	Yes bool
-	// Evidence is the page that the payer saw when answering in the webview. It is nil for other
-	// callers. This package fills in the domain and the instant.
+	// Evidence is the page that the payer saw before answering in the webview. It is nil for other
+	// callers. Answer sets its domain and its instant.
 	Evidence *payment.Evidence
 }
 
-// Answer sends the bank the answer to its present action, and returns the resulting payment. The
-// answer no to psuValidation or confirm ends the payment, and is sent to the bank. If the bank
-// does not reply in time, Answer returns the payment as it is stored, and a loop finds the
-// outcome. Answer fails with Conflict when the payment has another action or another act on it
-// is under way, and with Invalid when field values are wrong. It fails with Unavailable when the
-// bank did not get the answer, and the caller may then try again.
+// Answer sends the bank an answer to its present action, and returns the resulting payment. The
+// answer no to psuValidation or confirm ends the payment. It is also sent to the bank. If the bank
+// does not reply in time, Answer returns the payment from the database, and a loop finds the
+// outcome. Answer fails with Conflict when the payment has another action, or when another act on
+// the payment is under way. It fails with Invalid when field values are wrong. It fails with
+// Unavailable when the bank did not receive the answer. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -52,8 +52,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
-// idle loads the session of a payment, and fails when an attempt is under way. The session has
-// no attempt if none was made. The reads in others run at the same time.
+// idle loads the session of a payment. It fails when an attempt is under way. The session has no
+// attempt if the payment has none. The reads in others share the round trip.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

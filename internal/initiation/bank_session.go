@@ -19,32 +19,32 @@ import (
 	"passerelle/payment"
 )
 
-// bankSession has the data for a call to the bank about one order: the payment as it was loaded,
-// its last attempt, and the connector of the order.
+// bankSession contains the data for a call to the bank about one order: the payment, its last
+// attempt, and the connector of the order.
 type bankSession struct {
 	domain  passerelle.Domain
 	payment *payment.Payment
 	attempt store.Attempt
 	// bank is nil when this program no longer has the connector.
 	bank connector.Initiator
-	// callback is the query with which the bank has sent the payer back, if it did and has not been
-	// asked since.
+	// callback is the query with which the bank sent the payer back. It is nil without such a
+	// query, or when the bank has been asked with it.
 	callback url.Values
-	// repeatable means that the bank recognises the key of the order, so that the order may be sent
+	// repeatable means that the bank recognises the key of the order. The order may then be sent
 	// again.
 	repeatable bool
-	// saved is what the connector stored in the middle of a call. It is nil for a first call, which
-	// stores nothing.
+	// saved contains the memory that the connector stored in the middle of a call. It is nil for a
+	// first call, in which the connector stores nothing.
 	saved *savedMemory
-	// late means that the payment changed while the bank was being called. If its report is then
-	// stale, this is not a fault of the bank.
+	// late means that the payment changed during the call to the bank. A stale report is then no
+	// fault of the bank.
 	late bool
 }
 
-// bankSession loads the session of a payment. It fails with store.ErrNotFound when the payment
-// was never sent, and with store.ErrSealed when the attempt cannot be decrypted. In both cases
-// it also returns the payment. The attempt is read after the payment. So if the attempt is
-// unanswered, it was also unanswered when the payment was read.
+// bankSession loads the session of a payment. It fails with store.ErrNotFound when the payment was
+// never sent, and with store.ErrSealed when the attempt cannot be decrypted. In both cases it also
+// returns the payment. The attempt is read after the payment. If the attempt is unanswered, it was
+// therefore also unanswered when the payment was read.
 func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	var p *payment.Payment
 	var a store.Attempt
@@ -56,7 +56,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	if missing != nil {
 		return bankSession{}, missing
 	}
-	if len(p.Instructions) > 1 { // the lines were read after the attempt, and may belong to a newer version of the payment
+	if len(p.Instructions) > 1 { // the lines were read after the attempt, and may be newer than the attempt
 		a, err = i.DB.Attempt(ctx, d.ID, id)
 	}
 	if err != nil {
@@ -67,8 +67,8 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &savedMemory{memory: a.Memory}}, errors.Join(err, wrong)
 }
 
-// order builds the order that the connector gets. Slices and maps are copied, because a
-// connector may change or store them. The device is that of the person who caused the call.
+// order returns the order for the connector. It copies slices and maps, because a connector may
+// change or store them. The device belongs to the person who caused the call.
 func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	p := *s.payment
 	p.Instructions = slices.Clone(p.Instructions)
@@ -81,7 +81,7 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	}
 }
 
-// asked stores the result of a call that reached the bank. The bank has then got the callback.
+// asked stores the result of a call that reached the bank. The bank has then received the callback.
 func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
 	if s.attempt.Callback != nil {
 		tx.ForgetCallback(s.attempt)
@@ -97,8 +97,8 @@ func (s bankSession) remember(tx *store.Tx, report payment.Report) error {
 	return tx.RememberOrder(s.attempt, report.Memory)
 }
 
-// save returns the function with which the connector stores its memory in the middle of a call. A
-// failure is only logged, because the report has the memory too.
+// save returns a function that stores the connector's memory in the middle of a call. The function
+// only logs a failure, because the report also contains the memory.
 func (i *Initiation) save(s bankSession) func(context.Context, []byte) {
 	if s.saved == nil {
 		return nil
@@ -116,15 +116,16 @@ func (i *Initiation) save(s bankSession) func(context.Context, []byte) {
 	}
 }
 
-// savedMemory is the memory of an order, and the version of its payment, as the session loaded or
-// stored them last. A connector that ignores its deadline may store a memory after its call.
+// savedMemory contains the memory of an order and the version of its payment, as the session last
+// loaded or stored them. A connector that ignores its deadline may still store a memory after its
+// call.
 type savedMemory struct {
 	mu      sync.Mutex
 	memory  []byte
 	version int64
 }
 
-// begin takes the version of the payment before a call.
+// begin copies the version of the payment before a call.
 func (m *savedMemory) begin(p *payment.Payment) {
 	if m == nil {
 		return
@@ -134,7 +135,7 @@ func (m *savedMemory) begin(p *payment.Payment) {
 	m.version = p.Version
 }
 
-// end gives the payment the version that the call has left.
+// end sets the version of the payment after a call, because the call may have raised it.
 func (m *savedMemory) end(p *payment.Payment) {
 	if m == nil {
 		return
@@ -144,7 +145,7 @@ func (m *savedMemory) end(p *payment.Payment) {
 	p.Version = m.version
 }
 
-// lastMemory returns the memory that the database had of the order when this session used it last.
+// lastMemory returns the memory of the order that this session last loaded or stored.
 func (s bankSession) lastMemory() []byte {
 	if s.saved == nil {
 		return s.attempt.Memory
@@ -154,8 +155,8 @@ func (s bankSession) lastMemory() []byte {
 	return s.saved.memory
 }
 
-// abandoned reports whether the payer has abandoned the payment and done nothing for it since. The
-// payer's no to a question of the bank is not meant: the bank is told, so that the order ends there.
+// abandoned reports whether the payer has abandoned the payment and has done nothing for it since.
+// An answer no to a question of the bank is different: the bank receives it and ends the order.
 func (s bankSession) abandoned() bool {
 	a, p := s.attempt, s.payment
 	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed && p.State == payment.Validating && p.Action != payment.PSUValidation
@@ -164,12 +165,12 @@ func (s bankSession) abandoned() bool {
 // errNoConnector reports that this program no longer has the connector.
 var errNoConnector = errors.New("this program does not have the connector the order went through")
 
-// bankCall makes one call of a connector, or several in a row.
+// bankCall makes one call to a connector, or several in a row.
 type bankCall func(context.Context, connector.Initiator, connector.Order) (payment.Report, error)
 
-// callBank calls the bank, for at most the time that callers wait. It returns a refusal as a
-// report, and a panic of the connector as an error. It does not wait for a connector that
-// ignores its deadline, and drops the late reply.
+// callBank calls the bank. It waits for at most answerTime. It returns a refusal by the bank as a
+// report, and a panic of the connector as an error. It does not wait for a connector that ignores
+// its deadline. It drops the late reply of such a connector.
 func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)
@@ -182,7 +183,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 		return call(ctx, s.bank, o)
 	})
 	if errors.Is(err, bankcall.ErrExited) {
-		runtime.Goexit() // like the goroutine of the connector; the outcome is unknown, and the recovery asks for it
+		runtime.Goexit() // ends this goroutine too: the outcome is unknown, and the recovery finds it
 	}
 	failpoint.After("bank")
 	var refusal *payment.Refusal
@@ -218,9 +219,10 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 }
 
 // statusOrResend asks for the state of the order. It sends the order again only if the bank does
-// not know the key and would still recognise it (see repeatable). The order is the same as before,
-// with the stored device of the payer. A refusal for a reason that the operator can remove, such as a
-// certificate, says nothing about the first order, whose outcome remains unknown.
+// not know the key and would still recognise the key (see repeatable). The order is the same as
+// before, with the stored device of the payer. The bank may refuse it for a reason that the
+// operator can remove, such as a certificate. Such a refusal says nothing about the first order, so
+// the outcome stays unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !s.repeatable {
@@ -238,10 +240,10 @@ func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiato
 	return report, err
 }
 
-// errResendRefused means that the bank refused a repeated order before it processed the order.
+// errResendRefused means that the bank refused a repeated order without processing it.
 var errResendRefused = errors.New("the repeated order was refused before the bank looked at it")
 
-// answer sends the answer of the payer or the client. For a connector without Responder it asks
+// answer sends the answer of the payer or the client. For a connector without Responder, it asks
 // for the status instead, because the bank may already have the answer.
 func answer(a connector.Answer) bankCall {
 	return func(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {

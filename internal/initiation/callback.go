@@ -12,9 +12,9 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is a date: domains that were created since then emit an event for every change
-// of state. Older domains emit no event for a state with which the payer is redirected to the
-// client's callback. A setting of the domain can change this.
+// systematicSince is a date. Domains that were created on or after this date emit an event for
+// every change of state. Older domains emit no event for a state that the redirect to the client's
+// callback reports. A setting of the domain takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain sends an event for every change of state.
@@ -25,8 +25,8 @@ func systematic(d passerelle.Domain, values settings.Values) bool {
 	return values.On(settings.Systematic)
 }
 
-// heldUntil returns the instant until which the event of a payment's step is held back, because
-// the payer may return before it. It is zero when the event does not wait.
+// heldUntil returns the instant until which the event of a step is held back, because the payer may
+// return before that instant. It returns zero when the event is not held back.
 func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) time.Time {
 	grace := time.Duration(values.Int(settings.CallbackGrace)) * time.Minute
 	if step.Payment.Returned != nil || grace == 0 || systematic(d, values) {
@@ -35,13 +35,13 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 	return step.Transition.At.Add(grace)
 }
 
-// Returned records that the payer is about to be redirected to the client's callback with the
-// state of the payment. It returns the payment with the state that the redirect must report. In
-// domains that do not emit every event, it drops the undelivered events about this state and
-// earlier states.
+// Returned records that the payer is about to be redirected to the client's callback with the state
+// of the payment. It returns the payment with the state that the redirect must report. In domains
+// that do not emit every event, it drops the undelivered events about this state and about earlier
+// states.
 //
-// If the payment changes repeatedly or the database fails, the payer is redirected all the same.
-// The client's webhooks then get events about states that the redirect has already reported.
+// The payer is redirected even if the payment changes repeatedly or the database fails. In these
+// cases, the client's webhooks receive events about states that the redirect has already reported.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {
@@ -50,13 +50,12 @@ func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payme
 	return p
 }
 
-// mostReturns limits how often the recording of a return is tried because the payment has
-// changed meanwhile.
+// mostReturns limits the tries to record a return, because the payment may change during each try.
 const mostReturns = 5
 
-// recordReturn records the first return if the payment still has the version whose state is
-// reported. Otherwise it tries again with the newer version. So a simultaneous change is either
-// part of the reported state, or happens after the payer's return.
+// recordReturn records the first return if the payment still has the version with the reported
+// state. Otherwise it tries again with the newer version. A simultaneous change is therefore part
+// of the reported state, or happens after the payer's return.
 func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *payment.Payment) (*payment.Payment, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || systematic(d, values) {
@@ -80,8 +79,8 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	return p, err
 }
 
-// storeReturn stores the payer's return, and drops the events that receivers do not need because
-// the redirect reports the present state.
+// storeReturn stores the payer's return, and drops events. Receivers do not need these events,
+// because the redirect reports the present state.
 func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PayerReturned(p, now)

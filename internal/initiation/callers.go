@@ -8,16 +8,16 @@ import (
 	"passerelle/payment"
 )
 
-// MaxCallers is how many callers may wait for one bank at the same time.
+// MaxCallers limits the callers that wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning is how many returns of one payment's payer may wait for the bank's answer at the
+// maxReturning limits the returns of one payment's payer that wait for the bank's answer at the
 // same time.
 const maxReturning = 2
 
-// Callers counts the callers that wait for banks. The limits are far below the service's own
-// limit of requests, so that a bank that does not answer does not affect clients of other banks.
-// The zero value is ready to use.
+// Callers counts the callers that wait for banks. The limits are far below the service's own limit
+// of requests. A bank that does not answer therefore does not affect clients of other banks. The
+// zero value is ready to use.
 type Callers struct {
 	mu   sync.Mutex
 	many map[any]int // counts by connector, and by payment
@@ -47,8 +47,8 @@ func (c *Callers) leave(of any) {
 }
 
 // takeCallSlot counts a caller of a bank until the returned function is called. It fails with
-// Unavailable when MaxCallers callers already wait for this bank. It must be called before
-// anything is stored.
+// Unavailable when MaxCallers callers already wait for this bank. Call it before you store
+// anything.
 func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	leave, entered := i.Callers.enter(connector, MaxCallers)
 	if !entered {

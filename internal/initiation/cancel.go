@@ -11,17 +11,17 @@ import (
 )
 
 // CancelRequest is a request to end a payment. A client must set the address to which the payer
-// returns from the bank. A payer on a page of the webview need not set it.
+// returns from the bank. A payer on a page of the webview need not set this address.
 type CancelRequest struct {
 	By          payment.Actor
 	RedirectURI string
 	State       string
-	// Evidence is the page that the payer saw when cancelling in the webview. It is nil for
-	// other callers. This package fills in the domain and the instant.
+	// Evidence is the page that the payer saw before cancelling in the webview. It is nil for other
+	// callers. Cancel sets its domain and its instant.
 	Evidence *payment.Evidence
 }
 
-// code returns the error code of a cancellation that was granted.
+// code returns the error code of a payment that was cancelled.
 func (c CancelRequest) code() payment.ErrorCode {
 	if c.By == payment.ByClient {
 		return payment.CancelledByClient
@@ -29,15 +29,15 @@ func (c CancelRequest) code() payment.ErrorCode {
 	return payment.CancelledByUser
 }
 
-// Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel it. It
-// returns the resulting payment. The payment is rejected, has an action by which the payer
-// approves the cancellation, or is unchanged because the bank refuses. A payer who has not
-// approved a payment can abandon it even when the bank does not cancel orders. It then stays
-// validating for as long as the bank would accept an approval. If the bank does
-// not reply in time, a loop finds the outcome later. Cancel fails with Conflict when the payment
-// can no longer be cancelled or another act on it is under way. It fails with Invalid and the
-// code notSupported when the bank does not cancel orders, and with Unavailable when the bank did
-// not get the request.
+// Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel it. It returns
+// the resulting payment. This payment is rejected, or has an action by which the payer approves the
+// cancellation. It is unchanged if the bank refuses. A payer can abandon a payment that the payer
+// has not approved, even when the bank does not cancel orders. Such a payment stays validating for
+// as long as the bank would accept an approval. If the bank does not reply in time, a loop finds
+// the outcome later. Cancel fails with Conflict when the payment can no longer be cancelled, or
+// when another act on the payment is under way. It fails with Invalid and the code notSupported
+// when the bank does not cancel orders, and with Unavailable when the bank did not receive the
+// request.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {
@@ -93,13 +93,13 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 	if s, err = i.idle(ctx, s.domain, p.ID); err != nil {
 		return p, nil //nolint:nilerr // another act on the payment is under way, and continues
 	}
-	return i.abandon(ctx, s, c, nothingElse) // the payer's act is recorded with the cancellation
+	return i.abandon(ctx, s, c, nothingElse) // the cancellation already stores the record of the payer's act
 }
 
-// abandon ends the payment on behalf of a payer who has not approved it. It only asks the bank
-// for the status, because the payer may have approved a moment ago. In that case the payment
+// abandon ends the payment on behalf of a payer who has not approved it. It only asks the bank for
+// the status, because the payer may have just approved. If the payer has approved, the payment
 // continues. It also continues while the bank would still accept an approval, because the final
-// state must be what the bank does (see concludeAbandoned).
+// state must agree with the bank's actions (see concludeAbandoned).
 func (i *Initiation) abandon(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	if s.attempt, err = i.openNext(ctx, s, store.Attempt{Kind: store.AttemptAnswer, Action: payment.PSUValidation, By: c.By}, record); err != nil {
@@ -132,7 +132,8 @@ func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	return checkRegistered(s.domain, s.payment.Client, "client_redirect_uri", uri, registered)
 }
 
-// withdraw ends a payment that was not sent to a bank, or that the payer has not approved there.
+// withdraw ends a payment that was not sent to a bank, or that the payer has not approved at the
+// bank.
 func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	p := s.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))

@@ -10,15 +10,15 @@ import (
 	"passerelle/payment"
 )
 
-// Compatibility is a connector, with the rules of the connector that a payment breaks.
+// Compatibility is a connector, with the rules of this connector that a payment breaks.
 type Compatibility struct {
 	Profile connector.Profile
 	Reasons []payment.Reason
 }
 
-// Compatibility lists, in display order, the connectors of the domain that cannot make the
-// payment or have a warning about it. If hidden is true, it includes connectors that are not
-// offered to payers.
+// Compatibility lists the connectors of the domain that cannot make the payment, or have a warning
+// about it, in display order. If hidden is true, it includes connectors that payers are not
+// offered.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.Initiators(ctx, d)
 	var list []Compatibility
@@ -43,8 +43,8 @@ func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.P
 	return able, err
 }
 
-// Initiators lists the connectors that initiate payments in the domain, with its settings,
-// including hidden ones, in display order.
+// Initiators lists the connectors that initiate payments in the domain, in display order. It
+// applies the domain's settings and includes hidden connectors.
 func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]connector.Profile, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -59,16 +59,17 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 	return list, nil
 }
 
-// reachable reports whether the connector has an enabled source for payments.
+// reachable reports whether the connector has an enabled source for payments, or needs none.
 func reachable(profile connector.Profile) bool {
 	_, open := paymentSource(profile)
 	return open
 }
 
-// paymentSource returns the number of the enabled source for payments that comes first by
-// priority. Payers validate payments on a page of the bank, so a source for reading accounts
-// must have the mechanism webauth to be used for payments. The number is zero when a connector
-// has no source for payments. The second result is false when all of them are disabled.
+// paymentSource returns the number of the enabled source for payments that has the first priority.
+// Payers validate payments on a page of the bank. A source for reading accounts is therefore used
+// for payments only if it has the mechanism webauth. The number is zero when a connector has no
+// source for payments. The second result is false when the connector has such sources and all of
+// them are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	var open bool
 	open = true
@@ -85,16 +86,15 @@ func paymentSource(profile connector.Profile) (int64, bool) {
 	return 0, open
 }
 
-// ConnectorUUIDs returns the connectors in any of the countries, for a filter of payments.
-// Countries are ISO 3166-1 alpha-2 codes. The result is never nil, because a nil list would not
-// filter.
+// ConnectorUUIDs returns the connectors in the countries, for a filter of payments. Countries are
+// ISO 3166-1 alpha-2 codes. The result is never nil, because a nil list would not filter.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	in := func(country string) bool { return slices.Contains(countries, country) }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs returns the connector that has the source, if there is one, for a filter of
-// payments. The result is never nil, because a nil list would not filter.
+// SourceUUIDs returns the connector with the source, if there is one, for a filter of payments. The
+// result is never nil, because a nil list would not filter.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

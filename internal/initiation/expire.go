@@ -10,15 +10,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// lastDay returns the latest instant at which the wait of a payment that expires now can have
-// begun. The second result is false in a domain where payments do not expire.
+// lastDay returns the latest possible beginning of the wait of a payment that expires now. The
+// second result is false in a domain in which payments do not expire.
 func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0
 }
 
-// expire ends a payment that has waited too long for a definitive status, unless it has changed
-// meanwhile or its bank may be answering now.
+// expire ends a payment that has waited too long for a definitive status. It does nothing when the
+// payment has changed in the meantime or its bank may be answering now.
 func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

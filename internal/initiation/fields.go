@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// These are the limits of payment fields, in characters. The website has a lower limit than
-// other values, because lists filter by it and its column is indexed.
+// These are the limits of payment fields, in characters. The website has a lower limit than other
+// values, because lists filter by the website and its column is indexed.
 const (
 	maxFields     = 100
 	maxFieldName  = 255
@@ -29,12 +29,12 @@ const (
 	maxWebsite    = 255
 )
 
-// fieldPrefix is the prefix of a field's name in messages.
+// fieldPrefix precedes the name of a field in messages.
 const fieldPrefix = "fields."
 
-// fieldValues decrypts and returns the values in now, or returns the stored values when now is
-// nil. It accepts encrypted values in all domains, and plain text only in sandboxes and in
-// domains that allow it.
+// fieldValues decrypts and returns the values in now. If now is nil, it returns the stored values.
+// It accepts encrypted values in all domains, and plain text only in sandboxes and in domains that
+// allow it.
 func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
 	if now == nil {
 		if u.storedErr != nil {
@@ -85,8 +85,8 @@ func (i *Initiation) checkEncrypted(ctx context.Context, d passerelle.Domain, fi
 	return passerelle.InvalidField("fields", "this domain does not accept field values in plain text; encrypt them with the key from /publickey")
 }
 
-// PublicKey returns the key with which clients of the domain encrypt field values. The first
-// call for a domain generates it.
+// PublicKey returns the key with which clients of the domain encrypt field values. The first call
+// for a domain generates this key.
 func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.PublicKey, error) {
 	stored, err := i.DB.NewestFieldKey(ctx, d.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -102,7 +102,7 @@ func (i *Initiation) PublicKey(ctx context.Context, d passerelle.Domain) (keys.P
 	return key.Public(), nil
 }
 
-// makeKey generates the first key of a domain. Concurrent callers all get the same key.
+// makeKey generates the first key of a domain. Concurrent callers receive the same key.
 func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.StoredFieldKey, error) {
 	key, err := keys.GenerateFieldKey()
 	if err != nil {
@@ -120,8 +120,8 @@ func (i *Initiation) makeKey(ctx context.Context, d passerelle.Domain) (store.St
 	return made, err
 }
 
-// takeFields checks the values of a connector's fields. It drops all other values, because
-// values that the bank does not need must not be stored.
+// takeFields checks the values of a connector's fields. It drops all other values: values that the
+// bank does not need must not be stored.
 func takeFields(fields []payment.Field, values map[string]string) (map[string]string, error) {
 	taken := map[string]string{}
 	for _, field := range fields {
@@ -140,7 +140,8 @@ func takeFields(fields []payment.Field, values map[string]string) (map[string]st
 	return taken, nil
 }
 
-// checkField checks a value. Its error never contains the value, which may be a secret.
+// checkField checks the value of a field. Its error never contains the value, because the value may
+// be a secret.
 func checkField(path string, field payment.Field, value string) error {
 	if err := passerelle.CheckText(path, value, maxFieldValue); err != nil {
 		return err
@@ -163,12 +164,12 @@ func right(field payment.Field) string {
 	return fmt.Sprintf("must be text of at most %d characters", maxFieldValue)
 }
 
-// matchTime limits the time for matching a Perl pattern, because a hostile value could make the
+// matchTime limits the time for matching a Perl pattern. A hostile value could otherwise make the
 // match endless.
 const matchTime = 50 * time.Millisecond
 
-// fits reports whether a value matches a pattern. It also returns true when the pattern is
-// invalid or the match takes too long: the bank then has to check the value.
+// fits reports whether a value matches a pattern. It also returns true when the pattern is invalid
+// or the match takes too long. The bank must then check the value.
 func fits(pattern, value string) bool {
 	if compiled, err := regexp.Compile(pattern); err == nil {
 		return compiled.MatchString(value)

@@ -15,9 +15,9 @@ import (
 	"passerelle/payment"
 )
 
-// A payment is checked again after a quarter of its age, so that the end of a fast payment is
-// found quickly and a slow payment costs few requests. A bank may request another wait. These
-// limits apply to it, because a loop must neither ask all the time nor wait for ever.
+// The service checks a payment again after a quarter of the payment's age. It thus finds the end of
+// a fast payment quickly, and sends few requests for a slow payment. A bank may request another
+// wait. Both waits have limits, because a loop must neither ask all the time nor wait forever.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -25,21 +25,21 @@ const (
 	longestBankWait  = 24 * time.Hour
 )
 
-// batch is how many payments a pass handles at the same time. It handles all of them
-// concurrently, because the lease of a payment that waits for the others could lapse.
+// batch is the number of payments that a pass handles at the same time. A pass handles all of them
+// concurrently. If a payment had to wait for others, its lease could lapse.
 const batch = 32
 
 // Done counts the payments that one pass handled.
 type Done struct {
-	// Checked counts the payments about which banks were asked, Recovered those with an attempt
-	// whose process had ended, and Expired those that had waited too long.
+	// Checked counts the payments about which banks were asked. Recovered counts those with an
+	// attempt whose process had ended. Expired counts those that had waited too long.
 	Checked, Recovered, Expired int
 }
 
-// RunDue does the work that is due in a domain: it recovers interrupted attempts, asks banks
-// about due payments, and expires payments that have waited too long. A call handles one batch
-// of each. RunDue logs the failure of one payment, continues with the others, and tries that
-// payment again later. RunDue returns errors of the database and of the context.
+// RunDue does the work that is due in a domain. It recovers interrupted attempts, asks banks about
+// due payments, and expires payments that have waited too long. A call handles one batch of each
+// kind. RunDue logs the failure of one payment, continues with the others, and tries that payment
+// again later. It returns only errors of the database and of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -62,13 +62,13 @@ func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, err
 	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ctx.Err()
 }
 
-// task is work to be done for several payments.
+// task is one kind of work for several payments.
 type task struct {
 	payments []int64
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
 }
 
-// attendAll does all tasks at the same time and waits for them.
+// attendAll does all tasks at the same time, and returns when all are done.
 func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks map[string]task) {
 	var work sync.WaitGroup
 	for _, one := range tasks {
@@ -79,9 +79,9 @@ func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks m
 	work.Wait()
 }
 
-// attend does one task for one payment, and logs a failure. It does not log that another process
-// was faster or that the context was cancelled. After a cancellation the lease lapses, and the
-// task is done again.
+// attend does one task for one payment, and logs a failure. It does not log when another process
+// was faster or the context was cancelled. After a cancellation, the lease lapses and a later pass
+// does the task again.
 func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, do func(context.Context, passerelle.Domain, passerelle.PaymentID) error) {
 	err := guard(func() error { return do(ctx, d, id) })
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
@@ -97,8 +97,8 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 	return err
 }
 
-// ask does the same as check for a session that was loaded. unloaded is the error from loading
-// it. ask returns the resulting payment.
+// ask does the same as check for a loaded session. The argument unloaded is the error from loading
+// the session. ask returns the resulting payment.
 func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
 	if errors.Is(unloaded, store.ErrSealed) {
 		return s.payment, errors.Join(unloaded, i.postpone(ctx, s, payment.Report{}))
@@ -118,9 +118,9 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	return p, err
 }
 
-// apply applies a report to a payment, stores it, and returns it. If the payment has changed
-// since it was loaded, apply applies the report to the changed payment. The rules of payments
-// drop stale reports. apply itself drops a report that is older than the last attempt.
+// apply applies a report to a payment, stores it, and returns it. If the payment has changed since
+// it was loaded, apply applies the report to the changed payment. The rules of payments drop stale
+// reports. In addition, apply drops a report that is older than the last attempt.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
@@ -134,9 +134,9 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 		return now.payment, nil
 	}
 	now.late = true
-	now.attempt.AskedAs(s.attempt) // the report may be older than what the bank has reported since
+	now.attempt.AskedAs(s.attempt) // the report may be older than the bank's latest notification
 	if !bytes.Equal(now.attempt.Memory, s.lastMemory()) {
-		report.Memory = nil // this memory was derived from data that is no longer valid
+		report.Memory = nil // the connector computed this memory from data that is no longer valid
 	}
 	return i.applyOnce(ctx, now, report)
 }
@@ -168,8 +168,8 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	return &p, err
 }
 
-// endStale handles a report that changes nothing. It closes an attempt that is still live, or
-// plans the next check.
+// endStale handles a report that changes nothing. It closes an unanswered attempt, or plans the
+// next check.
 func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Live() {
 		return i.dismiss(ctx, s, report)
@@ -177,7 +177,7 @@ func (i *Initiation) endStale(ctx context.Context, s bankSession, report payment
 	return errors.Join(i.postpone(ctx, s, report), i.forgetCallback(ctx, s))
 }
 
-// forgetCallback removes a callback that the bank has got.
+// forgetCallback removes a callback that the bank has received.
 func (i *Initiation) forgetCallback(ctx context.Context, s bankSession) error {
 	if s.attempt.Callback == nil {
 		return nil
@@ -199,7 +199,7 @@ func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Pa
 	})
 }
 
-// nextCheck returns the time at which the bank is asked next, or nil in a final state.
+// nextCheck returns the time of the next question to the bank, or nil in a final state.
 func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report payment.Report) *time.Time {
 	if p.State.Final() {
 		return nil
@@ -213,9 +213,8 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	return &next
 }
 
-// postpone plans when the bank is asked next after an answer that changed nothing, or after no
-// answer. It stores the memory of the connector only if the payment has not changed since it was
-// loaded.
+// postpone plans the next question to the bank, after an answer that changed nothing or after no
+// answer. It stores the connector's memory only if the payment has not changed since it was loaded.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {

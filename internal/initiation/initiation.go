@@ -1,18 +1,18 @@
-// Package initiation has the use cases of payments. It creates them, validates them with the
-// payer, answers the bank's questions, cancels them, follows them at the bank, and expires them.
-// It also recovers work that a crash interrupted.
+// Package initiation contains the use cases of payments. It creates payments, validates them with
+// the payer, answers the bank's questions, cancels payments, follows them at the bank, and expires
+// them. It also recovers work that a crash interrupted.
 //
-// It owns the sequence of steps. It commits the intent before it calls a bank, calls no bank
-// inside a transaction, and commits a change of state with its transition, its event and its
-// deliveries. It does not own the rules of a payment (package payment), the protocols of banks
-// (their connectors) or sending events (package delivery).
+// It owns the sequence of steps. It commits its intention before it calls a bank, and calls no bank
+// inside a transaction. It commits a change of state together with its transition, its event and
+// its deliveries. It does not own the rules of a payment (package payment), the protocols of banks
+// (their connectors) or the sending of events (package delivery).
 //
-// It fails with *passerelle.Error for mistakes of the caller. When a bank's answer is missing or
-// invalid, it does not reject the payment. The attempt stays recorded and blocks other acts on
-// the payment, and a loop asks the bank for the state of the order. It sends an order a second
-// time only when the connector declares that its bank recognises the key, the bank says that it
-// does not know the key, and the order is younger than the bank's memory of keys. It never repeats
-// an answer or a cancellation.
+// Its methods fail with *passerelle.Error for mistakes of the caller. A missing or invalid answer
+// from a bank does not reject the payment. In this case, the attempt stays recorded and blocks
+// other acts on the payment. A loop asks the bank for the state of the order. The service sends an
+// order again only under three conditions. The connector declares that its bank recognises a
+// repeated key, the bank says that it does not know the key, and the order is younger than the
+// bank's memory of keys. The service never repeats an answer or a cancellation.
 package initiation
 
 import (
@@ -39,7 +39,7 @@ import (
 	"passerelle/webhook"
 )
 
-// Initiation has the use cases of payments. Every field is required unless its comment says
+// Initiation contains the use cases of payments. Every field is required unless its comment says
 // otherwise.
 type Initiation struct {
 	DB         *store.DB
@@ -51,19 +51,19 @@ type Initiation struct {
 	// MAC returns the message authentication code of data for a purpose. The code protects the
 	// return links, which pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
-	// Notifications makes the addresses to which banks send reports. Nil means that there are
+	// Notifications creates the addresses to which banks send reports. Nil means that there are
 	// none.
 	Notifications *notification.Notifications
-	// Wake wakes the sender of webhooks after an event was committed.
+	// Wake wakes the sender of webhooks after the commit of an event.
 	Wake func()
 	Log  *slog.Logger
 	// Tracer continues the trace of an order when a loop or a caller asks about the order. Nil
 	// means no traces.
 	Tracer *tracing.Tracer
-	// AnswerTime is how long a caller waits for a bank. Lease is how long an attempt belongs to
-	// the process that opened it. It is longer than AnswerTime, so that an answer that arrives
-	// in time is stored before another process asks. Zero means 20 seconds for AnswerTime and 30
-	// seconds for Lease.
+	// AnswerTime is the time for which a caller waits for a bank. Lease is the time for which an
+	// attempt belongs to the process that opened it. Lease must be longer than AnswerTime. An
+	// answer that arrives in time is then stored before another process asks the bank. Zero means
+	// 20 seconds for AnswerTime and 30 seconds for Lease.
 	AnswerTime, Lease time.Duration
 	// Callers limits the callers that wait for banks.
 	Callers *Callers
@@ -72,9 +72,10 @@ type Initiation struct {
 // addition adds statements to the transaction of an act.
 type addition func(*store.Tx) error
 
-// onRecord returns an addition that stores the record of an act in the transaction of the act,
-// before a bank is called. The record consists of entries of the audit log and, unless seen is
-// nil, the page that the payer saw. An act that is refused earlier leaves no record.
+// onRecord returns an addition that stores the record of an act in the act's transaction, before
+// the service calls a bank. The record consists of entries of the audit log and, unless seen is
+// nil, the page that the payer saw. An act that the service refuses before this transaction leaves
+// no record.
 func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts []store.Audit) addition {
 	return func(tx *store.Tx) error {
 		if err := tx.Audit(acts...); err != nil || seen == nil {
@@ -93,8 +94,8 @@ func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20
 
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
 
-// now returns the present instant of a domain with the precision of the database, so that an
-// answer contains the same instant as later reads.
+// now returns the present instant of a domain with the precision of the database. An answer
+// therefore contains the same instant as later reads.
 func (i *Initiation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
 }
@@ -107,14 +108,15 @@ type Creation struct {
 	Draft    payment.Draft
 	// Strict makes Create fail for fields that it would otherwise drop.
 	Strict bool
-	// Execution is the idempotency key of the request, if any. Answer renders the answer that
-	// repetitions of the request get.
+	// Execution is the right to execute the request under its idempotency key, if it has one.
+	// Answer renders the answer for repetitions of the request.
 	Execution store.Execution
 	Answer    func(*payment.Payment) ([]byte, error)
 }
 
-// Create stores a payment in state created, with its entries of the audit log. It fails with an
-// Invalid error that names the field when the draft breaks a rule.
+// Create stores a payment in state created. It stores the acts of an operator in the audit log, in
+// the same transaction. It fails with an Invalid error that names the field when the draft breaks a
+// rule.
 func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creation, acts ...store.Audit) (*payment.Payment, error) {
 	policy := payment.Policy{MaxAmount: wish.Settings.Text(settings.MaxAmount), Periodic: wish.Settings.On(settings.PeriodicEnabled), MaxLabel: i.maxLabel(wish.Draft.Connector), Strict: wish.Strict}
 	p, first, err := payment.New(wish.Draft, policy, i.Random, i.now(d))
@@ -137,7 +139,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 		return tx.AuditOf(int64(p.ID), acts...)
 	})
 	if errors.Is(err, store.ErrConstraint) {
-		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted meanwhile
+		err = cmp.Or(i.checkUsers(ctx, p), err) // a user may have been deleted in the meantime
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store a payment: %w", err)
@@ -145,7 +147,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
-// answered records the created payment, and the answer, under the idempotency key.
+// answered stores the created payment and the answer under the idempotency key.
 func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	if c.Execution.ID == 0 || c.Answer == nil {
 		tx.Executed(c.Execution, int64(p.ID))
@@ -205,10 +207,10 @@ func checkRegistered(d passerelle.Domain, by passerelle.ClientID, field, uri str
 	return passerelle.InvalidField(field, "%q is not registered with client %d; registered are %q", uri, by, registered)
 }
 
-// checkReturn fails unless webview_url is on the site of a registered redirect URI of the
-// client, or on the domain's own site. The check is necessary because the holder of a payment
-// token can set this URL, and the domain's callback then redirects payers to it. Clients without
-// registered URIs are treated as in CheckRedirect.
+// checkReturn fails unless webview_url is on the site of one of the client's redirect URIs, or on
+// the domain's own site. The holder of a payment token can set this URL, and the domain's callback
+// then redirects payers to it. For clients without registered URIs, the rule of CheckRedirect
+// applies.
 func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) error {
 	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
 		return nil
@@ -222,7 +224,7 @@ func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) e
 		p.Client, site(d.BaseURL), client.RedirectURIs)
 }
 
-// site returns the scheme and the host of a URL that was parsed before.
+// site returns the scheme and the host of a valid URL.
 func site(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -264,7 +266,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	return nil
 }
 
-// Offered lists the connectors to offer to the payer: those that are not hidden and can make the
+// Offered lists the connectors that payers are offered: those that are not hidden and can make the
 // payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
@@ -273,7 +275,7 @@ func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *paymen
 	}), err
 }
 
-// Chosen returns the connector that the client or the payer chose earlier, if it can make the
+// Chosen returns the connector that the client or the payer has already chosen, if it can make the
 // payment. The connector may be hidden.
 func (i *Initiation) Chosen(ctx context.Context, d passerelle.Domain, p *payment.Payment) (connector.Profile, bool, error) {
 	if p.Connector == "" {
@@ -295,8 +297,8 @@ func usable(d passerelle.Domain, profile connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !profile.Sandbox
 }
 
-// eligible finds a connector by UUID or numeric id. It fails with an Invalid error that names
-// the reason when the connector cannot make the payment.
+// eligible finds a connector by UUID or numeric id. It fails with an Invalid error when the
+// connector cannot make the payment. The error contains the reason.
 func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if err != nil {
@@ -324,13 +326,13 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	return c, profile, nil
 }
 
-// tokenGrace is how long the tokens of a payment stay valid after its end, so that the payer can
-// still open the page after the redirect.
+// tokenGrace is the time for which the tokens of a payment stay valid after the payment ends. The
+// payer can then still open the page after the redirect.
 const tokenGrace = time.Hour
 
-// commit stores a changed payment, its transitions, an event for each transition, and the
-// additions, in one transaction. It fails with store.ErrConflict when the payment has changed
-// since it was loaded.
+// commit stores a changed payment, its transitions, an event for each transition, and the addition,
+// in one transaction. It fails with store.ErrConflict when the payment has changed since it was
+// loaded.
 func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment.Payment, steps []payment.Step, check *time.Time, also addition) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -362,8 +364,8 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 	})
 }
 
-// event returns the event of one transition. Its body is the payment right after the transition,
-// without personal data.
+// event returns the event of one transition. The body of the event is the payment right after the
+// transition, without personal data.
 func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
 	return store.EmittedEvent{
@@ -376,8 +378,8 @@ func (i *Initiation) event(d passerelle.Domain, values settings.Values, step pay
 // subject is the subject of payment events.
 const subject = "payment"
 
-// ConnectorID returns the deprecated numeric id of a connector, and false when no connector with
-// the UUID initiates payments.
+// ConnectorID returns the deprecated numeric id of a connector. The second result is false when no
+// connector with the UUID initiates payments.
 func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 	c, known := i.Connectors.Initiator(uuid)
 	if !known {

@@ -14,10 +14,11 @@ import (
 	"passerelle/payment"
 )
 
-// settle asks the bank for the outcome of an attempt whose process has crashed or got no answer,
-// and closes the attempt. It does nothing when an answer was stored meanwhile. It may send an
-// order again only if the payment still waits for it. If such a resend fails before anything is
-// sent, the outcome stays unknown, because the first order may have arrived.
+// settle asks the bank for the outcome of an attempt, and closes the attempt. The process of this
+// attempt has crashed or received no answer. It does nothing when an answer was stored in the
+// meantime. It may send an order again only if the payment still waits for the order. If such a
+// resend fails before anything is sent, the outcome stays unknown, because the first order may have
+// arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
@@ -53,9 +54,9 @@ func (s bankSession) recovery() (bankCall, bool) {
 	return status, !s.payment.State.Final()
 }
 
-// repeatable reports whether the order may be sent again: the connector declares that the bank
-// recognises a repeated key, and the order would arrive before the bank forgets the key. The bank's
-// memory runs in real time, also in a sandbox. After that time nothing but an answer of the bank or
+// repeatable reports whether the order may be sent again. The connector must declare that the bank
+// recognises a repeated key, and the order must arrive before the bank forgets the key. The time of
+// the bank's memory is real time, also in a sandbox. After this time, only an answer of the bank or
 // a person can tell the outcome.
 func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error) {
 	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
@@ -68,14 +69,14 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 	return age+i.answerTime() < keyLife(s.bank), nil
 }
 
-// keyLife returns how long a bank recognises the key of an order.
+// keyLife returns the time for which a bank recognises the key of an order.
 func keyLife(bank connector.Initiator) time.Duration {
 	return cmp.Or(bank.Profile().KeyLife, connector.DefaultKeyLife)
 }
 
 // conclude interprets a report as the outcome of an attempt. If a payer or a client answered no,
-// the order has ended unless the bank continued it, because no other answer will come. If the
-// bank does not report a cancellation that was requested, it will not execute the cancellation.
+// the order has ended unless the bank continued it. No other answer will come. If the bank does not
+// mention a requested cancellation, it will not execute the cancellation.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	switch {
 	case s.abandoned():
@@ -86,7 +87,8 @@ func (s bankSession) conclude(report payment.Report, now time.Time) payment.Repo
 	return report
 }
 
-// concludeAct does so for an answer or a cancellation whose outcome is not stored yet.
+// concludeAct does the same as conclude for an answer or a cancellation whose outcome is not stored
+// yet.
 func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	no, said := refusals[a.Action]
 	waits := report.Status == payment.Awaiting || report.Status == payment.Processing
@@ -95,29 +97,29 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 		report.Cancellation, report.By = payment.CancellationRefused, payment.ByBank
 	case a.Kind == store.AttemptAnswer && said && !a.Agreed && (report.Status == payment.Awaiting || report.Status == payment.Declined):
 		if report.Status == payment.Awaiting {
-			report.Description = "" // the description says what the payer was to do
+			report.Description = "" // the description still asks the payer to act
 		}
 		report.Status, report.Code, report.By = payment.Declined, no.code, no.by
 	}
 	return report
 }
 
-// concludeAbandoned ends a payment on behalf of a payer who has abandoned it, when the bank refuses
-// the order or accepts no approval of it any more. Until then, a payer who still approves at the bank
-// continues the payment.
+// concludeAbandoned ends a payment that the payer has abandoned. It does so when the bank refuses
+// the order or no longer accepts an approval. Until then, the payment continues if the payer still
+// approves it at the bank.
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
 	if waits && s.bank != nil && now.Before(s.attempt.Created.Add(s.bank.Profile().ApprovalLife)) || !waits && report.Status != payment.Declined {
 		return report
 	}
 	if waits {
-		report.Description = "" // the description says what the payer was to do
+		report.Description = "" // the description still asks the payer to act
 	}
 	report.Status, report.Code, report.By = payment.Declined, payment.CancelledByUser, payment.ByPayer
 	return report
 }
 
-// refusals contains the meaning of the answer no for each action.
+// refusals contains the error code and the actor for the answer no to each action.
 var refusals = map[payment.Action]struct {
 	code payment.ErrorCode
 	by   payment.Actor
@@ -126,11 +128,11 @@ var refusals = map[payment.Action]struct {
 	payment.PSUValidation: {payment.CancelledByUser, payment.ByPayer},
 }
 
-// atOnce is a wait that has already ended, even by a clock that counts in milliseconds.
+// atOnce is a wait that has already ended, even for a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay returns how long to wait after a failed call before the bank is asked. There is no
-// wait unless the call may still be running.
+// retryDelay returns the wait before the bank is asked after a failed call. There is no wait unless
+// the call may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {
 		return s.backoff()
@@ -138,22 +140,22 @@ func (s bankSession) retryDelay(why error) time.Duration {
 	return atOnce
 }
 
-// backoff returns how long to wait before the bank is asked about an attempt again. The wait
-// doubles each time.
+// backoff returns the wait before the bank is asked about an attempt again. The wait doubles each
+// time.
 func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// These limit the wait after a question about an attempt failed. Most questions that were not sent
-// cost the bank nothing, and the outcome must be known soon after the bank can be reached again. An
-// order that may be sent again must be sent before the bank forgets its key.
+// These constants limit the wait after a failed question about an attempt. Most questions that fail
+// are not sent and cost the bank nothing. The outcome must be known soon after the bank is
+// reachable again. An order that may be sent again must be sent before the bank forgets its key.
 const (
 	longestOutage     = time.Minute
 	longestRepeatable = 5 * time.Minute
 	longestUnknown    = time.Hour
 )
 
-// waitAfter returns how long to wait after a question about an attempt failed.
+// waitAfter returns the wait after a failed question about an attempt.
 func (s bankSession) waitAfter(why error) time.Duration {
 	switch {
 	case errors.Is(why, connector.ErrNotSent):
@@ -164,8 +166,8 @@ func (s bankSession) waitAfter(why error) time.Duration {
 	return min(s.backoff(), longestUnknown)
 }
 
-// postponeAttempt plans when the bank is asked again about an attempt whose outcome is unknown,
-// and stores the connector's memory of the order.
+// postponeAttempt plans the next question to the bank about an attempt with an unknown outcome, and
+// stores the connector's memory of the order.
 func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report payment.Report, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
@@ -173,9 +175,9 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report 
 	})
 }
 
-// dismiss closes an attempt for whose outcome the payment no longer waits. The bank is not asked
-// about it again. If the attempt was an order, dismiss logs a warning, because the bank may have
-// the order.
+// dismiss closes an attempt when the payment no longer waits for its outcome. The bank is not asked
+// about this attempt again. If the attempt was an order, dismiss logs a warning, because the bank
+// may have the order.
 func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.Report) error {
 	if s.attempt.Kind == store.AttemptInitiation {
 		i.Log.WarnContext(ctx, "a payment ended before the outcome of its order was known", "payment", s.payment.ID, "state", s.payment.State)

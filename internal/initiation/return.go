@@ -18,8 +18,9 @@ import (
 // returnPurpose separates the MACs of return links from other MACs.
 const returnPurpose = "return from a bank"
 
-// A state parameter contains the payment's number, a mark if the payer was sent to approve a
-// cancellation, and a MAC over both and the domain's number.
+// A state parameter contains the payment's number, a mark and a MAC. The mark is present if the
+// payer was sent to approve a cancellation. The MAC covers the number, the mark and the domain's
+// number.
 const (
 	stateNumber = 8
 	stateMAC    = 16
@@ -27,7 +28,7 @@ const (
 )
 
 // returnURL returns the address to which a bank sends the payer's browser. It identifies the
-// payment, and its MAC makes it valid only for this step.
+// payment. A MAC makes it valid only for this step.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
@@ -42,8 +43,8 @@ func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, m
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// returning returns the payment that a state parameter identifies. It compares the complete text
-// with the text that was issued, because base64 decoding ignores line breaks.
+// returning returns the payment that a state parameter identifies. It compares the whole text with
+// the issued text, because base64 decoding ignores line breaks.
 func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) < stateNumber+stateMAC {
@@ -53,20 +54,21 @@ func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.Pa
 	return id, subtle.ConstantTimeCompare([]byte(state), []byte(i.returnState(d, id, mark))) == 1
 }
 
-// FromCancellation reports whether the payer with a valid state parameter was sent to approve a
-// cancellation. Such a payer is redirected to the payment's CancelRedirectURI, if it has one.
+// FromCancellation reports whether a valid state parameter belongs to a payer who was sent to
+// approve a cancellation. Such a payer is redirected to the payment's CancelRedirectURI, if it has
+// one.
 func FromCancellation(state string) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
-// Return handles a payer who returns from a bank. state is the state parameter of the return
-// link, and callback is the query that the bank added. Return asks the bank at once and returns
-// the payment, whose state decides where the payer is redirected next. If the bank cannot be
-// asked, it returns the payment as it is stored. If it cannot be asked now, because too many callers
-// wait for it or an attempt is under way, a loop asks with the callback when it asks about that
-// attempt, or as soon as the attempt ends. Return fails with NotFound when the state parameter was
-// altered.
+// Return handles a payer who returns from a bank. The argument state is the state parameter of the
+// return link, and callback is the query that the bank added. Return immediately asks the bank and
+// returns the payment. The state of this payment decides where the payer is redirected next. If
+// Return cannot ask the bank, it returns the payment from the database. It cannot ask while too
+// many callers wait for the bank or an attempt is under way. A loop then asks with the callback,
+// either when it asks about this attempt or as soon as the attempt ends. Return fails with NotFound
+// when the state parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
@@ -109,11 +111,11 @@ func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passe
 	return i.ask(ctx, s, err)
 }
 
-// maxCallback limits the stored queries, in bytes.
+// maxCallback limits a stored query, in bytes.
 const maxCallback = 8 << 10
 
-// keepReturn stores the query with which the payer returned, and makes a loop ask the bank with it
-// soon. A query that is too long is dropped, and the bank is asked without it.
+// keepReturn stores the query with which the payer returned. A loop then soon asks the bank with
+// this query. If the query is too long, keepReturn drops it, and the bank is asked without it.
 func (i *Initiation) keepReturn(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
 	a, err := i.DB.Attempt(ctx, d.ID, id)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// openFirst commits the intent to send an order before it is sent.
+// openFirst commits the intention to send an order.
 func (i *Initiation) openFirst(ctx context.Context, d passerelle.Domain, p *payment.Payment, o store.AttemptOrder, record addition) (store.Attempt, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(i.Random, key); err != nil {
@@ -32,7 +32,7 @@ func (i *Initiation) openFirst(ctx context.Context, d passerelle.Domain, p *paym
 	return attempt, err
 }
 
-// openNext commits the intent to send the bank an answer or a cancellation for an order that it
+// openNext commits the intention to send an answer or a cancellation for an order that the bank
 // has.
 func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Attempt, record addition) (store.Attempt, error) {
 	if s.attempt.Number == 0 {
@@ -53,7 +53,7 @@ func encodeDevice(ctx context.Context) ([]byte, error) {
 	return json.Marshal(device)
 }
 
-// decodeDevice decodes the result of encodeDevice.
+// decodeDevice decodes a device that encodeDevice encoded.
 func decodeDevice(encoded []byte) (connector.Device, error) {
 	var device connector.Device
 	if encoded == nil {
@@ -65,7 +65,7 @@ func decodeDevice(encoded []byte) (connector.Device, error) {
 	return device, nil
 }
 
-// begin commits an attempt, with the payment in the form that is sent to the bank.
+// begin commits an attempt, and the payment as it will be sent to the bank.
 func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Attempt, check *time.Time, record addition) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		i.name(tx, p)
@@ -80,8 +80,9 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 	return raced(err)
 }
 
-// raced returns an error that asks the client to try again if another process has changed the
-// payment first.
+// raced wraps err. If another process has changed the payment first, it instead returns an error
+// that asks the client to try again. If another process has changed the payment first, it returns
+// an error that asks the client to try again.
 func raced(err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrDuplicate) {
 		return underWay()
@@ -92,9 +93,9 @@ func raced(err error) error {
 	return nil
 }
 
-// send calls the bank and stores its answer. It continues when the caller leaves, because the
-// order may have been sent. If it cannot store an answer, it returns the payment as the database
-// has it, and a loop finds the outcome.
+// send calls the bank and stores its answer. It continues after the caller has left, because the
+// order may have been sent. If it cannot store an answer, it returns the payment from the database,
+// and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
 	ctx = i.Tracer.Continue(context.WithoutCancel(ctx), s.attempt.Trace)
 	report, err := i.callBank(ctx, s, call)
@@ -111,8 +112,9 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 	return i.undecided(ctx, s, report, err)
 }
 
-// undecided leaves the outcome to a loop, unless another caller has stored one. The loop may
-// start before the lease lapses, except when the call may still be running.
+// undecided leaves the outcome of an attempt to a loop, unless another caller has stored the
+// outcome. The loop may ask the bank before the lease lapses, except when the call may still be
+// running.
 func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
@@ -140,8 +142,9 @@ func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Rep
 	return p, nil
 }
 
-// outcomeIfNotSent returns the outcome of an attempt that the bank never got, and whether this
-// outcome ends the order. It does so if the attempt was the order itself or the answer no.
+// outcomeIfNotSent returns the outcome of an attempt that the bank never received, and reports
+// whether this outcome ends the order. The outcome ends the order if the attempt was the order
+// itself or the answer no.
 func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
@@ -149,7 +152,8 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// keepUnchanged stores the payment unchanged, so that the caller can try again.
+// keepUnchanged stores the payment without a change, and returns an error that allows the caller to
+// try again.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))

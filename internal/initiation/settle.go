@@ -13,20 +13,20 @@ import (
 	"passerelle/payment"
 )
 
-// Settlement is what an operator has learned from a bank about an order whose outcome the service
-// cannot find out.
+// Settlement is the outcome of an order as an operator learned it from the bank, when the service
+// cannot find it out.
 type Settlement struct {
-	// State is done when the bank has executed the order, accepted when it has the order and will
-	// execute it, and rejected when it does not have it.
+	// State is done when the bank has executed the order, and accepted when it will execute the
+	// order. It is rejected when the bank does not have the order.
 	State payment.State
-	// Reason says how the operator knows. The timeline shows it.
+	// Reason says how the operator knows the outcome. The timeline shows the reason.
 	Reason string
 }
 
 // settled is the bank's status word in the timeline.
 const settled = "settled"
 
-// settledReports contains the report of a bank that would lead to each state.
+// settledReports maps each state to the report of a bank that leads to this state.
 var settledReports = map[payment.State]payment.Report{
 	payment.Done:     {Status: payment.Settled, By: payment.ByService, Raw: settled},
 	payment.Accepted: {Status: payment.Settled, By: payment.ByService, Raw: settled},
@@ -34,10 +34,10 @@ var settledReports = map[payment.State]payment.Report{
 }
 
 // Settle ends a payment whose order has an unknown outcome, on behalf of an operator who has asked
-// the bank. It asks the bank once more, and ends nothing if the bank knows the order. It fails with
+// the bank. It asks the bank once more. It ends nothing if the bank knows the order. It fails with
 // Conflict when the outcome is known, when the service may still send the order again, or when
-// another act on the payment is under way. It fails with Unavailable when the bank does not answer
-// the question whether it knows the order.
+// another act on the payment is under way. It fails with Unavailable when the bank does not say
+// whether it knows the order.
 func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, outcome Settlement, acts ...store.Audit) (*payment.Payment, error) {
 	report, known := settledReports[outcome.State]
 	if !known {
@@ -72,11 +72,11 @@ func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passere
 	return &p, raced(err)
 }
 
-// unanswerable returns the session of a payment whose order has an outcome that nobody but a person
-// can find out.
+// unanswerable returns the session of a payment whose order has an outcome that only a person can
+// find out. It fails for other payments.
 func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id)
-	sealed := errors.Is(err, store.ErrSealed) // the key of the order's fields is lost, so the bank cannot be asked
+	sealed := errors.Is(err, store.ErrSealed) // the key of the order's fields is lost, so the service cannot ask the bank
 	if err != nil && !sealed && !errors.Is(err, store.ErrNotFound) {
 		return s, err
 	}
@@ -96,8 +96,8 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 	return s, i.askInVain(ctx, s)
 }
 
-// askInVain asks the bank about an order, outside any transaction. It fails unless the bank does not
-// know the order. The answer of a bank that knows it is applied.
+// askInVain asks the bank about an order, outside any transaction. It fails unless the bank does
+// not know the order. If the bank knows the order, it applies the bank's answer to the payment.
 func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	leave, err := i.takeCallSlot(s.attempt.Connector)
 	if err != nil {
@@ -117,8 +117,8 @@ func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank cannot be asked about the order now. Try again later.", RetryAfter: 60}
 }
 
-// mayArrive reports whether another process may be sending the order again: the bank recognised its
-// key when the process began.
+// mayArrive reports whether another process may be sending the order again. This is possible while
+// the bank still recognises the key of the order.
 func (i *Initiation) mayArrive(ctx context.Context, s bankSession) (bool, error) {
 	if s.bank == nil || !s.bank.Profile().Idempotent {
 		return false, nil

@@ -10,21 +10,22 @@ import (
 	"passerelle/payment"
 )
 
-// SimulatedChange is one change of a payment, as if its bank had reported it.
+// SimulatedChange is one change of a payment that a bank could report.
 type SimulatedChange struct {
-	// State is the payment's next state or, if Instruction is set, the state of that line.
+	// State is the next state of the payment. If Instruction is set, it is the next state of that
+	// line.
 	State payment.State
 	// Code is the reason why a payment or a line is rejected. Empty means noSpecifiedReason.
 	Code payment.ErrorCode
-	// Instruction is the line, counted from 0. Nil means the whole payment.
+	// Instruction is the number of the line, counted from 0. Nil means the whole payment.
 	Instruction *int
 }
 
 // simulated is the bank's status word in the timeline.
 const simulated = "simulated"
 
-// Simulate changes a payment of a sandbox domain along one edge of the state table. It fails
-// with NotFound in a live domain, and with Conflict when the present state has no such edge or
+// Simulate changes a payment of a sandbox domain along one edge of the state table. It fails with
+// NotFound in a live domain. It fails with Conflict when the state table has no such edge, or when
 // another act on the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
@@ -65,7 +66,7 @@ func (s SimulatedChange) illegal(from payment.State) error {
 	return passerelle.Conflicting("The state cannot change from %s to %s here.", from, s.State)
 }
 
-// check fails for a change that no bank could report, or that follows more than one edge.
+// check fails for a change that no bank could report, or that needs more than one edge.
 func (s SimulatedChange) check(p *payment.Payment) error {
 	rejects := s.State == payment.Rejected || s.State == payment.Partial
 	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }
@@ -97,7 +98,7 @@ func (s SimulatedChange) checkLine(p *payment.Payment) error {
 	return nil
 }
 
-// report returns the report with which a bank would cause the change.
+// report returns the report of a bank that causes the change.
 func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	if s.Instruction != nil {
 		return payment.Report{Status: payment.Processing, Raw: simulated, Lines: []payment.Line{s.line(*s.Instruction, s.State)}}
@@ -117,7 +118,7 @@ func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	return settled
 }
 
-// reports contains the reports that have no lines.
+// reports maps states to reports without lines.
 var reports = map[payment.State]payment.Report{
 	payment.Validating: {Status: payment.Awaiting, Action: payment.Decoupled},
 	payment.Pending:    {Status: payment.Processing},

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// fallbackLanguage is the language of terms that do not exist in the requested language.
+// fallbackLanguage is used for terms that do not exist in the requested language.
 const fallbackLanguage = "en"
 
 // LocalizedTerms are the terms of service that payers of a domain accept, in one language.
@@ -26,7 +26,7 @@ type LocalizedTerms struct {
 	Content  string
 }
 
-// builtIn are the terms of domains that have published none.
+// builtIn contains the terms of domains that have published none.
 var builtIn = store.Terms{
 	ID: 1, Version: "0", Created: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
 	Content: map[string]string{
@@ -40,8 +40,8 @@ var builtIn = store.Terms{
 	},
 }
 
-// Terms returns the terms in force: in the requested language if possible, otherwise in English,
-// and otherwise in any language.
+// Terms returns the terms in force. It prefers the requested language, then English, and then any
+// language.
 func (i *Initiation) Terms(ctx context.Context, d passerelle.Domain, language string) (LocalizedTerms, error) {
 	current, err := i.currentTerms(ctx, d)
 	if err != nil {
@@ -61,7 +61,7 @@ func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (sto
 	return current, nil
 }
 
-// in returns the terms in one language.
+// in returns the terms in the language.
 func in(language string, t store.Terms) LocalizedTerms {
 	shown := LocalizedTerms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
 	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
@@ -91,9 +91,9 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 	return in(language, accepted), true, nil
 }
 
-// AcceptTerms records that the payer of a payment in state created accepted the terms in force.
-// It fails with Invalid when other terms are named, and with Conflict when the payment is in a
-// later state and its payer has not accepted the terms.
+// AcceptTerms records that the payer of a payment in state created accepted the terms in force. It
+// fails with Invalid when terms is not the id of the terms in force. It fails with Conflict when
+// the payment is in a later state and its payer has not accepted the terms.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"passerelle/payment"
 )
 
-// websiteField is the payment field by which lists of payments can be filtered.
+// websiteField is the payment field by which clients can filter lists of payments.
 const websiteField = "website"
 
-// DefaultMechanism is the mechanism when validate_mechanism is missing.
+// DefaultMechanism is used when validate_mechanism is missing.
 const DefaultMechanism = "webauth"
 
 // Choice is the decision of the payer, or of a client on the payer's behalf.
@@ -32,17 +32,17 @@ type Choice struct {
 	WebviewURL string
 	// Validated makes Validate send the order. Otherwise it only stores the choice.
 	Validated bool
-	// Evidence is the page that the payer saw when validating in the webview. It is nil for
-	// other callers. This package fills in the domain and the instant.
+	// Evidence is the page that the payer saw before validating in the webview. It is nil for other
+	// callers. Validate sets its domain and its instant.
 	Evidence *payment.Evidence
 }
 
-// Validate applies the payer's choice to a payment in state created. If choice.Validated is
-// true, it sends the order to the bank. If the bank does not reply in time, Validate returns the
-// payment as it is stored, and a loop finds the outcome. Validate fails with NotFound when the
-// payment does not exist, with Invalid when the connector or a field value does not fit the
-// payment, with Conflict when the payment was validated before or another act on it is under
-// way, and with Unavailable when too many callers wait for the bank.
+// Validate applies the payer's choice to a payment in state created. If choice.Validated is true,
+// it sends the order to the bank. If the bank does not reply in time, Validate returns the payment
+// from the database, and a loop finds the outcome. Validate fails with NotFound when the payment
+// does not exist, and with Invalid when the connector or a field value does not fit the payment. It
+// fails with Conflict when the payment was already validated or another act on it is under way. It
+// fails with Unavailable when too many callers wait for the bank.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
 	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {
@@ -75,9 +75,9 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 	return i.send(ctx, bankSession{domain: d, payment: p, attempt: attempt, bank: c}, initiate)
 }
 
-// waits reports whether the bank must wait for the client's confirmation. It fails with Invalid
-// if the bank must wait but cannot, because its connector accepts no answers or it executes
-// orders at once.
+// waits reports whether the bank must wait for the client's confirmation. It fails with Invalid if
+// the bank must wait but cannot. This is the case when its connector accepts no answers, or when it
+// executes orders immediately.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
@@ -89,18 +89,19 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 	return true, nil
 }
 
-// unvalidated is a payment with the data on which its validation depends. If that data cannot be
-// read, the error is stored, and reported only when the data is used.
+// unvalidated is a payment with the data on which its validation depends. If this data cannot be
+// read, the error is stored. It is reported only when the data is used.
 type unvalidated struct {
 	payment *payment.Payment
 	client  store.Client
-	// stored contains the field values of an earlier call, if withFields loaded them.
+	// stored contains the field values of an earlier call, if they were loaded.
 	stored map[string]string
-	// attemptErr is ErrNotFound while no attempt was made.
+	// attemptErr is ErrNotFound while there is no attempt.
 	attemptErr, clientErr, storedErr error
 }
 
-// unvalidated loads the payment, its client and, if withFields is true, its stored field values.
+// unvalidated loads the payment and its client. If withFields is true, it also loads the stored
+// field values.
 func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, withFields bool) (unvalidated, error) {
 	var u unvalidated
 	err := i.DB.Together(ctx, func(r *store.Reader) error {
@@ -121,8 +122,8 @@ func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id pa
 	return u, err
 }
 
-// mayValidate fails for a payment that was validated before, or whose validation is under way.
-// If another attempt was made after the payment was loaded, the schema refuses the second one.
+// mayValidate fails for a payment that was already validated, or whose validation is under way. If
+// another attempt is made after the payment was loaded, the schema refuses the second attempt.
 func (u unvalidated) mayValidate() error {
 	if err := u.payment.Expects(""); err != nil {
 		return err
@@ -142,7 +143,7 @@ func underWay() error {
 	return conflict
 }
 
-// choose checks the choice against the connector and applies it to the payment.
+// choose checks the choice against the connector, and applies it to the payment.
 func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalidated, choice Choice) (connector.Initiator, map[string]string, error) {
 	p := u.payment
 	if err := takeChoice(p, choice); err != nil {
@@ -177,8 +178,8 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	return c, fields, err
 }
 
-// atAnotherBank returns an error about the payer's account, instead of one about the connector, when
-// the account that the payer has just named is at another bank.
+// atAnotherBank returns an error about the payer's account if this account is at another bank than
+// the connector's. Otherwise it returns err, which is about the connector.
 func atAnotherBank(err error, profile connector.Profile, payer *passerelle.Account) error {
 	if payer == nil || profile.Payments == nil || !profile.Payments.Accounts.Exclude(*payer) {
 		return err
@@ -212,7 +213,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 	return p.Payer.Check("payer")
 }
 
-// keep stores a choice without sending the order.
+// keep stores a choice without sending an order.
 func (i *Initiation) keep(ctx context.Context, p *payment.Payment, fields map[string]string) (*payment.Payment, error) {
 	p.Source = 0 // the payment has not used a source yet
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
