@@ -1,8 +1,8 @@
-// Package background runs work for which no request waits: loops that start, stop and can be
-// woken.
+// Package background runs work for which no request waits: loops that other code starts, stops and
+// wakes.
 //
-// It owns when a pass runs, and what happens when it fails. It does not own what a pass does, or
-// locks against other processes. If a pass fails or panics, this is logged, and the loop
-// continues with the next pass when it is due. Stopping a loop cancels the context of the
-// running pass and waits for it.
+// It owns the times at which a pass runs, and the handling of failures. It does not own the work of
+// a pass, or locks against other processes. When a pass fails or panics, the loop logs this, and
+// runs the next pass when it is due. Stop cancels the context of the running pass and waits for the
+// pass to end.
 package background

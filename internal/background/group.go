@@ -2,7 +2,7 @@ package background
 
 import "sync"
 
-// Group is a number of loops that are started and stopped together.
+// Group is a list of loops that start and stop together.
 type Group []*Loop
 
 // Start starts every loop.
@@ -12,7 +12,7 @@ func (g Group) Start() {
 	}
 }
 
-// Stop stops all loops at the same time and returns when all loops have ended. It takes as long
+// Stop stops all loops at the same time, and returns when all of them have ended. It takes as long
 // as the slowest loop.
 func (g Group) Stop() {
 	var ended sync.WaitGroup

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// Loop runs a pass when it starts, whenever Every has passed since the last pass ended, and
-// whenever it is woken. Its fields must not change after Start. Its methods are safe for
-// concurrent use.
+// Loop runs a pass when it starts, when Every has passed since the end of the last pass, and when
+// Wake is called. Its fields must not change after Start. Its methods are safe for concurrent use.
 type Loop struct {
 	// Name identifies the loop in logs.
 	Name string
-	// Every is the pause between passes. If it is zero, only Wake starts passes.
+	// Every is the pause between passes. If Every is zero, only Start and Wake cause passes.
 	Every time.Duration
 	// Pass does one round of work. It should return soon after its context is cancelled, because
 	// Stop waits for it.
@@ -34,10 +33,10 @@ type Loop struct {
 	passes, failures atomic.Int64
 }
 
-// Counts returns the numbers of finished and of failed passes.
+// Counts returns the number of finished passes, and the number of failed passes.
 func (l *Loop) Counts() (int64, int64) { return l.passes.Load(), l.failures.Load() }
 
-// state is the state of a loop. It never returns to an earlier state.
+// state is the state of a loop. A loop never returns to an earlier state.
 type state int
 
 const (
@@ -60,18 +59,18 @@ func (l *Loop) Start() {
 	go l.run(ctx, l.done)
 }
 
-// Wake makes a pass due now. It never blocks. Any number of calls during a pass cause one more
+// Wake makes a pass due now. It never blocks. Any number of calls during a pass cause one further
 // pass. The first pass serves all calls before Start.
 func (l *Loop) Wake() {
 	l.init()
 	select {
 	case l.wake <- struct{}{}:
-	default: // a request is pending, and its pass has not begun
+	default: // an earlier call is pending, and its pass has not begun
 	}
 }
 
-// Stop cancels the running pass, and returns when it has ended. A second call does nothing. If
-// Stop is called before Start, Start does nothing. A pass must not stop its own loop.
+// Stop cancels the running pass, and returns when the pass has ended. A second call does nothing.
+// If Stop is called before Start, Start does nothing. A pass must not stop its own loop.
 func (l *Loop) Stop() {
 	l.mu.Lock()
 	l.state = stopped
@@ -97,8 +96,7 @@ func (l *Loop) run(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// drain drops the requests that arrived before the first pass, because the first pass does their
-// work.
+// drain drops the calls of Wake before the first pass, because the first pass does their work.
 func (l *Loop) drain() {
 	select {
 	case <-l.wake:
@@ -107,7 +105,7 @@ func (l *Loop) drain() {
 }
 
 func (l *Loop) wait(ctx context.Context) {
-	var due <-chan time.Time // never ready if there is no interval
+	var due <-chan time.Time // never ready when Every is zero
 	if l.Every > 0 {
 		timer := time.NewTimer(l.Every)
 		defer timer.Stop()
@@ -120,7 +118,7 @@ func (l *Loop) wait(ctx context.Context) {
 	}
 }
 
-// attempt runs a pass. It converts a panic into an error, so that one bad item does not end all
+// attempt runs a pass. It converts a panic into an error, so that one faulty item does not end all
 // background work.
 func (l *Loop) attempt(ctx context.Context) (err error) {
 	defer func() {

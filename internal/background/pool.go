@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// Pool runs work that requests cause and for which no request waits. Each piece of work has its
-// own goroutine. The fields must be set before the pool is used. Its methods are safe for
-// concurrent use.
+// Pool runs work that a request starts but does not wait for. Each piece of work has its own
+// goroutine. Set the fields before you use the pool. Its methods are safe for concurrent use.
 type Pool struct {
-	// Size is the largest number of pieces of work that run at once.
+	// Size is the largest number of pieces of work that run at the same time.
 	Size int
 	// Log receives panics. It is required.
 	Log *slog.Logger
@@ -26,7 +25,7 @@ type Pool struct {
 }
 
 // Go starts a piece of work. The context of the work ends when the pool is stopped. Go starts
-// nothing and returns false while the pool is full, and after it was stopped.
+// nothing and returns false while the pool is full, or after the pool was stopped.
 func (p *Pool) Go(work func(context.Context)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +52,7 @@ func (p *Pool) do(work func(context.Context)) {
 	work(p.ctx)
 }
 
-// Stop cancels the contexts of all running work and returns when the work has ended.
+// Stop cancels the contexts of all running work, and returns when all work has ended.
 func (p *Pool) Stop() {
 	p.mu.Lock()
 	p.stopped = true

@@ -1,11 +1,11 @@
 // Package bankcall calls connectors for payments, banking data and files. It does not trust a
-// connector, which may hang, panic, end its goroutine, or ignore its deadline.
+// connector: a connector may hang, panic, end its goroutine, or ignore its deadline.
 //
-// It owns the deadline of a call, and what happens when a connector does not return. It does not
-// own what is asked, or the meaning and the size of the answer.
+// It owns the deadline of a call, and the result of a call whose connector does not return. It does
+// not own the questions, or the meaning and the size of the answers.
 //
-// A call fails with the error of the connector, with connector.ErrPanicked, with ErrExited or
-// with ErrAbandoned. [connector.Guard] keeps the text of a connector's error out of logs.
+// A call fails with the error of the connector, with connector.ErrPanicked, with ErrExited or with
+// ErrAbandoned. [connector.Guard] keeps the text of a connector's error out of logs.
 package bankcall
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	// ErrAbandoned reports a connector that did not return after the end of its context. It may
-	// still be running, and its late result is dropped.
+	// ErrAbandoned reports a connector that did not return after its context had ended. This
+	// connector may still be running. Its late result is dropped.
 	ErrAbandoned = errors.New("the connector does not heed its deadline")
 	// ErrExited reports a connector that ended its goroutine. It is also an ErrPanicked.
 	ErrExited = fmt.Errorf("%w: it ended its goroutine", connector.ErrPanicked)
@@ -32,11 +32,11 @@ type Limits struct {
 	Connector string
 	// Deadline is the deadline in the connector's context.
 	Deadline time.Duration
-	// Grace is how long the call waits for the connector after the connector's context has
-	// ended.
+	// Grace is the time for which the call waits for the connector after the connector's context
+	// has ended.
 	Grace time.Duration
-	// Meanwhile, unless it is nil, is called at each Interval during the call. It can end the
-	// call by cancelling a context from which the call's context is derived.
+	// Meanwhile, if not nil, is called after each Interval during the call. It can end the call by
+	// cancelling the context that Do received.
 	Meanwhile func()
 	Interval  time.Duration
 }
@@ -47,8 +47,8 @@ type answer[T any] struct {
 	err   error
 }
 
-// Do makes a call in another goroutine and waits for the answer. Even when it returns an error,
-// it returns the connector's result too, unless the connector was abandoned.
+// Do executes a call in another goroutine and waits for the answer. With an error, it also returns
+// the connector's result, unless the connector was abandoned.
 func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
 	defer cancel()
@@ -70,7 +70,7 @@ func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T
 	return a.value, a.err
 }
 
-// await waits for an answer, and calls Meanwhile until the context ends.
+// await waits for an answer until the context ends, and calls Meanwhile in the meantime.
 func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) answer[T] {
 	var pulse <-chan time.Time
 	if limits.Meanwhile != nil {
@@ -90,7 +90,7 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits for the answer of a connector whose time has ended, for at most grace.
+// awaitLate waits at most grace for the answer of a connector whose time has ended.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

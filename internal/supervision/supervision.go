@@ -1,9 +1,9 @@
-// Package supervision reports the state of the service to systemd, and asks a running service for
-// its state.
+// Package supervision reports the state of the service to systemd. It can also ask a running
+// service for its state.
 //
-// It owns when systemd gets the reports that the service is ready, alive or stopping. It does not
-// own what alive means: the caller decides that. Without systemd it does nothing. A message that
-// cannot be sent is logged and does not fail the service.
+// It owns the times at which systemd gets the reports that the service is ready, alive or stopping.
+// It does not decide whether the service is alive: the caller decides that. Without systemd it does
+// nothing. A message that cannot be sent is logged. It does not make the service fail.
 package supervision
 
 import (
@@ -22,9 +22,9 @@ type Supervision struct {
 	running sync.WaitGroup
 }
 
-// Start reports that the service is ready. If systemd requests it, it also reports regularly that
-// the service is alive, for as long as alive returns no error. alive should return before its
-// context ends.
+// Start reports that the service is ready. If systemd requests it, Start also reports regularly
+// that the service is alive, as long as alive returns no error. The function alive should return
+// before its context ends.
 func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
 	s := &Supervision{log: log}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -39,8 +39,8 @@ func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) er
 	return s
 }
 
-// watch reports three times in each interval of systemd, so that systemd does not end the service
-// because of one slow answer.
+// watch reports three times in each interval of systemd. One slow answer then does not make systemd
+// end the service.
 func (s *Supervision) watch(ctx context.Context, every time.Duration, alive func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -68,7 +68,7 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 	s.notify(daemon.SdNotifyWatchdog)
 }
 
-// Stop reports that the service is stopping. Nothing is reported afterwards.
+// Stop reports that the service is stopping. It makes sure that no report follows.
 func (s *Supervision) Stop() {
 	s.cancel()
 	s.running.Wait()

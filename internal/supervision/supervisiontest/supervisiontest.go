@@ -1,8 +1,8 @@
-// Package supervisiontest is a service manager for tests. It has the socket on which systemd
-// receives the messages of a service.
+// Package supervisiontest replaces systemd in tests. It provides the socket to which a service
+// sends its messages.
 //
-// It owns the socket and the environment variables that name it. It does not check the messages. It
-// fails the test when no message comes within a minute.
+// It owns the socket and the environment variables that name it. It does not check the messages. A
+// test fails when no message arrives within a minute.
 package supervisiontest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxMessage is larger, in bytes, than any message of the service.
+// maxMessage is larger than any message of the service, in bytes.
 const maxMessage = 100
 
 // Manager receives the messages of a service.
@@ -21,8 +21,8 @@ type Manager struct {
 	socket *net.UnixConn
 }
 
-// Listen sets the environment as systemd does for a service with a watchdog. The interval is in
-// microseconds. An empty interval means that there is no watchdog.
+// Listen sets the environment variables that systemd sets for a service with a watchdog. The
+// interval watchdog is in microseconds. An empty interval means that there is no watchdog.
 func Listen(t *testing.T, watchdog string) Manager {
 	t.Helper()
 	address := filepath.Join(t.TempDir(), "notify")
@@ -46,8 +46,8 @@ func (m Manager) Want(messages ...string) {
 	}
 }
 
-// WantLast receives the last message of a service. It skips reports of being alive that were sent
-// before.
+// WantLast receives the last message of a service. It skips earlier reports that the service is
+// alive.
 func (m Manager) WantLast(want string) {
 	m.t.Helper()
 	last := m.receive()
