@@ -14,25 +14,25 @@ import (
 	"passerelle/webhook"
 )
 
-// Texts that are stored for a user can be added to the payloads of a webhook. Each addition
-// names a member of the payload, and the key of the text that becomes its value. Statements are
-// not JSON and get no additions.
+// Texts that are stored for a user can be added to the payloads of a webhook. Each addition names a
+// member of the payload and a key. The value of the member is the text under this key. Statements
+// are not JSON and get no additions.
 
-// The limits of additions.
+// These are the limits of additions.
 const (
 	maxAdditions   = 20
 	maxAddition    = 100
 	maxAdditionKey = 255
 )
 
-// deliveryMember is the member that every payload has besides the members of its event.
+// deliveryMember is a member of every payload, beside the members of the event.
 const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook. Its value is the text that is stored for
-// the user under the key, or null when there is no text or no user. The addition replaces an
-// earlier addition of the same member. AddToData fails with Invalid when payloads already have
-// the member, with Conflict when the webhook has too many additions, and with NotFound when the
-// webhook does not exist.
+// the user under the key. It is null when there is no text or no user. The addition replaces an
+// earlier addition of the same member. AddToData fails with Invalid when payloads already have the
+// member, with Conflict when the webhook has too many additions, and with NotFound when the webhook
+// does not exist.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 	})
 }
 
-// RemoveFromData removes an addition of a webhook, or all additions when the member is empty. It
-// fails with NotFound when there is no such addition.
+// RemoveFromData removes an addition of a webhook. If the member is empty, it removes all
+// additions. It fails with NotFound when there is no such addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
@@ -128,8 +128,8 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	return out, nil
 }
 
-// additions returns the members that are added for a user. It reads the user's texts once for
-// each page of deliveries.
+// additions returns the members that are added to payloads for a user. It reads the user's texts
+// once for each page of deliveries.
 func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]byte, error) {
 	if len(a.webhook.AddToData) == 0 {
 		return nil, nil

@@ -10,9 +10,10 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// closed lists the addresses that no allow-list opens. At such addresses, cloud providers offer
-// the credentials of the machine or access to it. All link-local addresses are closed, because
-// providers may assign more of them, and no receiver has one.
+// closed lists addresses to which nothing is ever sent, even if an allow-list contains them. Cloud
+// providers offer the machine's credentials at these addresses, or access to the machine. All
+// link-local addresses are closed, because providers may assign further ones. No receiver has such
+// an address.
 var closed = prefixes(
 	"169.254.0.0/16", "fe80::/10",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
@@ -33,8 +34,8 @@ func within(addr netip.Addr, prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// guard checks each address just before a connection to it is opened. An earlier check would not
-// be enough, because a name may resolve to another address meanwhile.
+// guard checks each address just before a connection to it is opened. An earlier check would not be
+// enough: a name may resolve to another address in the meantime.
 func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
 	v4, v6 := o.allowed()
 	guardian := ssrf.New(o.ports(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
@@ -54,8 +55,8 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 	}
 }
 
-// Refuses returns the reason why nothing is sent to an address and port, such as 192.0.2.1:443.
-// It returns nil when requests are sent.
+// Refuses returns the reason why nothing is sent to an address with a port, such as 192.0.2.1:443.
+// It returns nil when requests to this address are sent.
 func (o Outbound) Refuses(address string) error {
 	network := "tcp4"
 	if strings.HasPrefix(address, "[") {
@@ -71,8 +72,9 @@ func (o Outbound) ports() ssrf.Option {
 	return ssrf.WithPorts(o.Ports...)
 }
 
-// carriesOpen reports whether every IPv4 address that an open address may contain is open too. A
-// vague address counts as open unless no allow-list could open it.
+// carriesOpen reports whether requests may also go to every IPv4 address that an allowed address
+// may contain. It accepts an address that is only possibly contained, unless closed lists this
+// address.
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
@@ -82,7 +84,7 @@ func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	return true
 }
 
-// allowed returns the open networks, separated into IPv4 and IPv6.
+// allowed returns the allowed networks, separated into IPv4 and IPv6.
 func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 	var (
 		v4 []netip.Prefix
@@ -106,14 +108,16 @@ func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 // tunnel would connect to that IPv4 address.
 type carrier struct {
 	prefix netip.Prefix
-	// mark is the content that the address must have from the eighth byte on, if any.
+	// mark is the content that the address must have from the eighth byte on. A nil mark means any
+	// content.
 	mark []byte
-	// at contains the positions of the four bytes of the IPv4 address. mask is combined with
-	// each of them by exclusive or.
+	// at contains the positions of the four bytes of the IPv4 address. Each of these bytes is
+	// combined with mask by exclusive or.
 	at   [4]int
 	mask byte
-	// vague means that addresses with the prefix may also be normal addresses. The IPv4 address
-	// that they seem to contain is then refused only when no allow-list could open it.
+	// vague means that addresses with the prefix may also be normal addresses, which contain no
+	// IPv4 address. Such an address is refused only if closed lists the IPv4 address that it seems
+	// to contain.
 	vague bool
 }
 
@@ -129,8 +133,8 @@ var carriers = []carrier{
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{9, 10, 11, 12}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: last, vague: true},
 	{prefix: netip.MustParsePrefix("2002::/16"), at: [4]int{2, 3, 4, 5}},              // 6to4, RFC 3056
-	{prefix: netip.MustParsePrefix("2001::/32"), at: [4]int{4, 5, 6, 7}},              // the Teredo server, RFC 4380
-	{prefix: netip.MustParsePrefix("2001::/32"), at: last, mask: 0xff},                // and the Teredo client
+	{prefix: netip.MustParsePrefix("2001::/32"), at: [4]int{4, 5, 6, 7}},              // IPv4 address of the Teredo server, RFC 4380
+	{prefix: netip.MustParsePrefix("2001::/32"), at: last, mask: 0xff},                // IPv4 address of the Teredo client
 	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{0, 0, 0x5e, 0xfe}, at: last}, // ISATAP, RFC 5214
 	{prefix: netip.MustParsePrefix("::/0"), mark: []byte{2, 0, 0x5e, 0xfe}, at: last},
 }

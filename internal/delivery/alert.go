@@ -15,9 +15,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// The kinds of mails about webhooks.
+// These are the kinds of mails about webhooks.
 const (
-	// AlertMail reports that failures ended a run.
+	// AlertMail reports that failures have stopped a webhook.
 	AlertMail = "alert"
 	// RecoveryMail reports that all deliveries have been accepted since the alert.
 	RecoveryMail = "recovery"
@@ -25,9 +25,9 @@ const (
 	HeldMail = "held"
 )
 
-// notice contains the mails about a webhook after a run.
+// notice contains the mails about a webhook that are stored after a run.
 type notice struct {
-	// webhook is the webhook after the run, with the alarm to be stored.
+	// webhook is the webhook after the run, with the alarm to store.
 	webhook store.Webhook
 	mails   []store.Mail
 }
@@ -46,10 +46,10 @@ func (n *notice) write(tx *store.Tx) error {
 	return nil
 }
 
-// notice decides which mail to send after a run. It reports a webhook that failures have
-// stopped, unless a mail about the webhook was written within the domain's interval between
-// mails. It reports the recovery of such a webhook once the webhook has no waiting deliveries.
-// Only the holder of the lease may call it.
+// notice decides which mails to store after a run. It reports a webhook that failures have stopped,
+// unless the last mail about this webhook is newer than the domain's interval between mails. It
+// reports the recovery of this webhook when no deliveries wait any more. Only the holder of the
+// lease may call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -74,7 +74,7 @@ func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*no
 	return nil, nil
 }
 
-// mailContent is the data for the mails about a webhook.
+// mailContent contains the data for mails about a webhook.
 type mailContent struct {
 	domain  passerelle.Domain
 	values  settings.Values
@@ -90,7 +90,7 @@ func (l mailContent) due() bool {
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
 }
 
-// solved reports whether the reported failures are over. Dropped deliveries do not count as
+// solved reports whether the reported failures are over. A dropped delivery is neither waiting nor
 // accepted.
 func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
@@ -102,8 +102,8 @@ func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice makes one mail for each recipient, so that a mail server that refuses one recipient
-// does not affect the others. If there are no recipients, the notice only ends the alarm.
+// notice returns one mail for each recipient. If a mail server refuses one recipient, the others
+// still get their mails. If there are no recipients, the notice only ends the alarm.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail
@@ -118,7 +118,7 @@ func (l mailContent) notice(kind string) *notice {
 }
 
 // held returns the mails about webhooks whose provider is being deleted. Each recipient gets one
-// mail, however many webhooks there are.
+// mail about all of these webhooks.
 func (l mailContent) held(webhooks []passerelle.WebhookID) []store.Mail {
 	var mails []store.Mail
 	if len(webhooks) == 0 {
@@ -151,8 +151,8 @@ func (l mailContent) name() string {
 	}, l.domain.Name)
 }
 
-// receiver returns the address of a webhook without its path and query, which may contain
-// secrets.
+// receiver returns the address of a webhook without its path and its query, because both may
+// contain secrets.
 func (l mailContent) receiver() string {
 	u, err := url.Parse(l.webhook.URL)
 	if err != nil {
@@ -161,7 +161,7 @@ func (l mailContent) receiver() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// write fills in the variables of a text.
+// write returns a text with its variables filled in.
 func (l mailContent) write(text string) string {
 	seconds := func(key string) string { return strconv.FormatInt(l.values.Int(key), 10) }
 	since := l.webhook.Created
@@ -184,7 +184,7 @@ func (l mailContent) write(text string) string {
 	).Replace(text)
 }
 
-// days renders a number of days to follow the word "every".
+// days returns a number of days in words that can follow "every".
 func days(number string) string {
 	if number == "1" {
 		return "day"
@@ -192,7 +192,7 @@ func days(number string) string {
 	return number + " days"
 }
 
-// quoted quotes any text as one argument of a shell command.
+// quoted returns a text as one quoted argument of a shell command.
 func quoted(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
@@ -223,7 +223,7 @@ Webhook:            {id}, for {event}
 Receiver:           {receiver}
 `
 
-// texts are the mails of each kind. Times are in the domain's time and zone.
+// texts contains the mails of each kind. Times are in the domain's time and zone.
 var texts = map[string]string{
 	AlertMail: `The receiver of a webhook does not accept requests.
 ` + heading + `Failing since:      {since} ({zone})

@@ -15,15 +15,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the types of providers, as the interface specification names them. A provider of
-// type HMAC signs requests with a secret, and one of type OAuth gets access tokens.
+// These are the types of providers, with the names of the interface specification. A provider of
+// type HMAC signs requests with a secret. A provider of type OAuth gets access tokens.
 const (
 	HMAC  = "hmac_signature"
 	OAuth = "oauth"
 )
 
-// DefaultOverlap is the time for which a replaced signing secret is still used beside the new
-// one, unless the caller chooses another. MaxOverlap is the longest such time.
+// DefaultOverlap is the time for which a replaced signing secret is still used beside the new one,
+// unless the caller chooses another time. MaxOverlap is the longest time that the caller can
+// choose.
 const (
 	DefaultOverlap = 24 * time.Hour
 	MaxOverlap     = 30 * 24 * time.Hour
@@ -33,14 +34,15 @@ const (
 	maxProviderName = 64
 	secretSize      = 32
 	updateTries     = 5
-	// shownUsers limits how many webhooks with a deleted provider a mail names.
+	// shownUsers limits the webhooks that a mail about a deleted provider names.
 	shownUsers = 10
 )
 
 // RegisterProvider creates a provider that signs requests with a random secret. The caller must
-// show the secret once. The signature uses the text of the secret as its key. A name has 1 to 64
-// letters, digits, spaces, hyphens and underscores. RegisterProvider fails with Conflict when
-// the name is in use or the domain has store.MaxAuthProviders.
+// show the secret to its user, because the service never shows it again. The text of the secret is
+// the key of the signature. A name has 1 to 64 letters, digits, spaces, hyphens and underscores.
+// RegisterProvider fails with Conflict when the name is in use or the domain has
+// store.MaxAuthProviders.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
@@ -49,8 +51,8 @@ func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domai
 	return d.keepProvider(ctx, domain, store.AuthProvider{Domain: domain.ID, Type: HMAC, Name: name, Secret: secret, Created: d.now(domain)}, by, acts)
 }
 
-// RegisterOAuth creates a provider that gets access tokens at a token endpoint. Every field of
-// the endpoint except the certificate and its key is required. Names follow the rules of
+// RegisterOAuth creates a provider that gets access tokens at a token endpoint. The certificate and
+// its key are optional. All other fields of the endpoint are required. Names follow the rules of
 // RegisterProvider.
 func (d *Delivery) RegisterOAuth(ctx context.Context, domain passerelle.Domain, name string, c EndpointChange, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	a := store.AuthProvider{Domain: domain.ID, Type: OAuth, Name: name, Created: d.now(domain)}
@@ -91,25 +93,25 @@ func (d *Delivery) keepProvider(ctx context.Context, domain passerelle.Domain, a
 	return a, nil
 }
 
-// logProviderAct logs an act on a provider, with the actor. It omits the configuration, which
+// logProviderAct logs an act on a provider, with the actor. It leaves out the configuration, which
 // may contain secrets.
 func (d *Delivery) logProviderAct(ctx context.Context, domain passerelle.Domain, what string, id int64, by string) {
 	d.Log.InfoContext(ctx, "provider "+what, "domain", domain.ID, "provider", id, "by", by)
 }
 
-// ProviderChange is a change of a provider. A nil field leaves the value as it is.
+// ProviderChange is a change of a provider. A nil field leaves the value unchanged.
 type ProviderChange struct {
 	Name *string
-	// Endpoint is only for oauth providers.
+	// Endpoint is only allowed for oauth providers.
 	Endpoint EndpointChange
 	// By is the actor of the change, for the log.
 	By string
 }
 
-// UpdateProvider changes a provider. Access tokens of the former endpoint are no longer used.
-// Simultaneous changes do not overwrite each other. UpdateProvider fails with NotFound when the
-// provider does not exist, and with Conflict when too many other changes happen at the same
-// time.
+// UpdateProvider changes a provider. The service then no longer uses access tokens of the previous
+// endpoint. Simultaneous changes do not overwrite each other. UpdateProvider fails with NotFound
+// when the provider does not exist, and with Conflict when too many changes of the provider happen
+// at the same time.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts ...store.Audit) (store.AuthProvider, error) {
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c, acts)
@@ -167,9 +169,9 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
 }
 
-// DeleteProvider deletes a provider. It fails with NotFound when the provider does not exist.
-// Webhooks with this provider send nothing until they get another provider, and the managers of
-// the domain get a mail.
+// DeleteProvider deletes a provider. It fails with NotFound when the provider does not exist. The
+// service sends nothing to webhooks with this provider until they have another provider. The
+// managers of the domain get a mail.
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string, acts ...store.Audit) error {
 	err := d.endProviders(ctx, domain, id, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))
@@ -182,7 +184,7 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 	return nil
 }
 
-// DeleteProviders deletes all providers of a domain, like DeleteProvider.
+// DeleteProviders does the same as DeleteProvider for all providers of a domain.
 func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string) error {
 	err := d.endProviders(ctx, domain, 0, func(tx *store.Tx) error {
 		tx.DeleteAuthProviders(domain.ID, d.now(domain))
@@ -195,8 +197,8 @@ func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain
 	return nil
 }
 
-// endProviders stores the deletion of a provider, or of all providers when provider is zero,
-// together with the mails about webhooks that use them.
+// endProviders stores the deletion of a provider, together with mails about the webhooks that use
+// it. If provider is zero, all providers are deleted.
 func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, provider int64, end func(*store.Tx) error) error {
 	held, err := d.DB.WebhooksWithProvider(ctx, domain.ID, provider, shownUsers+1)
 	if err != nil {
@@ -217,12 +219,13 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 	})
 }
 
-// Rotate replaces the secret of a signing provider with a new random secret, which it returns
-// with the provider. The caller must show the secret once. During the overlap, both secrets sign
-// requests, and the signature of the new secret is in the header for the next signature. After
-// the overlap, only the new secret signs. The overlap counts in real time, not in the domain's
-// time. It lasts from zero to MaxOverlap. If it is zero, the secret is replaced at once. If
-// Rotate is called during an overlap, it replaces the next secret.
+// Rotate replaces the secret of a signing provider with a new random secret. It returns the
+// provider and the new secret. The caller must show the secret to its user, because the service
+// never shows it again. During the overlap, both secrets sign requests. The signature of the new
+// secret is in the header for the next signature. After the overlap, only the new secret signs. The
+// overlap counts in real time, not in the domain's time. The overlap must be between zero and
+// MaxOverlap. If it is zero, the new secret immediately replaces the old one. During an overlap,
+// Rotate replaces the next secret.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
@@ -269,7 +272,7 @@ func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.
 	a.NextSecret, a.NextFrom = secret, &from
 }
 
-// providerFault turns an error of the store into an error for clients.
+// providerFault converts an error of the store to an error for clients.
 func providerFault(verb string, a store.AuthProvider, err error) error {
 	switch {
 	case err == nil:
@@ -284,8 +287,8 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by its id or, if there is none with that id, by its name. For an
-// empty name it returns zero, which means no provider.
+// provider finds a provider by its id. If there is no such id, it finds the provider by its name.
+// For an empty name, it returns zero, which means no provider.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil
@@ -310,8 +313,7 @@ func noProvider() error {
 	return passerelle.InvalidField("id_auth", "no provider with this id or name")
 }
 
-// useProvider prevents the deletion of a webhook's provider until the unit has stored the
-// webhook.
+// useProvider prevents the deletion of a webhook's provider until the unit ends.
 func useProvider(tx *store.Tx, w store.Webhook) {
 	if w.Auth != 0 && !w.AuthDeleted {
 		tx.UseAuthProvider(w.Domain, w.Auth)

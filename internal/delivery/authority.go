@@ -13,10 +13,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// credential identifies the service to a receiver.
+// credential proves to a receiver that the service sent a request.
 type credential struct {
-	// secret signs requests. During a rotation, next also signs them. Each is empty when there
-	// is no such secret.
+	// secret signs requests. During a rotation, next also signs them. A secret that does not exist
+	// is empty.
 	secret, next string
 	// bearer is the token of the Authorization header, empty for none.
 	bearer string
@@ -24,8 +24,8 @@ type credential struct {
 	detail string
 }
 
-// authority provides the credentials of requests to a webhook. It is made for one page of
-// deliveries and is safe for concurrent use.
+// authority provides the credentials of requests to a webhook. Each page of deliveries has its own
+// authority. It is safe for concurrent use.
 type authority struct {
 	d        *Delivery
 	domain   passerelle.Domain
@@ -44,11 +44,11 @@ type authority struct {
 	added map[passerelle.UserID][]byte
 }
 
-// errHeldUp stops work for a webhook whose provider was deleted, because requests must not be
-// sent without the provider's signature.
+// errHeldUp stops work for a webhook whose provider was deleted. Without the provider, requests
+// would be unsigned.
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
-// authority makes the authority of a webhook.
+// authority returns the authority of a webhook.
 func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*authority, error) {
 	var err error
 	a := &authority{d: s.d, domain: s.job.domain, webhook: to.Webhook, users: map[passerelle.UserID]credential{}, added: map[passerelle.UserID][]byte{}}
@@ -64,9 +64,9 @@ func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*a
 	return a, err
 }
 
-// credential returns the credential for a request about an event. user is the user of the event,
-// or zero. The error is a short sentence without a secret, which is stored as the failure of the
-// request.
+// credential returns the credential for a request about an event. The argument user is the user of
+// the event, or zero. Its error is a short sentence without secrets. This sentence is stored as the
+// failure of the request.
 func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
 	switch {
 	case a.provider != nil && a.provider.Type == OAuth:
@@ -81,12 +81,12 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
-// renewedToken is the detail of the second request of an exchange, the only one that is
+// renewedToken is the detail of the second request of an exchange. Only this second request is
 // recorded.
 const renewedToken = "The first request was refused with status 401. This one has a new access token."
 
-// renew handles the answer of a receiver that has refused a credential with status 401. It
-// reports whether to send another request with the returned credential.
+// renew handles the status 401 with which a receiver has refused a credential. It returns a new
+// credential, and reports whether to send another request with it.
 func (a *authority) renew(ctx context.Context, refused credential) (credential, bool, error) {
 	if a.provider == nil || a.provider.Type != OAuth {
 		return refused, false, nil
@@ -99,7 +99,7 @@ func (a *authority) endpoint() endpoint {
 	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log, a.d.agent}
 }
 
-// errUserToken hides its cause, which is a fault of the service and not of the receiver.
+// errUserToken hides its cause, because the service is at fault and not the receiver.
 var errUserToken = errors.New("the token of the user cannot be read")
 
 // ofUser returns the credential with the token of the event's user. It queries the database once
@@ -119,8 +119,8 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 	return found, nil
 }
 
-// userToken returns the newest permanent token of a user that was issued to the application of
-// the webhook. If there is none, the request is sent without a token.
+// userToken returns the credential with the newest permanent token of a user that was issued to the
+// application of the webhook. If there is no such token, the request has no token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client, err := a.application(ctx)
 	switch {
@@ -136,8 +136,8 @@ func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (cred
 	return credential{bearer: token}, err
 }
 
-// application returns the webhook's application or, if it has none, the only application of the
-// domain. It returns zero when the domain has no application or several.
+// application returns the webhook's application. If the webhook has none, it returns the only
+// application of the domain. It returns zero when the domain has no application, or several.
 func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
 	if a.webhook.Client != 0 {
 		return a.webhook.Client, nil

@@ -7,9 +7,9 @@ import (
 	"passerelle"
 )
 
-// maxAwaited is how many clients of a domain may wait for receivers at the same time in this
-// process. A receiver may delay its answer for as long as its domain allows. Without the limit,
-// the waiting clients of one domain could keep the process from serving others.
+// maxAwaited limits the clients of a domain that may wait for receivers at the same time in this
+// process. A receiver may delay its answer for as long as its domain allows. Without this limit,
+// the waiting clients of one domain could keep the process from serving other clients.
 const maxAwaited = 8
 
 // waiting counts the waiting clients by domain. The zero value is ready to use.
@@ -18,9 +18,9 @@ type waiting struct {
 	in map[passerelle.DomainID]int
 }
 
-// Await counts a client that waits for a receiver of the domain. The client must call the
-// returned function once, when it no longer waits. Await fails with passerelle.Unavailable when
-// maxAwaited clients are waiting.
+// Await counts a client that waits for a receiver of the domain. The client must call the returned
+// function once, when it has stopped waiting. Await fails with passerelle.Unavailable when
+// maxAwaited clients are already waiting.
 func (d *Delivery) Await(domain passerelle.DomainID) (func(), error) {
 	w := &d.process.waiting
 	w.mu.Lock()

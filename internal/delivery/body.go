@@ -13,15 +13,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// body is the body of a request. It can be read several times: once to sign it, and each time it
-// is sent. A large body is never completely in memory.
+// body is the body of a request. It can be read several times: once for the signature, and once for
+// each request. A large body is never completely in memory.
 type body struct {
 	size int64
 	open func() io.Reader
 }
 
-// body returns the body of an event. JSON objects get the id of the delivery as their first
-// member and then the additions. Other bodies do not change.
+// body returns the body of an event. JSON objects get the id of the delivery as their first member,
+// followed by the additions. Bodies of other types do not change.
 func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	if d.Parted == 0 {
 		return s.whole(ctx, d, added)
@@ -41,7 +41,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	}}, nil
 }
 
-// whole returns the body for an event that is stored in one piece.
+// whole returns the body of an event that is stored in one piece.
 func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {
@@ -58,11 +58,11 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 	return body{int64(len(whole)), func() io.Reader { return bytes.NewReader(whole) }}, nil
 }
 
-// errEmpty reports a missing JSON body, which can only come from a corrupt row.
+// errEmpty reports an empty JSON body. Only a corrupt row can have one.
 var errEmpty = errors.New("the body is empty")
 
-// withID returns an event's body, a JSON object, with the delivery's id as its first member,
-// followed by the additions. It returns nil for an empty body.
+// withID returns the body of an event, a JSON object, with two additions. The delivery's id is the
+// first member, and added follows it. It returns nil for an empty body.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	return append(out, rest...)
 }
 
-// tail is a body after its first bytes.
+// tail reads a body without its first bytes.
 type tail struct {
 	io.Reader
 	skip int64
@@ -98,7 +98,7 @@ func (t *tail) Read(into []byte) (int, error) {
 
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
-// compressed compresses a body while it is read. The caller must close it.
+// compressed returns a reader that compresses a body while it is read. The caller must close it.
 func compressed(plain io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {

@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// The limits of an exchange with a receiver.
+// These are the limits of an exchange with a receiver.
 const (
-	// MaxTimeout limits the time from the connection to the last byte of the answer. It is also
-	// the largest value that a domain can set.
+	// MaxTimeout limits the time from the start of the connection to the last byte of the answer. A
+	// domain can set no larger value.
 	MaxTimeout = 300 * time.Second
-	// MaxAnswer is the number of bytes of an answer's body that can be read.
+	// MaxAnswer is the number of bytes of an answer's body that are read.
 	MaxAnswer = 64 << 10
 
 	dialTimeout = 5 * time.Second
 	maxHeader   = 64 << 10
 )
 
-// ErrAddress means that the address of a host is not allowed.
+// ErrAddress means that no requests may be sent to the address of a host.
 var ErrAddress = errors.New("delivery: the address is not open to outgoing requests")
 
 // Outbound defines the destinations that the operator allows for outgoing requests. The zero
 // value allows public addresses only.
 type Outbound struct {
-	// Timeout limits a complete exchange. Zero means MaxTimeout. The context of a request may
-	// end earlier, according to the setting of its domain.
+	// Timeout limits a complete exchange. Zero means MaxTimeout. The setting of a domain may end
+	// the context of a request earlier.
 	Timeout time.Duration
 	// Loopback allows the addresses of this machine, for development.
 	Loopback bool
@@ -40,12 +40,12 @@ type Outbound struct {
 	Ports []uint16
 }
 
-// NewClient makes the HTTP client for requests to addresses that clients of the service chose:
-// webhooks and the token endpoints of their providers. It checks every address to which it
-// connects, after name resolution. It follows no redirects, so an answer with status 3xx is a
-// failed delivery. It reads at most MaxAnswer bytes of a body, which then ends without an error.
-// It ignores a proxy that the environment names. It is safe for concurrent use and keeps
-// connections, so make one and share it.
+// NewClient returns the HTTP client for requests to addresses that clients of the service chose.
+// These are webhooks and the token endpoints of their providers. After name resolution, it checks
+// every address before it connects. It follows no redirects. An answer with status 3xx is therefore
+// a failed delivery. It reads at most MaxAnswer bytes of a body. The body then ends without an
+// error. It ignores a proxy that the environment names. It is safe for concurrent use and keeps
+// connections open, so share one client.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
@@ -61,24 +61,24 @@ func (o Outbound) transport() *http.Transport {
 		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: dialTimeout,
 		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: maxInFlight, // so that no request has to open a new connection
+		MaxIdleConnsPerHost: maxInFlight, // otherwise requests would often have to open new connections
 
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		// A small compressed answer could decompress to a large one.
+		// A small compressed answer could decompress to a very large one.
 		DisableCompression: true,
 	}
 }
 
-// bounded limits the time of an exchange, and how much of the answer can be read. The timeout of
-// an http.Client would cost a goroutine for each request, even for requests whose context ends
-// earlier and which need no other limit.
+// bounded limits the time of an exchange, and the number of bytes that are read from the answer.
+// With the timeout of an http.Client, each request would cost a goroutine. Most requests do not
+// need that timeout, because their contexts end earlier.
 type bounded struct {
 	*http.Transport
 	most time.Duration
 }
 
-// RoundTrip sends the request and shortens the body of the answer.
+// RoundTrip sends the request, and limits the body of the answer.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	cancel := func() {}
 	if end, ends := r.Context().Deadline(); !ends || time.Until(end) > b.most {
@@ -95,15 +95,15 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// shortened is a body that ends after MaxAnswer bytes. If bytes are left, closing it also closes
-// the connection.
+// shortened is a body that ends after MaxAnswer bytes. When it is closed before the end of the
+// original body, the connection is also closed.
 type shortened struct {
 	io.LimitedReader
 	whole  io.Closer
 	cancel context.CancelFunc
 }
 
-// Close closes the complete body.
+// Close closes the original body.
 func (s *shortened) Close() error {
 	defer s.cancel()
 	return s.whole.Close()

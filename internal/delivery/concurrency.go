@@ -2,15 +2,15 @@ package delivery
 
 import "passerelle/internal/store"
 
-// The limits of a run, from the interface specification.
+// These are the limits of a run, from the interface specification.
 const (
-	// maxInFlight is how many requests to one webhook may be in flight at once.
+	// maxInFlight limits the requests to one webhook that are in flight at the same time.
 	maxInFlight = 8
-	// A run ends after maxFailures consecutive failures, or after maxTimeouts timeouts in all.
+	// A run ends after maxFailures consecutive failures, or after maxTimeouts timeouts in total.
 	maxFailures = 10
 	maxTimeouts = 2
-	// cautiousStart is the number of requests in flight with which a run of the flusher begins.
-	// It equals the number of timeouts that end the run. Each consecutive success allows one
+	// cautiousStart is the number of requests that a run of the flusher first sends at the same
+	// time. It equals the number of timeouts that end the run. Each consecutive success allows one
 	// more request in flight.
 	cautiousStart = maxTimeouts
 )
@@ -31,11 +31,9 @@ func (p *concurrency) room() int {
 	if p.ended() {
 		return 0
 	}
-	// A request that timed out is not replaced by a new one, because the others may also time
-	// out.
+	// Each timeout lowers the limit by one, because the other requests may also time out.
 	room := min(p.start+p.successes, maxInFlight) - p.timeouts
-	// Requests in flight are counted as failures, so that no more than maxFailures requests can
-	// fail.
+	// Requests in flight count as failures here. At most maxFailures requests can therefore fail.
 	return min(room, maxFailures-p.failed)
 }
 

@@ -5,20 +5,21 @@ import (
 	"sync"
 )
 
-// dbLimit returns how many sessions of failing webhooks may use the database at the same time.
-// It leaves half of the processors free, because the database often runs on the same machine,
-// and SQLite in the same process.
+// dbLimit returns the number of sessions of failing webhooks that may use the database at the same
+// time. This leaves half of the processors free. The database often runs on the same machine, and
+// SQLite runs in this process.
 func dbLimit() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // dbLimiter limits the database access of failing webhooks. A hundred runs of the flusher can
-// become due at the same time, and would otherwise delay the deliveries of healthy webhooks. A
-// session takes one place at a time, and holds none while a request is in flight.
+// become due at the same time. Without the limit, they would delay the deliveries of healthy
+// webhooks. A session takes one place at a time. It has no place while it waits for a request in
+// flight.
 type dbLimiter struct {
 	once sync.Once
 	room chan struct{}
 }
 
-// limitDB calls work, which uses the database. For a failing webhook it waits for a place first.
+// limitDB calls work, which uses the database. For a failing webhook, it first waits for a place.
 func (s *leaseSession) limitDB(work func()) {
 	if !s.job.troubled {
 		work()

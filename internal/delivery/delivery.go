@@ -1,19 +1,18 @@
 // Package delivery sends webhooks.
 //
-// It owns guarded requests to addresses that clients name, the registration of webhooks and
-// providers, and the built-in receiver. It also owns when and in which order events are sent,
-// how failures are handled, and the form and signature of a request. It does not own events,
-// their bodies, or the loop that calls it.
+// It owns requests to addresses that clients choose, the registration of webhooks and providers,
+// and the built-in receiver. It also owns the time and the order in which events are sent, the
+// handling of failures, and the form and signature of requests. It does not own events, their
+// bodies, or the loop that calls this package.
 //
-// Each webhook has one sender at a time, with a lease in the database, and webhooks never wait
-// for each other. A request is recorded after its answer has arrived. If a sender crashes before
-// it records a request, or its lease lapses, the next sender repeats the request. So every event
-// arrives at least once.
+// Each webhook has one sender at a time, which holds a lease in the database. Webhooks never wait
+// for each other. A request is recorded after its answer has arrived. If a sender crashes before it
+// has recorded a request, or if its lease lapses, the next sender repeats the request. Every event
+// therefore arrives at least once.
 //
-// Registrations fail with a *passerelle.Error that names the field. The failure of a receiver is
-// not an error but a recorded attempt. Deliveries are given up only when their webhook is
-// deleted or their body is erased. A request to an address that is not allowed fails with
-// ErrAddress.
+// Registrations fail with a *passerelle.Error that names the field. When a receiver fails, the
+// attempt is recorded, and no error is returned. A delivery is given up only when its webhook is
+// deleted or its body is erased. A request to an address that is not allowed fails with ErrAddress.
 package delivery
 
 import (
@@ -34,18 +33,18 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// maxWebhooks is how many webhooks one process serves at the same time. A webhook that waits for
-// its receiver costs only goroutines and connections. The limit is high, so that many
-// unreachable receivers leave room for healthy webhooks.
+// maxWebhooks limits the webhooks that one process serves at the same time. A webhook that waits
+// for its receiver costs only goroutines and connections. The limit is high, so that healthy
+// webhooks are served even when many receivers are unreachable.
 const maxWebhooks = 1000
 
 // Config contains the dependencies of the use cases. Every field is required, unless its comment
 // says otherwise.
 type Config struct {
 	DB *store.DB
-	// Client must be made by NewClient.
+	// Client must come from NewClient.
 	Client *http.Client
-	// Now is real time. The clock of a sandbox domain converts it to the domain's time.
+	// Now returns the real time. The clock of a sandbox domain converts it to the domain's time.
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
@@ -59,16 +58,15 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Delivery has the use cases of webhooks. Make it with New. It is safe for concurrent
-// use.
+// Delivery contains the use cases of webhooks. Create it with New. It is safe for concurrent use.
 type Delivery struct {
 	Config
 	process *process
-	// agent is the User-Agent as a header value, shared by all requests.
+	// agent is the User-Agent as a header value. All requests share it.
 	agent []string
 }
 
-// process has the state that all senders of this process share.
+// process contains the state that all senders of this process share.
 type process struct {
 	sessionCount atomic.Int64
 	waiting      waiting
@@ -79,22 +77,21 @@ type process struct {
 	trusts       trusts
 }
 
-// New makes the use cases. A process calls New once for its database.
+// New returns the use cases. Call New once in a process for each database.
 func New(config Config) *Delivery {
 	return &Delivery{Config: config, process: &process{}, agent: []string{cmp.Or(config.Agent, "Passerelle")}}
 }
 
-// The subjects of audit records.
+// These are the subjects of audit records.
 const (
 	SubjectWebhook  = "webhook"
 	SubjectProvider = "authentication provider"
 	SubjectData     = "webhook data"
 )
 
-// Counts contains the numbers of accepted and failed requests of a call.
+// Counts contains the numbers of accepted and failed requests during a call.
 type Counts struct {
-	// Delivered counts the requests that were accepted, and Failed those that were not. Both are
-	// recorded.
+	// Delivered counts the accepted requests, and Failed counts the others. Both are recorded.
 	Delivered, Failed int
 }
 
@@ -103,20 +100,20 @@ func (c *Counts) add(more Counts) {
 	c.Failed += more.Failed
 }
 
-// jobOptions are the options of a job.
+// jobOptions contains the options of a job.
 type jobOptions struct {
-	// wait makes the job wait for the lease while another sender has it. Otherwise the job is
+	// wait makes the job wait for the lease while another sender has it. Without wait, the job is
 	// left to that sender.
 	wait bool
 	// more signals new deliveries during the job. It is nil when there is no such signal.
 	more <-chan struct{}
 }
 
-// RunDue does the work that is due in a domain: it sends new deliveries, and runs the flusher
-// once for every due webhook. It returns when every delivery was tried, even if it has to wait
-// for other senders, and the sessions of this process have stored their mails. It also returns
-// when its context ends. A call serves at most 1,000 webhooks with new deliveries, and 1,000 for
-// which the flusher is due.
+// RunDue does the work that is due in a domain. It sends new deliveries, and runs the flusher once
+// for every due webhook. It returns when every delivery was tried and this process has stored the
+// mails about its sessions. For this, it also waits for other senders. It also returns when its
+// context ends. A call serves at most 1,000 webhooks with new deliveries, and at most 1,000
+// webhooks whose flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {
@@ -125,16 +122,16 @@ func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts
 	return d.serveAll(ctx, jobs)
 }
 
-// job is a webhook to send to. troubled means that deliveries to it have failed.
+// job is the work for one webhook. troubled means that deliveries to this webhook have failed.
 type job struct {
 	domain   passerelle.Domain
 	webhook  passerelle.WebhookID
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain with work, and those that this process is serving, because
-// these may still have to store a mail. The webhooks with work are listed first, so that a
-// session that begins and ends between the two lists is not missed.
+// jobs lists the webhooks of a domain with work. It also lists the webhooks that this process is
+// serving, because their sessions may still have to store mails. The webhooks with work are listed
+// first. A session that begins and ends between the two lists is therefore not missed.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {
@@ -153,8 +150,8 @@ func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Doma
 	return distinct(jobsOf(domain, fresh)), nil
 }
 
-// due lists the webhooks for which the flusher is due, and those with deliveries that are no
-// longer held back.
+// due lists the webhooks whose flusher is due, and the webhooks with deliveries that are no longer
+// held back.
 func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	var jobs []job
 	now := d.now(domain)
@@ -172,11 +169,10 @@ func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, er
 	return distinct(append(jobs, jobsOf(domain, due)...)), nil
 }
 
-// freeBatch is how many held back deliveries one transaction releases.
+// freeBatch limits the held back deliveries that one transaction releases.
 const freeBatch = 1000
 
-// freeHeldBack releases the held back deliveries that are due, and reports whether there were
-// any.
+// freeHeldBack releases the held back deliveries that are due. It reports whether there were any.
 func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (bool, error) {
 	var freed bool
 	for ; ; freed = true {
@@ -226,8 +222,8 @@ func rank(j job) int {
 	return 0
 }
 
-// serveAll runs many jobs, each in its own goroutine, and returns when all have ended. A failed
-// job does not affect the others.
+// serveAll runs jobs, each in a separate goroutine, and returns when all have ended. A failed job
+// does not affect the others.
 func (d *Delivery) serveAll(ctx context.Context, jobs []job) (Counts, error) {
 	var (
 		mu      sync.Mutex

@@ -21,18 +21,18 @@ import (
 	"passerelle/webhook"
 )
 
-// mostHeaders is the largest number of headers that a request usually has.
+// mostHeaders is the number of headers that a request usually has at most.
 const mostHeaders = 16
 
-// These header values are the same for every request and never change.
+// These are header values that are the same for every request and never change.
 var (
 	anything = []string{"*/*"}
 	ofJSON   = []string{"application/json; charset=utf-8"}
 )
 
-// exchange sends a delivery, and sends it again when the receiver refuses a credential that can
-// be renewed. The times in the result are in the domain's time. The signature and the deadlines
-// use real time.
+// exchange sends a delivery. It sends the delivery again when the receiver refuses a credential
+// that can be renewed. The times in the result are in the domain's time. The signature and the
+// deadlines use real time.
 func (s *leaseSession) exchange(ctx context.Context, to target, d store.Delivery) (a store.DeliveryAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, to.exchangeTime())
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *leaseSession) recordPanic(ctx context.Context, broken error, d store.De
 	}
 }
 
-// withoutToken records that no credential was available.
+// withoutToken records that there was no credential for a request.
 func withoutToken(a *store.DeliveryAttempt, err error) {
 	a.Failure = err.Error()
 	if old, isOld := errors.AsType[earlierFault](err); isOld {
@@ -86,7 +86,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	defer func() { endSpan(span, d, *a) }()
 	sent := s.d.Now()
 	a.At, a.Detail = to.clock.Now(sent), shown.detail
-	var reached atomic.Bool // set by another goroutine, even after the request has ended
+	var reached atomic.Bool // another goroutine sets it, even after the request has ended
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { reached.Store(true) }})
 	request, signed, err := s.request(ctx, to, d, shown, sent)
 	if err == nil {
@@ -98,7 +98,7 @@ func (s *leaseSession) post(ctx context.Context, to target, d store.Delivery, sh
 	a.Duration, a.Failure, a.Reached = s.d.Now().Sub(sent), failure(a.Status, err), reached.Load()
 }
 
-// endSpan adds the recorded result of a request to its span, and ends the span.
+// endSpan adds the result of a request to its span, and ends the span.
 func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) {
 	span.Number("delivery_id", int64(d.ID))
 	span.Number("delivery_attempt", d.Attempts+1)
@@ -110,7 +110,7 @@ func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) 
 	span.End(nil)
 }
 
-// request builds the request of a delivery, and returns the signed part.
+// request builds the request for a delivery. It also returns the signed part of the request.
 func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
 	var signed store.Signed
 	added, err := to.authority.additions(ctx, d.User)
@@ -142,14 +142,14 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
 	}
 	if r.ContentLength == 0 {
-		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // any other body without a length would be sent chunked
+		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // with any other body of unknown length, the request would be sent in chunks
 	}
 	r.Body, err = r.GetBody()
 	return r, signed, err
 }
 
-// describe sets the headers that say what the request is about. If the body has no place for the
-// delivery's id, a header contains the id.
+// describe sets the headers that describe the content of a request. If the body has no place for
+// the delivery's id, a header contains this id.
 func (to target) describe(header http.Header, d store.Delivery) {
 	header["Accept"], header["User-Agent"], header["Content-Type"] = anything, to.agent, ofJSON
 	header[webhook.EventHeader] = []string{d.Event}
@@ -163,7 +163,7 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with ids that a body of another type than JSON does not contain.
+// name sets the headers with those ids that only a JSON body contains.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {
@@ -200,12 +200,12 @@ func (to target) sign(r *http.Request, b body, shown credential, now time.Time) 
 	return signed, err
 }
 
-// spelling contains the names of the signature headers, one for each prefix.
+// spelling contains the names of the signature headers. Each prefix has one name of each kind.
 type spelling struct{ dates, values, nexts []string }
 
-// spell writes header names exactly as their prefixes are configured, and not in the form that
-// net/http would give them, because some receivers compare names case-sensitively. A prefix that
-// differs from an earlier one only in case adds no header.
+// spell returns header names exactly as their prefixes are configured. The form that net/http gives
+// to names would not suit receivers that compare names case-sensitively. A prefix that differs from
+// an earlier one only in case adds no header.
 func spell(aliases []string) spelling {
 	var names spelling
 	known := map[string]bool{}
@@ -237,13 +237,13 @@ func put(header http.Header, names []string, value string) {
 	}
 }
 
-// maxKept is how many bytes of a failed request's answer are stored.
+// maxKept limits the stored answer to a failed request, in bytes.
 const maxKept = 2 << 10
 
-// send sends a request, and returns the status and the beginning of an answer that reports a
-// failure. It reads the rest of the answer, so that the connection can be reused. If a receiver
-// does not finish its answer in time, the request has timed out. send ignores other errors after
-// the status has arrived.
+// send sends a request. It returns the status and, for a failure, the beginning of the answer. It
+// reads the rest of the answer, so that the connection can be used again. If a receiver does not
+// finish its answer in time, the request has timed out. After the status has arrived, send ignores
+// all other errors.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)
@@ -267,7 +267,7 @@ func send(client *http.Client, r *http.Request) (int, string, error) {
 	return answer.StatusCode, kept, err
 }
 
-// readable returns raw bytes as a text that can be stored and shown.
+// readable converts bytes to a text that can be stored and shown.
 func readable(raw []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -277,8 +277,9 @@ func readable(raw []byte) string {
 	}, strings.ToValidUTF8(string(raw), ""))
 }
 
-// failure returns in a few words why a request was not accepted. It is empty when the request
-// was accepted. It does not repeat network errors, because they contain addresses.
+// failure returns, in a few words, the reason why a request was not accepted. It returns an empty
+// text when the request was accepted. It does not repeat network errors, because they contain
+// addresses.
 func failure(status int, err error) string {
 	if err == nil && status/100 == 2 {
 		return ""
@@ -294,7 +295,7 @@ func failure(status int, err error) string {
 	return "request failed"
 }
 
-// reasons lists the reasons for failures in the order in which they are tried. For example, a
+// reasons lists the reasons for failures. The first reason that applies is used. For example, a
 // name that is not resolved in time counts as a timeout.
 var reasons = []struct {
 	text string
@@ -311,19 +312,19 @@ var reasons = []struct {
 	{"connection lost", is(syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF)},
 }
 
-// AddressRefused is the failure of a request that ended with ErrAddress.
+// AddressRefused is the failure of a request that fails with ErrAddress.
 const AddressRefused = "address refused"
 
 const nameNotFound = "name not found"
 
-// advice contains sentences about failures that receivers seldom cause. The sentences contain no
-// addresses, because the addresses in the operator's network are private.
+// advice contains sentences about failures whose cause is seldom the receiver. The sentences
+// contain no addresses, because the addresses in the operator's network are private.
 var advice = map[string]string{
 	AddressRefused: "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The service's name server has no address for this name. Check the spelling, and that the name exists there.",
 }
 
-// explained returns the detail of a failed request, with the advice for its failure.
+// explained returns the detail of a failed request, followed by the advice for its failure.
 func explained(a store.DeliveryAttempt) string {
 	return strings.TrimSpace(a.Detail + " " + advice[strings.TrimPrefix(a.Failure, tokenEndpoint)])
 }

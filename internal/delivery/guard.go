@@ -6,16 +6,15 @@ import (
 	"runtime/debug"
 )
 
-// guard must be deferred. It turns a panic into an error that contains the stack for the log.
-// Without it, a panic in a goroutine would end the process.
+// guard turns a panic into an error. The error contains the stack, for the log. Callers must defer
+// guard. Without guard, a panic in a goroutine would end the process.
 func guard(err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 	}
 }
 
-// guarded is a reader that turns panics into errors, for callers that read in goroutines of
-// their own.
+// guarded is a reader that turns panics into errors, for callers that read in other goroutines.
 type guarded struct{ io.Reader }
 
 func (g guarded) Read(into []byte) (n int, err error) {

@@ -6,14 +6,14 @@ import (
 	"passerelle"
 )
 
-// keptLeases contains the sessions of this process that keep their leases although they have
+// keptLeases contains those sessions of this process that keep their leases although they have
 // nothing to send.
 type keptLeases struct {
 	mu      sync.Mutex
 	giveUps map[passerelle.WebhookID]chan struct{}
 }
 
-// keep registers a session until it calls the returned function. The channel signals that
+// keep registers a session until the session calls the returned function. The channel signals that
 // another session needs the lease.
 func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	l.mu.Lock()

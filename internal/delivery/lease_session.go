@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// leaseReserve is the time that a lease lasts beyond the slowest exchange and its recording,
-	// in case the database is slow.
+	// leaseReserve is the reserve in the duration of a lease, for a slow database. It comes on top
+	// of the slowest exchange and its recording.
 	leaseReserve = 30 * time.Second
-	// recordTime is the longest time that storing results may take after the caller has left.
+	// recordTime is the longest time for storing results after the caller has left.
 	recordTime = 10 * time.Second
 	// leasePause is the interval between attempts to take a lease that another sender holds.
 	leasePause = 20 * time.Millisecond
 )
 
-// serve runs sessions for a webhook until no new deliveries are left. It checks again after each
-// release of the lease, because another sender that could not take the lease may have left
-// deliveries to this one. A panic becomes an error, so that it ends only this session and not
-// the process. After a panic the lease is not released and must lapse, because requests may be
-// in flight.
+// serve runs sessions for a webhook until no new deliveries are left. After each release of the
+// lease, it checks again. Another sender that could not take the lease may have left deliveries to
+// this sender. A panic becomes an error that ends this session. It does not end the process. After
+// a panic, the lease is not released and must lapse, because requests may be in flight.
 func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {
@@ -65,11 +64,11 @@ func (d *Delivery) hasNewDeliveries(ctx context.Context, j job) (bool, error) {
 type leaseSession struct {
 	d   *Delivery
 	job job
-	// holder identifies this session and not the process. Otherwise, after the lease has lapsed,
-	// another session of the same process could be taken for this one.
+	// holder identifies this session, not only the process. Otherwise the store could confuse this
+	// session with a later session of the same process, after the lease has lapsed.
 	holder string
-	// until is the earliest instant at which the lease can lapse. It is calculated from the time
-	// before the call to the database, because the call may have been slow.
+	// until is the earliest time at which the lease can lapse. It is calculated from the time
+	// before the call to the database, because this call may have been slow.
 	until  time.Time
 	counts Counts
 	// scanned is the webhook as it was before the last scan of new deliveries. left is the last
@@ -78,7 +77,7 @@ type leaseSession struct {
 	left    passerelle.DeliveryID
 }
 
-// runSession takes the lease and does a job. The second result is false when another sender has
+// runSession takes the lease and does a job. The second result is false when another sender holds
 // the lease.
 func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts, bool, error) {
 	var (
@@ -94,7 +93,7 @@ func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts,
 	return s.counts, true, errors.Join(s.reportable(ctx, err), s.release(ctx))
 }
 
-// activeSessions are the lease sessions of this process.
+// activeSessions contains the lease sessions of this process.
 type activeSessions struct {
 	mu       sync.Mutex
 	sessions map[*leaseSession]struct{}
@@ -114,7 +113,7 @@ func (h *activeSessions) add(s *leaseSession) func() {
 	}
 }
 
-// jobs lists the jobs of a domain's sessions.
+// jobs returns the jobs of a domain's sessions.
 func (h *activeSessions) jobs(domain passerelle.Domain) []job {
 	var jobs []job
 	h.mu.Lock()
@@ -127,8 +126,8 @@ func (h *activeSessions) jobs(domain passerelle.Domain) []job {
 	return jobs
 }
 
-// work sends the new deliveries, and runs the flusher if it is due. When the caller leaves
-// during a run, the flusher stays due.
+// work sends the new deliveries, and runs the flusher if it is due. When the caller leaves during a
+// run, the flusher stays due.
 func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	to, err := s.target(ctx)
 	if err != nil {
@@ -151,8 +150,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable drops two errors that callers do not need: that the caller has left, and that the
-// lease has lapsed. It logs that the lease has lapsed.
+// reportable returns nil instead of two errors that callers do not need: the caller has left, or
+// the lease has lapsed. It logs a lapsed lease.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -164,8 +163,8 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	return nil
 }
 
-// take takes the lease. It returns false when another sender has the lease. If wait is true, it
-// tries until the lease is free, the webhook is deleted or disabled, or the context ends.
+// take takes the lease. It returns false when another sender holds the lease. If wait is true, it
+// tries again until it gets the lease, the webhook is deleted or disabled, or the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	var ()
 	for {
@@ -204,7 +203,7 @@ func (s *leaseSession) lease(ctx context.Context, to target) (bool, error) {
 	return true, nil
 }
 
-// pause waits for a time. It returns false when the context ends first.
+// pause waits for the duration length. It returns false when the context ends first.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -216,8 +215,8 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// conclude ends a run. It stores mails about the webhook, and plans the next run after a run of
-// the flusher.
+// conclude ends a run. It stores mails about the webhook. After a run of the flusher, it also plans
+// the next run.
 func (s *leaseSession) conclude(ctx context.Context, to target, due *time.Time, stopped bool) error {
 	var err error
 	s.limitDB(func() { err = s.finish(ctx, to, due, stopped) })
@@ -263,12 +262,12 @@ func (s *leaseSession) release(ctx context.Context) error {
 	return nil
 }
 
-// recording returns a context for storing results. It outlives the context of the caller.
+// recording returns a context for storing results. This context outlives the caller's context.
 func recording(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 }
 
-// target is the present state of a webhook, with all data that a request to it needs.
+// target contains the present state of a webhook, with all data that a request to it needs.
 type target struct {
 	webhook           store.Webhook
 	clock             passerelle.Clock
@@ -281,16 +280,17 @@ type target struct {
 	agent []string
 }
 
-// exchangeTime limits a complete exchange: the requests for tokens, the request to the receiver,
-// and a second request with another token.
+// exchangeTime returns the longest time of an exchange. This includes requests for tokens, the
+// request to the receiver, and a second request with another token.
 func (to target) exchangeTime() time.Duration { return 2 * to.timeout }
 
-// lease is the length of the lease. It is longer than an exchange and its recording together.
+// lease returns the duration of the lease. It is longer than an exchange and its recording
+// together.
 func (to target) lease() time.Duration { return to.exchangeTime() + batchTime + leaseReserve }
 
-// covers reports whether the result of an exchange that begins now is stored before the lease
-// can lapse. Otherwise the next holder could send the same delivery and its successors while the
-// exchange is still in flight.
+// covers reports whether the lease lasts until the result of an exchange that begins now is stored.
+// Otherwise the next holder could send this delivery and its successors while the exchange is still
+// in flight.
 func (s *leaseSession) covers(to *target) bool {
 	return s.until.Sub(s.d.Now()) >= to.exchangeTime()+recordTime
 }
@@ -304,7 +304,7 @@ func (s *leaseSession) target(ctx context.Context) (target, error) {
 	return to, err
 }
 
-// load reads the target. It is called for each page, so that a long run notices when the webhook
+// load reads the target. It is called for each page. A long run therefore notices when the webhook
 // is deleted or its URL changes.
 func (s *leaseSession) load(ctx context.Context) (target, error) {
 	a, err := s.d.DB.Addressee(ctx, s.job.domain.ID, s.job.webhook)

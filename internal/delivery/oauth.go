@@ -20,30 +20,29 @@ import (
 	"passerelle/internal/store"
 )
 
-// The limits of requests for access tokens.
+// These are the limits of requests for access tokens.
 const (
-	// maxTokenTime is the longest time that a request to a token endpoint may take. If half of
-	// the receiver's time is shorter, that limit applies instead.
+	// maxTokenTime is the longest time for a request to a token endpoint. The limit is half of the
+	// receiver's time if this is shorter.
 	maxTokenTime = 5 * time.Second
-	// tokenPause is how long nothing is requested from a token endpoint after a failure, or
-	// after it replaced a token that a receiver had refused.
+	// tokenPause is the time without requests to a token endpoint after the endpoint has failed. It
+	// is also the pause after a refused token was replaced.
 	tokenPause = 5 * time.Second
-	// maxGrants is for how many providers a process stores access tokens.
+	// maxGrants limits the providers whose access tokens a process stores.
 	maxGrants = 1000
-	// maxAccessToken is the largest size in bytes of a token.
+	// maxAccessToken is the largest size of a token, in bytes.
 	maxAccessToken = 16 << 10
-	// earlier is the longest time before its expiry at which a token is renewed.
+	// earlier is the longest time between the renewal of a token and its expiry.
 	earlier = 30 * time.Second
-	// forever is the longest lifetime of a token, and the lifetime when the endpoint reports
+	// forever is the longest lifetime of a token. It is also the lifetime when the endpoint reports
 	// none.
 	forever = 100 * 365 * 24 * time.Hour
 )
 
-// endpoint is a token endpoint, with the client that reaches it.
+// endpoint is a token endpoint, with the client for requests to it.
 type endpoint struct {
 	store.AuthProvider
-	// client trusts the certificate authorities of the system and those in authorities, a PEM
-	// text.
+	// client trusts the certificate authorities of the system and the authorities in a PEM text.
 	client      *http.Client
 	authorities string
 
@@ -55,9 +54,9 @@ type endpoint struct {
 	agent []string
 }
 
-// tokens contains the access tokens of the oauth providers for which a process sends. They are
-// stored in memory only. The zero value is empty and ready to use. All callers that wait for a
-// token share one request to the token endpoint.
+// tokens contains the access tokens of those oauth providers for which this process sends. They
+// exist only in memory. The zero value is empty and ready to use. All callers that wait for a token
+// share one request to the token endpoint.
 type tokens struct {
 	mu     sync.Mutex
 	grants map[int64]*grant
@@ -68,32 +67,33 @@ type grant struct {
 	of     endpoint
 	client *http.Client
 	token  string
-	// renew is when a new token is requested, and end is when this token expires.
+	// renew is the time of the next request for a token, and end is the time at which this token
+	// expires.
 	renew, end time.Time
-	// replaced is when a receiver last refused a token.
+	// replaced is the time at which a receiver last refused a token.
 	replaced time.Time
-	// failure is the reason why there is no token, failed is when the request for it failed, and
-	// retry is when the next request may be made.
+	// failure is the reason why there is no token. failed is the time of the failed request for a
+	// token. retry is the earliest time of the next request.
 	failure       error
 	failed, retry time.Time
-	// asking is the request in flight, nil when there is none.
+	// asking is the request in flight, or nil.
 	asking *asking
 }
 
-// asking is one request to a token endpoint. All callers that wait share it.
+// asking is one request to a token endpoint. All callers that wait for a token share this request.
 type asking struct {
 	done  chan struct{}
 	token string
 	err   error
 }
 
-// get returns the access token of a provider, or an error with the reason why there is none.
+// get returns the access token of a provider. Its error says why there is none.
 func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
 
-// replace returns a new access token after a receiver has refused a token. It returns the
-// refused token again when that token replaced another one less than tokenPause ago.
+// replace returns a new access token after a receiver has refused a token. It returns the refused
+// token again when this token is itself a replacement, made less than tokenPause ago.
 func (t *tokens) replace(ctx context.Context, e endpoint, refused string) (string, error) {
 	return t.await(ctx, e, refused)
 }
@@ -111,8 +111,8 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// lookup returns a token, the reason why there is none, or a request in flight, which it starts
-// if necessary.
+// lookup returns a token, the reason why there is none, or a request in flight. It starts this
+// request if necessary.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string
 	return "", g.asking, nil
 }
 
-// grant returns a provider's grant. It drops a grant that was made with another configuration or
+// grant returns a provider's grant. It drops a grant that belongs to another configuration or to
 // other authorities.
 func (t *tokens) grant(e endpoint) *grant {
 	if g := t.grants[e.ID]; g != nil && g.of.authorities == e.authorities && g.of.Secret == e.Secret && *g.of.Endpoint == *e.Endpoint {
@@ -169,7 +169,7 @@ func (t *tokens) forget(id int64) {
 	delete(t.grants, id)
 }
 
-// last returns the present token after its renewal failed, as long as it is valid.
+// last returns the present token if it is still valid, after its renewal has failed.
 func (g *grant) last(now time.Time) (string, error) {
 	if g.token != "" && now.Before(g.end) {
 		return g.token, nil
@@ -177,7 +177,7 @@ func (g *grant) last(now time.Time) (string, error) {
 	return "", g.failure
 }
 
-// ask requests a token, on behalf of all callers that wait.
+// ask requests a token on behalf of all callers that wait for it.
 func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -198,7 +198,7 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 	close(done.done)
 }
 
-// survive calls fetch, and turns a panic into a failure, so that the other callers get a result.
+// survive calls fetch and turns a panic into an error, so that all waiting callers get a result.
 func (g *grant) survive(ctx context.Context) (token string, life time.Duration, err error) {
 	var broken error
 	defer func() {
@@ -241,8 +241,8 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	return readToken(answer.StatusCode, body)
 }
 
-// certified returns a client that presents the certificate of a provider, if the provider has
-// one. It shares no connections with other clients.
+// certified returns a client that presents the certificate of the provider, if the provider has
+// one. The client shares no connections with other clients.
 func (e endpoint) certified() (*http.Client, error) {
 	pair, err := clientCertificate(*e.Endpoint, e.now())
 	var unfit *passerelle.Error
@@ -266,8 +266,8 @@ func (e endpoint) certified() (*http.Client, error) {
 	return &client, nil
 }
 
-// unreached describes why a token endpoint did not answer. A TLS alert from the endpoint usually
-// means that it requires a certificate, or another one.
+// unreached says why a token endpoint did not answer. A TLS alert from the endpoint usually means
+// that the endpoint requires a certificate, or a different one.
 func unreached(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {
@@ -276,22 +276,22 @@ func unreached(err error) string {
 	return failure(0, err)
 }
 
-// tokenFault returns the failure of a request for which there is no access token.
+// tokenFault returns the failure of a request without an access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
 
-// earlierFault is the failure of requests during the pause after a token endpoint has failed. It
+// earlierFault is the failure of requests in the pause after a token endpoint has failed. It
 // repeats the failure of the token endpoint.
 type earlierFault struct {
 	error
 	ago, again time.Duration
 }
 
-// detail says that the failure happened earlier.
+// detail returns a sentence that says when the failure happened.
 func (f earlierFault) detail() string {
 	return fmt.Sprintf("The token endpoint was not asked for this request: it failed so %s ago, and is asked again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
 }
 
-// seconds renders whole seconds in words.
+// seconds returns a duration in words, in whole seconds.
 func seconds(d time.Duration) string {
 	if d/time.Second == 1 {
 		return "1 second"
@@ -299,12 +299,12 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// tokenEndpoint is the prefix of failures of the token endpoint, as opposed to failures of the
-// receiver.
+// tokenEndpoint is the prefix of failures of the token endpoint. Failures of the receiver do not
+// have it.
 const tokenEndpoint = "token endpoint: "
 
-// tokenRefusals are the error codes of RFC 6749, section 5.2. Other codes are not repeated,
-// because they may contain anything.
+// tokenRefusals contains the error codes of RFC 6749, section 5.2. Failures do not repeat other
+// codes, because they may contain anything.
 var tokenRefusals = map[string]bool{
 	"invalid_request": true, "invalid_client": true, "invalid_grant": true,
 	"unauthorized_client": true, "unsupported_grant_type": true, "invalid_scope": true,
@@ -343,8 +343,8 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 
 func outsideHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// lifetime reads for how many seconds a token is valid. Some servers write them as text. Any
-// value other than a positive number counts as missing.
+// lifetime returns the time for which a token is valid. Some servers write the number of seconds as
+// text. Any value other than a positive number counts as missing.
 func lifetime(expiresIn any) time.Duration {
 	seconds, _ := expiresIn.(float64)
 	if text, isText := expiresIn.(string); isText {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// MaxTestBody is the largest size in bytes of a test payload.
+	// MaxTestBody is the largest size of a test payload, in bytes.
 	MaxTestBody = 256 << 10
-	// MaxDue is the number up to which undelivered deliveries are counted.
+	// MaxDue limits the counting of undelivered deliveries.
 	MaxDue = 10_000
 
-	// operatorTimeout is how long an operator's request waits until another sender releases the
-	// webhook. The request itself may then take as long as any other.
+	// operatorTimeout is the time for which an operator's request waits until another sender
+	// releases the webhook. The request to the receiver may then take as long as any other request.
 	operatorTimeout = 5 * time.Second
 )
 
@@ -31,18 +31,17 @@ func Payload(d store.WebhookData) string {
 	return string(d.Body)
 }
 
-// Resend sends a delivery again now, whatever its last result, and returns when the result is
-// stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict
-// when the body was erased, or the delivery still waits for an earlier one. It also fails with
-// Conflict when the webhook is deleted or disabled, and while another sender has the lease of
-// the webhook. It fails with Unavailable when too many clients are waiting, like
-// [Delivery.Await].
+// Resend sends a delivery again now, whatever its last result. It returns when the result is
+// stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict when
+// the body was erased, or when the delivery still waits for an earlier one. It also fails with
+// Conflict when the webhook is deleted or disabled, or when another sender holds the lease of the
+// webhook. It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
 	}
 	if _, err := d.resendable(ctx, w, id); err != nil {
-		return err // no lease was taken for it
+		return err // there is no lease for it
 	}
 	return d.sendOne(ctx, domain, w, func(s *leaseSession) (store.Delivery, error) {
 		found, err := d.resendable(ctx, w, id)
@@ -53,7 +52,8 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	})
 }
 
-// decide records, under the lease of the webhook, that an operator is about to send a delivery.
+// decide records that an operator is about to send a delivery. It requires the lease of the
+// webhook.
 func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID, acts []store.Audit) error {
 	if len(acts) == 0 {
 		return nil
@@ -95,11 +95,11 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	return found, nil
 }
 
-// Test sends a test payload for the webhook's event: data, or a sample of the event when data is
-// nil. The payload is sent once, in the same way as other payloads, and stored with them. Test
-// returns the id of the delivery. It fails with Conflict, and stores nothing, when the webhook
-// is deleted or disabled, or while another sender has the lease of the webhook. It fails with
-// Unavailable when too many clients are waiting, like [Delivery.Await].
+// Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
+// sample of the event. The payload is sent once, like any other payload, and is stored with the
+// others. Test returns the id of the delivery. It stores nothing and fails with Conflict when the
+// webhook is deleted or disabled, or when another sender holds the lease of the webhook. It fails
+// with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -133,9 +133,9 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	return id, err
 }
 
-// Recover makes the undelivered events since an instant of the domain's time due now, and
-// returns their number. It counts no further than MaxDue. A webhook that failures have stopped
-// continues. The caller must wake the sender.
+// Recover makes the undelivered events since an instant due now, and returns their number. The
+// instant is in the domain's time. It stops counting at MaxDue. It lets a webhook continue that
+// failures have stopped. The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64
@@ -157,7 +157,7 @@ func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w stor
 	return due, nil
 }
 
-// inUse returns an error for a webhook to which nothing may be sent.
+// inUse fails for a webhook to which nothing may be sent.
 func inUse(w store.Webhook) error {
 	switch {
 	case w.Deleted != nil:
@@ -170,8 +170,8 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne sends one request, for the delivery that load returns, under the lease of the webhook.
-// It records the result even when the caller has left.
+// sendOne sends one request, for the delivery that load returns. It takes the lease of the webhook
+// for this. It records the result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
@@ -195,7 +195,8 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, s.release(ctx))
 }
 
-// busy returns the error for a request while another sender has the lease of the webhook.
+// busy returns the error for a request that came while another sender holds the lease of the
+// webhook.
 func busy() error {
 	err := passerelle.Conflicting("Other requests to the webhook are in progress, or the webhook is no longer in use; try again in a moment.")
 	err.RetryAfter = 1

@@ -21,13 +21,13 @@ const (
 	withheld = "(not kept)"
 )
 
-// credentials are the headers whose values the built-in receiver does not store.
+// credentials lists the headers whose values the built-in receiver does not store.
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
-// Receive is the built-in receiver. It checks the signature of a request, stores the request
-// with the result of the check, and returns the result. path is the escaped path of the request
-// line, without the query. Receive fails with TooLarge when the body is larger than
-// MaxReceivedBody.
+// Receive implements the built-in receiver. It checks the signature of a request, stores the
+// request with the result of the check, and returns this result. The argument path is the escaped
+// path of the request line, without the query. Receive fails with TooLarge when the body is larger
+// than MaxReceivedBody.
 func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
 	var (
 		result string
@@ -69,8 +69,8 @@ func withoutCredentials(header http.Header) http.Header {
 	return kept
 }
 
-// checkSignature checks a signature like a receiver that has the secrets of all providers of the
-// domain.
+// checkSignature checks a signature as a receiver would that has the secrets of all providers of
+// the domain.
 func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
 	if !signed(header) {
 		return "no signature", nil

@@ -14,22 +14,22 @@ type resultBatch struct {
 	to      target
 	results []result
 	void    []passerelle.DeliveryID
-	// lease is the length of the renewed lease, and until is the earliest instant at which it
+	// lease is the duration of the renewed lease. until is the earliest time at which this lease
 	// can lapse.
 	lease time.Duration
 	until time.Time
 	// ended means that failures have ended the run.
 	ended bool
-	// flushed is the last delivery that the flusher tried in the run that was due at due. It is
+	// flushed is the last delivery that the flusher has tried in the run that was due at due. It is
 	// zero when the batch contains no such delivery.
 	flushed passerelle.DeliveryID
 	due     *time.Time
 
 	counts Counts
-	// following contains the successors of accepted deliveries, which are now the oldest of
-	// their subjects.
+	// following contains the successors of accepted deliveries. They are now the oldest undelivered
+	// ones of their subjects.
 	following page
-	// unwanted means that the webhook was deleted or disabled since it was loaded.
+	// unwanted means that the webhook has been deleted or disabled since it was loaded.
 	unwanted bool
 	err      error
 }
@@ -42,9 +42,9 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 	return b
 }
 
-// storeBatch stores a batch and renews the lease. It stores nothing and fails when the lease has
-// lapsed, because another sender may have sent the same deliveries. A failed delivery makes a
-// run of the flusher due.
+// storeBatch stores a batch and renews the lease. When the lease has lapsed, it fails and stores
+// nothing, because another sender may have sent the same deliveries. A failed delivery makes a run
+// of the flusher due.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
 	now := b.to.clock.Now(s.d.Now())
@@ -77,9 +77,9 @@ func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err erro
 	return nil
 }
 
-// following reads the successors of those deliveries of a batch that were accepted or have no
-// body. The page is empty when nothing more may be sent. The target is loaded only when the page
-// has deliveries.
+// following reads the successors of those deliveries of a batch that were accepted or have an
+// erased body. The page is empty when nothing more may be sent. The target is loaded only when the
+// page has deliveries.
 func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	defer guard(&p.err)
 	over := b.void

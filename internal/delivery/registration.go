@@ -12,7 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// Registration is the data of a new webhook from a client.
+// Registration contains the data of a new webhook from a client.
 type Registration struct {
 	// Client is the application to which the webhook belongs, zero for none.
 	Client passerelle.ClientID
@@ -20,7 +20,7 @@ type Registration struct {
 	User  passerelle.UserID
 	Event string
 	URL   string
-	// Auth is the id or name of the provider that authenticates requests. Empty means none.
+	// Auth is the id or name of the provider that authenticates the requests. Empty means none.
 	Auth string
 	// Disabled means that nothing is sent to the webhook until it is enabled.
 	Disabled bool
@@ -29,11 +29,11 @@ type Registration struct {
 	Execution store.Execution
 }
 
-// Register creates a webhook. The event must exist. The URL must be absolute, with the scheme
-// https, or http outside live domains. It has at most passerelle.MaxURL characters and no user
-// info. The application, the user and the provider must belong to the domain. A domain has at
-// most store.MaxWebhooks webhooks. A webhook for events without a user cannot be limited to a
-// user.
+// Register creates a webhook. The event must exist. The URL must be absolute and have the scheme
+// https. Outside live domains, http is also allowed. It has at most passerelle.MaxURL characters
+// and no user info. The application, the user and the provider must belong to the domain. A domain
+// has at most store.MaxWebhooks webhooks. A webhook for events without a user cannot be limited to
+// a user.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration, acts ...store.Audit) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})
@@ -57,7 +57,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return store.Webhook{}, noProvider() // the provider was deleted at this moment
+		return store.Webhook{}, noProvider() // the provider has just been deleted
 	case errors.Is(err, store.ErrConflict):
 		return store.Webhook{}, tooMany()
 	case err != nil:
@@ -71,14 +71,15 @@ func tooMany() error {
 	return passerelle.Conflicting("The domain has %d webhooks, which is the maximum; delete one first.", store.MaxWebhooks)
 }
 
-// logAct logs an act on a webhook, with the actor. It omits the URL, which may contain a secret.
+// logAct logs an act on a webhook, with the actor. It leaves out the URL, which may contain a
+// secret.
 func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what string, id passerelle.WebhookID, by string) {
 	d.Log.InfoContext(ctx, "webhook "+what, "domain", domain.ID, "webhook", id, "by", by)
 }
 
-// WebhookUpdate is a change of a webhook. A nil field leaves the value as it is. The fields have
-// the same meaning as in Registration. Deleted deletes the webhook or restores it. A restored
-// webhook gets its undelivered events.
+// WebhookUpdate is a change of a webhook. A nil field leaves the value unchanged. The fields have
+// the same meaning as in Registration. Deleted says whether to delete the webhook or to restore it.
+// A restored webhook gets its undelivered events.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
@@ -88,9 +89,9 @@ type WebhookUpdate struct {
 	By string
 }
 
-// Update changes a webhook. Undelivered events are sent to the new URL. Update fails with
-// NotFound when the webhook does not exist or stays deleted, and with Conflict when the domain
-// has too many webhooks to restore it.
+// Update changes a webhook. Undelivered events are sent to the new URL. Update fails with NotFound
+// when the webhook does not exist, or when it is deleted and the change does not restore it. It
+// fails with Conflict when the domain has too many webhooks to restore this one.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
@@ -121,14 +122,14 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	return d.registered(ctx, domain, id)
 }
 
-// revives reports whether the change restores a deleted webhook, and ends whether it deletes
-// one.
+// revives reports whether the change restores a deleted webhook. ends reports whether it deletes a
+// webhook.
 func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostProvider returns an error that names the provider if it was deleted meanwhile. The store's
-// error only says that something is missing.
+// lostProvider returns an error that names the provider, if the provider was deleted in the
+// meantime. The error of the store says only that something is missing.
 func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
 	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
 		return err
@@ -139,8 +140,8 @@ func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error)
 	return err
 }
 
-// Delete deletes a webhook. Nothing more is sent to it, except requests already in flight. It
-// fails with NotFound when the webhook does not exist or is already deleted.
+// Delete deletes a webhook. Nothing more is sent to the webhook, except requests that are already
+// in flight. Delete fails with NotFound when the webhook does not exist or is already deleted.
 func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string, acts ...store.Audit) error {
 	yes := true
 	return d.change(ctx, domain, "deleted", id, by, acts, func(tx *store.Tx) {
@@ -224,8 +225,8 @@ func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c 
 	return nil
 }
 
-// checkLimit fails when a webhook is limited to a user and its event never belongs to a user,
-// because such a webhook would never send anything.
+// checkLimit fails when a webhook is limited to a user and its event never belongs to a user.
+// Nothing would ever be sent to such a webhook.
 func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	if entry, _ := webhook.Lookup(string(event)); user != 0 && !entry.OfUser() {
 		return passerelle.InvalidField("id_user", "must be null for %s, which does not belong to a user", event)
@@ -233,9 +234,9 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	return nil
 }
 
-// checkChange applies checkLimit to the webhook as it is after a change. A webhook that was
-// limited earlier can still be disabled or deleted. If the provider of a webhook was deleted,
-// the change cannot remove the provider, because stored events would be sent unsigned.
+// checkChange applies checkLimit to the changed webhook. It does not prevent disabling or deleting
+// a webhook with an old limit of this kind. If the provider of a webhook was deleted, the change
+// must not remove the provider, because stored events would then be sent unsigned.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the previous one was deleted, and the webhook's waiting payloads are not sent without one")
@@ -267,7 +268,7 @@ func unknownEvent(name string) error {
 	return passerelle.InvalidField("event", "must be one of %s", strings.Join(names, ", "))
 }
 
-// checkURL checks an address to which a client of the service wants requests to be sent.
+// checkURL checks an address to which a client of the service wants the service to send requests.
 func checkURL(domain passerelle.Domain, field, url string) error {
 	if url == "" {
 		return passerelle.MissingField(field, "is required")

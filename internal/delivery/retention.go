@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// healthKept is how long the hourly counts of requests to webhooks are stored.
+	// healthKept is the time for which the hourly counts of requests to webhooks are stored.
 	healthKept = 30 * 24 * time.Hour
 	// A purge reads at most a million rows of a domain.
 	purgeBatch   = 1000
 	purgeBatches = 1000
 )
 
-// KeptSince returns the instant since which all events of a domain are stored, even finished
+// KeptSince returns an instant. All events of a domain since this instant are stored, even finished
 // ones.
 func KeptSince(values settings.Values, now time.Time) time.Time {
 	return now.AddDate(0, 0, -int(values.Int(settings.RetentionDays)))
 }
 
-// Purge removes the finished events of a domain that are older than its setting allows, with
-// their records, and gives up the undelivered deliveries of deleted webhooks. Undelivered events
-// for other webhooks are stored without an age limit.
+// Purge removes finished events of a domain, with their records, when they are older than the
+// domain's setting allows. It also gives up the undelivered deliveries of deleted webhooks. Other
+// undelivered events stay, whatever their age.
 func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // scan goes through the deliveries of a webhook in the order of their ids. A run of the flusher
-// begins where the last run ended, and then continues from the beginning. A scan is repeated
-// when a delivery that it has passed may have become the oldest of its subject.
+// begins where the last run ended, and continues from the beginning after the end. A scan is
+// repeated when a delivery that it has already passed may have become the oldest of its subject.
 type scan struct {
 	cursor passerelle.DeliveryID
 	ended  bool
@@ -19,8 +19,8 @@ type scan struct {
 
 func (s *scan) more() bool { return !s.ended || s.again }
 
-// begin returns the delivery after which the next page begins, and whether that page is the
-// first of the scan.
+// begin returns the delivery after which the next page begins. It also reports whether this page is
+// the first of the scan.
 func (s *scan) begin() (passerelle.DeliveryID, bool) {
 	if s.ended {
 		*s = scan{}
@@ -39,18 +39,18 @@ func (s *scan) move(found []store.Delivery) {
 
 // page is a part of a webhook's deliveries, with the target to which they are sent.
 type page struct {
-	// isNew marks a page of deliveries that were never tried, and first the first page of a
-	// scan.
+	// isNew marks a page of deliveries that were never tried. first marks the first page of a scan.
 	isNew, first bool
 	to           target
 	found        []store.Delivery
-	// left is the last delivery that is left to the flusher. It is zero when the flusher has no
-	// work.
+	// left is the last delivery that the sender leaves to the flusher. It is zero when the flusher
+	// has no work.
 	left passerelle.DeliveryID
 	err  error
 }
 
-// readPage reads the page after a delivery: new deliveries, or those that the flusher tries.
+// readPage reads the page after a delivery. The page contains new deliveries, or deliveries that
+// the flusher tries.
 func (s *leaseSession) readPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) (p page) {
 	defer guard(&p.err)
 	s.limitDB(func() { p = s.loadPage(ctx, fresh, first, after) })
@@ -74,8 +74,8 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 	return p
 }
 
-// untried returns the newest untried delivery, or zero when the flusher has no work. It is
-// called before the page is read, so that the deliveries up to the result are all on the page.
+// untried returns the newest untried delivery, or zero when the flusher has no work. It is called
+// before the page is read. The page therefore contains all deliveries up to the result.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

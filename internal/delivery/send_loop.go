@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// pageSize is how many deliveries are read together. The next page is read when at most half
-	// of a page is waiting to be sent.
+	// pageSize is the number of deliveries that are read together. The next page is read when at
+	// most half a page waits to be sent.
 	pageSize = 64
-	// maxBatch and batchTime limit the results that are not stored yet. After a crash, these
-	// deliveries and those in flight are sent again.
+	// maxBatch and batchTime limit the results that are not stored yet. After a crash, the
+	// deliveries of these results and the deliveries in flight are sent again.
 	maxBatch  = 1000
 	batchTime = time.Second
-	// While it has more to send, the loop stores a batch after fullBatch results or after
-	// recordDelay. A transaction for each result would cost more than the sending.
+	// While the loop has more to send, it stores a batch after fullBatch results or after
+	// recordDelay. One transaction for each result would cost more than the sending.
 	fullBatch   = 4 * pageSize
 	recordDelay = 100 * time.Millisecond
-	// keepLeaseTime is how long a lease is kept for the next event.
+	// keepLeaseTime is the time for which a lease is kept for the next event.
 	keepLeaseTime = 200 * time.Millisecond
 )
 
-// queued is a delivery to be sent, with the target of its page.
+// queued is a delivery that waits to be sent, with the target of its page.
 type queued struct {
 	store.Delivery
 	to *target
@@ -34,8 +34,8 @@ type queued struct {
 	place int
 }
 
-// result is the outcome of sending a delivery. It does not contain the body, so that results
-// that wait to be stored need little memory.
+// result is the outcome of sending a delivery. It does not contain the body, so results that wait
+// to be stored need little memory.
 type result struct {
 	delivery passerelle.DeliveryID
 	event    int64
@@ -44,24 +44,25 @@ type result struct {
 	attempt  store.DeliveryAttempt
 }
 
-// sendLoop sends the deliveries of a webhook during a lease session. While requests are in
-// flight, it reads pages and stores batches of results, at most one page and one batch at a
-// time. Only the goroutine of the session accesses the fields. Other goroutines send their
-// results through channels.
+// sendLoop sends the deliveries of a webhook during a lease session. While requests are in flight,
+// it reads pages and stores batches of results, at most one page and one batch at a time. Only the
+// goroutine of the session accesses the fields. Other goroutines pass their results through
+// channels.
 //
-// A page contains a delivery only after the success of its predecessor was stored, so the loop
-// cannot send it earlier. A page may also contain deliveries whose results were stored while the
-// page was being read. The loop does not send them again.
+// The loop cannot send a delivery before the success of its predecessor is stored, because no page
+// contains the delivery before that. A page may also contain deliveries whose results were stored
+// while the page was being read. The loop does not send them again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
-	// due is when this run of the flusher became due, nil if this is not a run of the flusher.
-	// stopped means that failures ended the last run and that no request was accepted since.
+	// due is the time at which this run of the flusher became due. It is nil if this is not a run
+	// of the flusher. stopped means that failures ended the last run, and that no request has been
+	// accepted since.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.
 	more <-chan struct{}
-	// to is the webhook as it was when the last page was read. longest is the longest lease that
+	// to is the webhook at the time when the last page was read. longest is the longest lease that
 	// a request of this session may need.
 	to      target
 	longest time.Duration
@@ -70,16 +71,16 @@ type sendLoop struct {
 	queue    sendQueue
 	pool     senderPool
 	recorder recorder
-	// done is closed when the loop has ended and no longer receives results, including after a
-	// panic. err is the error that ends the loop.
+	// done is closed when the loop has ended, also after a panic. From then on, the loop receives
+	// no results. err is the error that ends the loop.
 	done chan struct{}
 	err  error
 }
 
 // pageReader reads pages of deliveries.
 type pageReader struct {
-	// newest reads the new deliveries, and overdue the deliveries that the flusher tries. last
-	// is the scan that was read last.
+	// newest reads the new deliveries, and overdue reads the deliveries that the flusher tries.
+	// last is the scan that was last read.
 	newest, overdue scan
 	last            *scan
 	// first is the first page of the current scan of new deliveries.
@@ -88,24 +89,25 @@ type pageReader struct {
 	results chan page
 }
 
-// sendQueue holds the deliveries that wait to be sent.
+// sendQueue contains the deliveries that wait to be sent.
 type sendQueue struct {
 	waiting []queued
-	places  int // how many deliveries of the flusher were queued
-	// void contains deliveries whose body was erased. They are not sent but only recorded.
+	places  int // the number of the flusher's deliveries that were queued
+	// void contains deliveries whose body was erased. The loop does not send these, but records
+	// them.
 	void []passerelle.DeliveryID
-	// taken contains the deliveries that are queued, are in flight, or have a result that is not
-	// stored yet. failed contains those that were tried and not accepted. When a page contains
-	// such deliveries, they are not queued again.
+	// taken contains the deliveries that are queued or in flight, or whose result is not stored
+	// yet. failed contains the deliveries that were tried and not accepted. These deliveries are
+	// not queued again when a page contains them.
 	taken, failed map[passerelle.DeliveryID]bool
-	// recorded contains the deliveries whose results were stored while a page was being read.
-	// Because the page may contain them, they stay in taken until it is processed.
+	// recorded contains the deliveries whose results were stored while a page was being read. The
+	// page may contain them, so they stay in taken until the page is processed.
 	recorded []passerelle.DeliveryID
 }
 
-// senderPool sends deliveries in goroutines that it reuses. There are as many as the largest
-// number of requests that were in flight at the same time. In a new goroutine for each request,
-// the stack would have to grow each time.
+// senderPool sends deliveries in goroutines that it reuses. Their number is the largest number of
+// requests that were in flight at the same time. With a new goroutine for each request, the stack
+// would have to grow each time.
 type senderPool struct {
 	requests chan queued
 	results  chan result
@@ -116,17 +118,18 @@ type senderPool struct {
 // recorder stores results.
 type recorder struct {
 	answered   []result
-	unrecorded int       // results that are not stored yet, including those that are being stored
-	since      time.Time // when the oldest of them arrived
+	unrecorded int       // results that are not stored yet, including those that are being stored now
+	since      time.Time // the arrival of the oldest of these results
 	furthest   int       // the highest place of a delivery with a stored result
 	storing    bool
 	results    chan resultBatch
-	// broken means that no result can be stored any more.
+	// broken means that no more results can be stored.
 	broken bool
 }
 
-// newSendLoop makes the loop of a session. A run of the flusher begins with few requests in
-// flight, and counts failures from zero. Otherwise the count continues from the last session.
+// newSendLoop returns the loop of a session. A run of the flusher begins with few requests in
+// flight, and counts failures from zero. In other sessions, the count continues from the last
+// session.
 func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Time, more <-chan struct{}) (*sendLoop, error) {
 	l := &sendLoop{
 		session: s, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
@@ -154,8 +157,8 @@ func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Tim
 	return l, nil
 }
 
-// run sends until nothing is left, failures end the run, the context ends, or an error occurs.
-// Then it waits for the requests in flight and stores their results.
+// run sends until nothing is left, failures end the run, the context ends, or an error occurs. It
+// then waits for the requests in flight, and stores their results.
 func (l *sendLoop) run(ctx context.Context) error {
 	defer close(l.done)
 	for l.step(ctx) {
@@ -193,9 +196,9 @@ func (l *sendLoop) step(ctx context.Context) bool {
 	return true
 }
 
-// keepLease keeps the lease of a healthy webhook for keepLeaseTime. Without it, the next event
-// would have to wait until the lease is written again. It reports whether there is a new
-// delivery to send. It returns early when another session of this process needs the lease.
+// keepLease keeps the lease of a healthy webhook for keepLeaseTime. Without this, the next event
+// would have to wait for another lease. keepLease reports whether there is a new delivery to send.
+// It returns early when another session of this process needs the lease.
 func (l *sendLoop) keepLease(ctx context.Context) bool {
 	healthy := l.more != nil && l.due == nil && !l.stopped && l.pages.first.left == 0 && l.limit.failed == 0
 	if !healthy || !l.open(ctx) {
@@ -216,7 +219,8 @@ func (l *sendLoop) keepLease(ctx context.Context) bool {
 	return false
 }
 
-// end leaves the remaining deliveries to the flusher, unless the loop was interrupted.
+// end leaves the remaining deliveries to the flusher, unless an error or the end of the context
+// interrupted the loop.
 func (l *sendLoop) end(ctx context.Context) error {
 	if l.err == nil && ctx.Err() == nil {
 		l.session.left = l.pages.first.left
@@ -245,8 +249,8 @@ func (l *sendLoop) read(ctx context.Context) {
 	go func() { handOver(l, l.pages.results, l.session.readPage(ctx, isNew, first, after)) }()
 }
 
-// next returns the scan to read from, or nil when both have ended. New and overdue deliveries
-// alternate, so that neither kind waits until the other is finished.
+// next returns the scan from which to read the next page, or nil when both scans have ended. New
+// and overdue deliveries alternate. Neither kind therefore waits until the other is finished.
 func (p *pageReader) next() *scan {
 	from, other := &p.newest, &p.overdue
 	if p.last == from {
@@ -268,7 +272,7 @@ func (l *sendLoop) queuePage(p page) {
 		l.fail(p.err)
 		return
 	}
-	to := p.to // a pointer to the page would keep its bodies in memory
+	to := p.to // a pointer into the page would keep its bodies in memory
 	l.setTarget(to)
 	for _, d := range p.found {
 		l.queue.add(d, &to, p.isNew)
@@ -285,7 +289,8 @@ func (l *sendLoop) setTarget(to target) {
 	l.to, l.longest = to, max(l.longest, to.lease())
 }
 
-// add queues a delivery, or adds it to void when its body was erased.
+// add queues a delivery. If the body of the delivery was erased, it adds the delivery to void
+// instead.
 func (q *sendQueue) add(d store.Delivery, to *target, isNew bool) {
 	if q.taken[d.ID] || q.failed[d.ID] {
 		return
@@ -305,12 +310,12 @@ func (q *sendQueue) add(d store.Delivery, to *target, isNew bool) {
 
 func (q *sendQueue) take() queued {
 	next := q.waiting[0]
-	q.waiting[0], q.waiting = queued{}, q.waiting[1:] // so that the slice keeps no body in memory
+	q.waiting[0], q.waiting = queued{}, q.waiting[1:] // otherwise the slice would keep a body in memory
 	return next
 }
 
-// dropRecorded removes the recorded deliveries from taken. The next page cannot contain outdated
-// copies of them.
+// dropRecorded removes the recorded deliveries from taken. After this, no page can contain outdated
+// copies of these deliveries.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)
@@ -318,7 +323,7 @@ func (q *sendQueue) dropRecorded() {
 	q.recorded = q.recorded[:0]
 }
 
-// send starts as many requests as the limit allows, as long as the lease covers them.
+// send starts as many requests as the limit and the lease allow.
 func (l *sendLoop) send(ctx context.Context) {
 	for l.ready(ctx) && l.session.covers(l.queue.waiting[0].to) {
 		l.dispatch(context.WithoutCancel(ctx), l.queue.take())
@@ -373,15 +378,16 @@ func (l *sendLoop) addResult(r result) {
 	l.recorder.answered = append(l.recorder.answered, r)
 }
 
-// shouldRecord reports whether to store a batch now. An empty batch renews the lease for a
-// waiting request.
+// shouldRecord reports whether to store a batch now. It also returns true for an empty batch when a
+// waiting request needs a longer lease.
 func (l *sendLoop) shouldRecord(ctx context.Context) bool {
 	answered, idle := len(l.recorder.answered), len(l.queue.waiting) == 0 || !l.open(ctx)
 	return len(l.queue.void) > 0 || answered >= fullBatch || answered > 0 && (idle || l.sinceOldest() >= recordDelay) ||
 		l.ready(ctx) && !l.session.covers(l.queue.waiting[0].to)
 }
 
-// record starts storing the results that have arrived so far, once the previous batch is stored.
+// record starts to store the results that have arrived, unless the previous batch is still being
+// stored.
 func (l *sendLoop) record(ctx context.Context) {
 	r := &l.recorder
 	if r.storing || r.broken || !l.shouldRecord(ctx) {
@@ -419,7 +425,7 @@ func (l *sendLoop) afterRecord(b resultBatch) {
 	}
 }
 
-// finish notes that the results of a batch are stored.
+// finish updates the queue after the results of a batch were stored.
 func (q *sendQueue) finish(b resultBatch) {
 	for _, one := range b.results {
 		q.recorded = append(q.recorded, one.delivery)
@@ -430,8 +436,8 @@ func (q *sendQueue) finish(b resultBatch) {
 	q.recorded = append(q.recorded, b.void...)
 }
 
-// queueFollowing queues the successors of accepted deliveries, which are now the oldest of
-// their subjects. The first success after a stop lets new deliveries through again.
+// queueFollowing queues the successors of accepted deliveries. They are now the oldest undelivered
+// ones of their subjects. After a stop, the first success makes the loop send new deliveries again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0
@@ -441,7 +447,7 @@ func (l *sendLoop) queueFollowing(b resultBatch) {
 		l.fail(p.err)
 		return
 	}
-	to := p.to // a pointer to the page would keep its bodies in memory
+	to := p.to // a pointer into the page would keep its bodies in memory
 	l.setTarget(to)
 	for _, d := range p.found {
 		isNew := !l.stopped && to.webhook.AtOnce(d)

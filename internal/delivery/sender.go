@@ -9,17 +9,17 @@ import (
 	"passerelle"
 )
 
-// maxTroubled is how many failing webhooks a process serves at the same time, so that other
-// webhooks have room even when many receivers are unreachable.
+// maxTroubled limits the failing webhooks that a process serves at the same time. Other webhooks
+// are therefore served even when many receivers are unreachable.
 const maxTroubled = maxWebhooks / 2
 
-// Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine,
-// which ends when nothing is left. No webhook waits for another. If all webhooks shared one
-// pass, the slowest receiver would delay all others, and a small pool would soon be full of
-// requests that time out.
+// Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine
+// that ends when nothing is left. No webhook waits for another. If all webhooks shared one pass,
+// the slowest receiver would delay all others. A small pool would soon contain only requests that
+// time out.
 //
-// A webhook has one worker at a time, which gets a signal when more deliveries arrive. The lease
-// in the database decides which process sends.
+// A webhook has one worker at a time. The worker gets a signal when more deliveries arrive. The
+// lease in the database decides which process sends.
 type Sender struct {
 	delivery *Delivery
 	// ctx ends when the workers must stop.
@@ -32,8 +32,8 @@ type Sender struct {
 	workers  sync.WaitGroup
 }
 
-// worker is the goroutine of one webhook. again is a job that was requested while it works, and
-// more signals that there is one.
+// worker is the goroutine of one webhook. again is a job that was requested while the worker is
+// busy. more signals that there is such a job.
 type worker struct {
 	job
 	again *job
@@ -45,21 +45,21 @@ func (w *worker) requestAgain(j job) {
 	w.again = &j
 	select {
 	case w.more <- struct{}{}:
-	default: // the last signal is still unread
+	default: // the previous signal is still unread
 	}
 }
 
-// NewSender makes a sender that starts work when Pass is called.
+// NewSender returns a sender. It starts work when Pass is called.
 func NewSender(d *Delivery) *Sender {
 	s := &Sender{delivery: d, busy: map[passerelle.WebhookID]*worker{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// Pass starts a worker for every webhook of any domain that has new deliveries or for which the
-// flusher is due, and returns without waiting for them. A loop calls it after each event, and
-// about every second for the flusher, for events of other processes, and for webhooks that had
-// no room. Errors of workers are logged.
+// Pass starts a worker for each webhook that has new deliveries or whose flusher is due, in all
+// domains. It returns without waiting for the workers. A loop calls Pass after each event. It also
+// calls Pass about every second: for the flusher, for events of other processes, and for webhooks
+// that found no room. The errors of workers are logged.
 func (s *Sender) Pass(ctx context.Context) error {
 	domains, err := s.delivery.DB.Domains(ctx)
 	if err != nil {
@@ -79,9 +79,9 @@ func (s *Sender) Pass(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop starts no more requests, waits for those in flight, and returns when their results are
-// stored and all leases are released. It fails with the context's error when the context ends
-// first. Deliveries without a stored result are then sent again after the leases have lapsed.
+// Stop prevents new requests and waits for those in flight. It returns when their results are
+// stored and all leases are released. If the context ends first, it fails with the context's error.
+// In this case, deliveries without a stored result are sent again after the leases have lapsed.
 // After Stop, Pass does nothing.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
@@ -100,7 +100,8 @@ func (s *Sender) Stop(ctx context.Context) error {
 	}
 }
 
-// startJob starts a worker for a webhook, or gives its worker one more job.
+// startJob starts a worker for a webhook. If the webhook already has a worker, startJob requests
+// one more job from it.
 func (s *Sender) startJob(j job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +129,8 @@ func (s *Sender) work(w *worker) {
 	}
 }
 
-// next returns the job that was requested while the worker was busy. If there is none, the
-// worker ends, and a later request starts another worker.
+// next returns the job that was requested while the worker was busy. If there is none, the worker
+// ends. A later request then starts another worker.
 func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,19 +15,19 @@ import (
 	"passerelle/webhook"
 )
 
-// MaxShownPayload is the largest number of bytes of a payload that Sent contains.
+// MaxShownPayload limits the payload in Sent, in bytes.
 const MaxShownPayload = 8 << 10
 
-// Sent is the content of the last request for a delivery, as far as it is stored. Before the
-// first request, it is the content that will be sent.
+// Sent is the content of the last request for a delivery, as far as this content is stored. Before
+// the first request, it is the content that will be sent.
 type Sent struct {
 	// Payload contains the first MaxShownPayload bytes of the payload before compression. Size
 	// is the length of the whole payload. Both are empty when the body was Erased.
 	Payload []byte
 	Size    int64
 	Erased  bool
-	// Headers are the headers, sorted by name. They do not include Authorization, nor headers
-	// that depend on settings of the domain that have changed since.
+	// Headers contains the headers, sorted by name. It leaves out Authorization. Headers that
+	// depend on settings of the domain follow the present settings.
 	Headers []Header
 }
 
@@ -92,7 +92,7 @@ func (s *leaseSession) headers(ctx context.Context, w store.Webhook, d store.Del
 	return lines, nil
 }
 
-// repeat sets the headers of a stored signature.
+// repeat sets the headers of a signature again, from the stored signature.
 func (to target) repeat(header http.Header, signed store.Signed) {
 	if signed.Signature == "" {
 		return

@@ -12,27 +12,27 @@ import (
 	"passerelle/webhook"
 )
 
-// SignedRequest is a received request whose signature is to be checked.
+// SignedRequest is a received request with a signature to check.
 type SignedRequest struct {
 	// Provider is the id or name of the provider whose secrets are checked.
 	Provider string
-	// Method and URL are those of the request. Only the path of the URL is used.
+	// Method and URL are the method and the URL of the request. Only the path of the URL is used.
 	Method, URL string
 	// Date and Signature are the header values. Body is the decompressed body.
 	Date, Body, Signature string
 }
 
-// SignatureCheck is the result of checking a signature.
+// SignatureCheck is the result of a signature check.
 type SignatureCheck struct {
 	Valid bool
 	// Reason explains the result in sentences. For a signature that does not match, it names the
-	// mistake of the signer when that can be recognised.
+	// signer's mistake if it recognises the mistake.
 	Reason string
 }
 
 // Verify checks a signature with the secrets of a provider, as a receiver does, and explains the
-// result. It never shows the correct signature. It fails with an Invalid error that names the
-// field when the request cannot be checked.
+// result. It never shows the correct signature. It fails with an Invalid error when the request
+// cannot be checked. The error names the field.
 func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q SignedRequest) (SignatureCheck, error) {
 	address, err := url.Parse(q.URL)
 	if err != nil || address.Path == "" && address.Host == "" {
@@ -55,7 +55,7 @@ func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q Signe
 	return q.check(address, signed, secrets, d.Now()), nil
 }
 
-// secret is a signing secret of a provider, with its name for the explanations.
+// secret is a signing secret of a provider. Explanations use its name.
 type secret struct{ text, name string }
 
 // secrets returns the signing secrets of a provider.
@@ -82,7 +82,7 @@ func (d *Delivery) secrets(ctx context.Context, domain passerelle.Domain, provid
 	return all, nil
 }
 
-// signingMistakes are common mistakes: the signer used another value instead of the path or the
+// signingMistakes contains common mistakes: signers use another value instead of the path or the
 // body.
 var signingMistakes = []struct {
 	path   func(*url.URL) string
@@ -112,8 +112,8 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// check searches for the secret that made the signature. If it finds none, it searches for a
-// common mistake.
+// check searches for the secret with which the signature was made. If it finds none, it searches
+// for a common mistake.
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {
@@ -144,7 +144,8 @@ func (q SignedRequest) fits(s secret, path, body string, signed time.Time) bool 
 	return webhook.Verifier{Secret: s.text}.Verify(header, path, []byte(body), signed) == nil
 }
 
-// late returns a sentence that says that receivers refuse the date, or "" when they accept it.
+// late returns a sentence which says that receivers refuse the date. It returns "" when they accept
+// the date.
 func late(signed, now time.Time) string {
 	if now.Sub(signed).Abs() <= webhook.DefaultTolerance {
 		return ""

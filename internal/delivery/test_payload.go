@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// TestPayload reads a test payload that a person has typed: a JSON object of at most MaxTestBody
-// bytes. It removes white space outside of strings. It fails with an Invalid error that names
-// the field and the line of the mistake.
+// TestPayload reads a test payload that a person has typed. The payload must be a JSON object of at
+// most MaxTestBody bytes. It removes white space outside strings. It fails with an Invalid error
+// that names the field and the line of the mistake.
 func TestPayload(field, text string) ([]byte, error) {
 	if len(text) > MaxTestBody {
 		return nil, passerelle.InvalidField(field, "has %d bytes; the maximum for a test is %d", len(text), MaxTestBody)

@@ -11,24 +11,24 @@ import (
 	"passerelle/internal/store"
 )
 
-// ClientCredentials is the only grant type that is requested from a token endpoint.
+// ClientCredentials is the only grant type that requests to a token endpoint use.
 const ClientCredentials = "client_credentials"
 
 // These are the largest sizes of the fields of a token endpoint.
 const (
 	MaxCredential  = 1024
-	MaxCertificate = 32 << 10 // with the certificates of its issuers
+	MaxCertificate = 32 << 10 // includes the certificates of its issuers
 	MaxPrivateKey  = 8 << 10
 )
 
-// EndpointChange is a change of a token endpoint. A nil field leaves the value as it is. The URL
-// must follow the rules for webhooks. The certificate and the key are PEM texts and belong
-// together: either both are set or neither. Empty values remove them.
+// EndpointChange is a change of a token endpoint. A nil field leaves the value unchanged. The URL
+// must follow the rules for webhooks. The certificate and the key are PEM texts. Either both are
+// set or neither. Empty values remove both.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
 
-// apply checks the change and applies it. A refused change changes nothing.
+// apply checks the change and applies it. If it refuses the change, it changes nothing.
 func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
 	var e store.TokenEndpoint
 	if a.Endpoint != nil {
@@ -82,7 +82,8 @@ func (f endpointField) check(domain passerelle.Domain) error {
 	return passerelle.CheckText(f.name, *f.to, f.max)
 }
 
-// mustBeEmpty fails when a field of a token endpoint is set for a provider that has none.
+// mustBeEmpty fails when the change sets a field of a token endpoint. It is used for a provider
+// without a token endpoint.
 func (c EndpointChange) mustBeEmpty() error {
 	for _, field := range c.fields(&store.TokenEndpoint{}, new(string)) {
 		if field.from != nil {

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// maxTrusts limits the number of clients that trust additional certificate authorities. Each has
-// its own connections, because a server that one client trusts may be refused by another.
+// maxTrusts limits the number of clients that trust additional certificate authorities. Each client
+// has separate connections, because it may refuse a server that another client trusts.
 const maxTrusts = 64
 
-// trusts caches the clients that trust additional certificate authorities, by the text of these
-// authorities. The most recently used client is last.
+// trusts caches the clients that trust additional certificate authorities. The text of these
+// authorities identifies a client. The most recently used client is last.
 type trusts struct {
 	mu   sync.Mutex
 	kept []trust
@@ -50,7 +50,7 @@ func (t *trusts) client(base *http.Client, authorities string) (*http.Client, er
 	return client, nil
 }
 
-// trusting makes a client that trusts the certificate authorities of the system and the
+// trusting returns a client that trusts the certificate authorities of the system and the
 // additional ones.
 func trusting(base *http.Client, authorities string) (*http.Client, error) {
 	guarded, ok := base.Transport.(bounded)

@@ -10,16 +10,17 @@ import (
 )
 
 // Warning reports a webhook when fewer than fewSuccesses of 100 requests of a day succeeded, or
-// when they took longer than slowRequest on average.
+// when requests took longer than slowRequest on average.
 const (
 	fewSuccesses = 95 // per hundred requests
 	slowRequest  = 5 * time.Second
 )
 
-// Warning describes in sentences what an operator should know about a webhook: that too many
-// requests fail, that they take too long, or that they carry no proof of their sender. It
-// returns "" when there is nothing to report. hasApplication means that requests about users can
-// carry the user token of an application, which is such a proof.
+// Warning describes in sentences what an operator should know about a webhook. It says that too
+// many requests fail, that requests take too long, or that they carry no proof of their sender. Too
+// many requests fail, requests take too long, or requests carry no proof of their sender. It
+// returns "" when there is nothing to report. The user token of an application is such a proof.
+// hasApplication means that requests about users can carry it.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {
