@@ -14,7 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// The account numbers of these tests.
+// These are the account numbers of these tests.
 const (
 	payersNumber = "FR7630006000011234567890189"
 	oneNumber    = "DE89370400440532013000"
@@ -53,7 +53,7 @@ func (s fixture) clearNumbers() (n int64) {
 	return n
 }
 
-// found are the payments that filters by account numbers find, by the filter.
+// found returns the payments that each filter by account number finds, by the filter.
 func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
 	s.t.Helper()
 	found := map[string]int64{}
@@ -75,7 +75,7 @@ func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int6
 	return found
 }
 
-// same fails the test when the payment that is read differs from the payment that was made.
+// same fails the test when the stored payment differs from p.
 func (s fixture) same(db *store.DB, p *payment.Payment) {
 	s.t.Helper()
 	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)
@@ -94,8 +94,8 @@ func times(n int64) map[string]int64 {
 	return map[string]int64{"payer": n, "payer's end": n, "beneficiary": n, "another": n, "an end": n, "all": n, "none": 0, "no end": 0}
 }
 
-// TestAccountNumbersAreSealed: no number of a payment is in a new database, and lists
-// find payments by them.
+// TestAccountNumbersAreSealed checks that a new database contains no account number of a payment in
+// plain text, and that lists find payments by number.
 func TestAccountNumbersAreSealed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.numbered()
@@ -132,8 +132,8 @@ func TestAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
-// TestOlderAccountNumbersAreSealed: an older database keeps plain account numbers until they
-// are encrypted, and searches find the same before and after.
+// TestOlderAccountNumbersAreSealed checks that an older database keeps plain account numbers until
+// they are encrypted, and that searches find the same payments before and after.
 func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.keepsNumbersClear()
@@ -160,8 +160,8 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
-// TestNumbersThatStayedClearAreSealed: a process that runs during the sealing encrypts and finds
-// numbers, and the next call encrypts plain numbers that another process left.
+// TestNumbersThatStayedClearAreSealed checks that a process that runs during the sealing encrypts
+// and finds numbers. The next call must encrypt plain numbers that another process left.
 func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -185,8 +185,8 @@ func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	})
 }
 
-// TestSealedAccountNumbersOutliveTheirKey: they are read and found under a newer master
-// key, once the older is gone.
+// TestSealedAccountNumbersOutliveTheirKey checks that account numbers are read and found with a
+// newer master key when the older key is gone.
 func TestSealedAccountNumbersOutliveTheirKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

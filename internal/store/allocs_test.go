@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// The bounds are a quarter above what a payment of one line allocates on SQLite,
-// the writer's goroutine included.
+// These limits are a quarter above the allocations for a payment of one line on SQLite. They
+// include the allocations of the writer's goroutine.
 const (
 	mostToCreate = 190
 	mostToRead   = 286

@@ -56,8 +56,8 @@ func TestAttemptComesBack(t *testing.T) {
 	})
 }
 
-// TestOrderMemory: the connector's memory belongs to the order, whichever attempt is the last,
-// and is unreadable in the database.
+// TestOrderMemory checks that the connector's memory belongs to the order, whichever attempt is the
+// last. In the database, the memory must be unreadable.
 func TestOrderMemory(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -185,7 +185,7 @@ func TestAttemptsGoToOneClaimant(t *testing.T) {
 	})
 }
 
-// sealedFields are the columns with values that the payer typed.
+// sealedFields returns the column with the values that the payer typed.
 func (s fixture) sealedFields(table string) []byte {
 	s.t.Helper()
 	sealed, err := database.One(s.t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)
@@ -242,8 +242,8 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne: when the payment has changed since it was read, the attempt is
-// not answered either.
+// TestAttemptAndOutcomeAreOne checks that an attempt is not answered either when the payment has
+// changed since it was read.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -258,8 +258,8 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	})
 }
 
-// TestAttemptsFollowTheOrder: answers and cancellations follow one at a time, and each is read
-// with the data of the order.
+// TestAttemptsFollowTheOrder checks that answers and cancellations follow one at a time, and that
+// each is read with the data of the order.
 func TestAttemptsFollowTheOrder(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		order := s.attempt("key", -time.Hour)
@@ -298,8 +298,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown: an attempt that cannot be decrypted is returned with everything
-// except its encrypted parts.
+// TestSpoiltAttemptIsKnown checks that an attempt that cannot be decrypted is returned with
+// everything except its encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -313,8 +313,8 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 	})
 }
 
-// TestDueAndExpiringWaitForAttempts: while an attempt is open, the bank is not asked for the
-// state, and the payment does not expire.
+// TestDueAndExpiringWaitForAttempts checks that, while an attempt is open, the bank is not asked
+// for the state and the payment does not expire.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due, expiring []int64) {
@@ -348,8 +348,8 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	})
 }
 
-// TestOrderAge: the age of an order is counted from its first attempt, by the database's clock. An
-// order without a stored time is decades old.
+// TestOrderAge checks that the age of an order is counted from its first attempt, by the database's
+// clock. An order without a stored time is decades old.
 func TestOrderAge(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -377,7 +377,8 @@ func TestOrderAge(t *testing.T) {
 	})
 }
 
-// TestSavedOrder: a memory that is stored in the middle of a call counts as a change of the payment.
+// TestSavedOrder checks that a memory that is stored in the middle of a call counts as a change of
+// the payment.
 func TestSavedOrder(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -397,7 +398,8 @@ func TestSavedOrder(t *testing.T) {
 	})
 }
 
-// TestForgottenCallback: an attempt removes the callback that it was loaded with, and no newer one.
+// TestForgottenCallback checks that an attempt removes the callback that it was loaded with, but no
+// newer callback.
 func TestForgottenCallback(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// acts records acts, every third one in the other domain.
+// acts records n acts. Every third act is in the other domain.
 func (s fixture) acts(n int) []store.Audit {
 	s.t.Helper()
 	all := make([]store.Audit, n)
@@ -68,8 +68,8 @@ func TestActsAreFound(t *testing.T) {
 	})
 }
 
-// Every column except those of the chain is part of the hashed content, and adjacent texts
-// cannot be confused.
+// TestWhatIsHashedTellsActsApart checks that every column except those of the chain is part of the
+// hashed content. Adjacent texts must not be confused.
 func TestWhatIsHashedTellsActsApart(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		variants := []store.Audit{

@@ -299,8 +299,8 @@ func TestDeletedAuthProviders(t *testing.T) {
 	})
 }
 
-// TestAuthProvidersOutliveTheirMigration migrates a database whose schema has signing providers
-// only: references to a provider stay, and its secret opens.
+// TestAuthProvidersOutliveTheirMigration migrates a database whose schema has only signing
+// providers. References to a provider must stay, and its secret must still decrypt.
 func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 	const before = 7
 	storetest.Each(t, func(t *testing.T, url string) {

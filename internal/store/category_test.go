@@ -8,8 +8,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestOwnCategoriesAreBehindNoSequence: the ids of a domain's own categories follow the ids of
-// built-in categories, which the sequence does not count.
+// TestOwnCategoriesAreBehindNoSequence checks that the sequence of a domain's own categories is not
+// reported as behind. Their ids follow the ids of built-in categories, which the sequence does not
+// count. They follow the ids of built-in categories, which the sequence does not count.
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {

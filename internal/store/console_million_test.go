@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// rowsOfLists is the length of the long lists: PASSERELLE_TEST_ROWS in a long run, which also
-// compares times.
+// rowsOfLists returns the length of the long lists. In a long run, PASSERELLE_TEST_ROWS sets it,
+// and the test also compares times.
 func rowsOfLists(t *testing.T) (rows int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_ROWS", 4000)
@@ -20,9 +20,9 @@ func rowsOfLists(t *testing.T) (rows int, long bool) {
 // fewRows is the length of the short lists.
 const fewRows = 1000
 
-// crowds insert rows for every list of the console. Rows that belong to a user all belong to the
-// same one. $1 and $2 are the first and last number, $3 the domain, $4 a connection, and HASH a
-// unique value.
+// crowds contains statements that insert rows for every list of the console. All rows that belong
+// to a user belong to the same user. $1 and $2 are the first and last number, $3 is the domain, $4
+// is a connection, and HASH is a unique value.
 var crowds = []string{
 	`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`,
 	`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, credentials)
@@ -42,8 +42,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn inserts n rows for every list of a domain, with numbers above after, and returns the
-// connection to which they belong.
+// crowdIn inserts n rows for every list of a domain, with numbers above after. It returns the
+// connection to which the rows belong.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
@@ -69,7 +69,7 @@ func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.Co
 // listOfConsole reads the newest page of a list, and returns the number of its rows.
 type listOfConsole func(domain passerelle.DomainID, connection passerelle.ConnectionID) (rows int, err error)
 
-// listsOfConsole are the lists of the console except those of payments and deliveries.
+// listsOfConsole returns the lists of the console, except those of payments and deliveries.
 func listsOfConsole(s fixture) map[string]listOfConsole {
 	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
 	troubles := func(state passerelle.ConnectionState, connector string) listOfConsole {
@@ -128,8 +128,8 @@ func listsOfConsole(s fixture) map[string]listOfConsole {
 	}
 }
 
-// TestMillionRowsOfTheConsole reads the first page of each list over a thousand rows and over
-// many rows. In a long run the long list may take at most three times as long.
+// TestMillionRowsOfTheConsole reads the first page of each list, over a thousand rows and over many
+// rows. In a long run, the long list may take at most three times as long as the short one.
 func TestMillionRowsOfTheConsole(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := rowsOfLists(t)

@@ -15,19 +15,20 @@ import (
 // fewDeliveries is the length of the short lists.
 const fewDeliveries = 1000
 
-// invariantTimeout is far more than one pass over a million payments or deliveries takes, and
-// far less than a comparison of each with each.
+// invariantTimeout is far more than the time for one pass over a million payments or deliveries. It
+// is far less than the time for comparing each of them with each other.
 const invariantTimeout = time.Minute
 
-// manyDeliveries is the length of the long lists: PASSERELLE_TEST_DELIVERIES in a long run, which
-// also compares times.
+// manyDeliveries returns the length of the long lists. In a long run, PASSERELLE_TEST_DELIVERIES
+// sets it, and the test also compares times.
 func manyDeliveries(t *testing.T) (deliveries int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
 }
 
-// deliverMany creates deliveries of one event, half of them delivered and a quarter given up,
-// and as many requests, half for the first delivery and one each for other deliveries.
+// deliverMany creates deliveries of one event: half of them are delivered and a quarter is given
+// up. It also creates as many requests: half for the first delivery, and one for each other
+// delivery.
 var deliverMany = []string{
 	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped)
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 1, 'payment', i, 1, i * 1000000, 1, CASE WHEN i % 2 = 0 THEN i * 1000000 ELSE NULL END, CASE WHEN i % 4 = 1 THEN i ELSE NULL END FROM n`,
@@ -54,8 +55,8 @@ func (s fixture) crowded(from, n int) store.Webhook {
 	return w
 }
 
-// TestMillionDeliveries reads an operator's pages about a webhook with a thousand and with many
-// deliveries. In a long run the pages with many may take at most three times as long.
+// TestMillionDeliveries reads an operator's pages about a webhook with a thousand deliveries and
+// about one with many. In a long run, the pages with many may take at most three times as long.
 func TestMillionDeliveries(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := manyDeliveries(t)
@@ -139,7 +140,8 @@ func deliveryLists(s fixture) map[string]deliveryList {
 	}
 }
 
-// page reads a full page of the list of a webhook. first is its first delivery.
+// page reads a full page of the list of a webhook. The argument first is the first delivery of the
+// webhook.
 func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {
 		t.Helper()

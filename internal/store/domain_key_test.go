@@ -14,7 +14,7 @@ import (
 // scalingPage says which keys begin with the domain.
 const scalingPage = "../../docs/scaling.md"
 
-// The lines of the recorded schema that have columns and keys.
+// These expressions match the lines of the recorded schema with columns and keys.
 var (
 	columnLine  = regexp.MustCompile(`(?m)^column (\w+)\.(\w+) `)
 	primaryLine = regexp.MustCompile(`(?m)^constraint \w+\.(\w+) PRIMARY KEY`)
@@ -23,10 +23,10 @@ var (
 	keyTable    = regexp.MustCompile(`(?m)^\| Keys \|.*\n(?:\|.*\n)+`)
 )
 
-// keyCounts are numbers of keys, by where they have the domain.
+// keyCounts contains numbers of keys, by the place of the domain in the key.
 type keyCounts struct{ first, without, elsewhere int }
 
-// add counts a key by its first column and whether its table has the domain.
+// add counts a key by its first column, and by whether its table has the domain.
 func (c *keyCounts) add(first string, hasDomain bool) {
 	switch {
 	case !hasDomain:
@@ -42,7 +42,7 @@ func (c keyCounts) row(name string) string {
 	return fmt.Sprintf("| %s | %d | %d | %d | %d |\n", name, c.first+c.without+c.elsewhere, c.first, c.without, c.elsewhere)
 }
 
-// countedKeys is the table of keys of a schema.
+// countedKeys returns the table of keys for a schema.
 func countedKeys(schema string) string {
 	hasDomain, isPrimary := map[string]bool{}, map[string]bool{}
 	for _, match := range columnLine.FindAllStringSubmatch(schema, -1) {
@@ -66,8 +66,9 @@ func countedKeys(schema string) string {
 		primary.row("primary keys") + unique.row("other unique keys") + foreign.row("foreign keys")
 }
 
-// TestScalingPageCountsTheKeys: a table can be distributed by the domain only when its keys contain
-// the domain, so the page about engines that distribute says how many do.
+// TestScalingPageCountsTheKeys checks that the page about engines that distribute data says how
+// many keys contain the domain. A table can be distributed by the domain only when its keys contain
+// the domain.
 func TestScalingPageCountsTheKeys(t *testing.T) {
 	schema, err := os.ReadFile(filepath.Join("testdata", "schema.postgres.sql"))
 	if err != nil {

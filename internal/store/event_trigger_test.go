@@ -11,8 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// A later caller gets a greater version, with two stores on one database as with two replicas,
-// and no two callers get the same version.
+// TestTriggeredVersionsGrow checks that a later caller gets a greater version, also with two stores
+// on one database, like two replicas. No two callers may get the same version.
 func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {
@@ -87,8 +87,8 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 	})
 }
 
-// TestTheOldestWebhookIsFirst updates the first of three webhooks last: deliveries are still in
-// the order of the webhooks, both for an event that is sent at once and for a held event.
+// TestTheOldestWebhookIsFirst updates the first of three webhooks last. Deliveries must still be in
+// the order of the webhooks, for an event that is sent immediately and for a held event.
 func TestTheOldestWebhookIsFirst(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var webhooks []passerelle.WebhookID

@@ -45,7 +45,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// A cancellation of a payment that was never sent to a bank makes no attempt.
+// TestEvidenceWithoutAnAttempt checks that the cancellation of a payment that was never sent to a
+// bank creates no attempt.
 func TestEvidenceWithoutAnAttempt(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1250), now)

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// Functions and methods that tests use in addition to the exported names of this package.
+// Tests use these functions and methods beside the exported names of this package.
 
 const (
 	KeyLease      = keyLease
@@ -28,10 +28,10 @@ func PageOf(f PaymentFilter, w Window) (string, []any) {
 	return f.page(w, paymentOrders[w.Order], false)
 }
 
-// End is the last four characters of an account number.
+// End returns the last four characters of an account number.
 func End(number string) string { return end(number) }
 
-// Erase is one step of DB.Erase. AnyRemains reports whether another step is needed.
+// Erase executes one step of DB.Erase. AnyRemains reports whether another step is needed.
 func (tx *Tx) Erase(e Erasure, batch int, now time.Time) { tx.erase(e, batch, now) }
 
 func (r *Reader) AnyRemains(ctx context.Context, e Erasure) (bool, error) {
@@ -43,7 +43,7 @@ func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
 	tx.insertAttempts(w, first, all)
 }
 
-// UnsentPlace is the position up to which PurgeEvents has checked undelivered events.
+// UnsentPlace returns the position up to which PurgeEvents has checked undelivered events.
 func (db *DB) UnsentPlace(ctx context.Context, domain passerelle.DomainID) ([2]int64, error) {
 	return db.purgePlace(ctx, domain, unsentPlace)
 }
@@ -64,7 +64,7 @@ func (c sealedColumn) Table() string { return c.table }
 
 func (c sealedColumn) Name() string { return c.name }
 
-// Row is the key of the row that tests insert.
+// Row returns the key of the row that tests insert.
 func (c sealedColumn) Row() int64 {
 	if c.key == "only_row" {
 		return 1
@@ -72,7 +72,7 @@ func (c sealedColumn) Row() int64 {
 	return 7
 }
 
-// Place is the place of the value in the row that tests insert.
+// Place returns the place of the value in the row that tests insert.
 func (c sealedColumn) Place() keys.Place {
 	if c.everywhere {
 		return c.place(0, c.Row())
@@ -80,7 +80,7 @@ func (c sealedColumn) Place() keys.Place {
 	return c.place(7, c.Row())
 }
 
-// Sealed is the first sealed value of a column, with its place.
+// Sealed returns the first sealed value of a column, and the place of the value.
 func (r *Reader) Sealed(ctx context.Context, c sealedColumn) (keys.Place, []byte, error) {
 	value, err := database.One(ctx, r.rows, scanSealed, c.page(), 0, 1)
 	return c.place(value.domain, value.row), value.value, err

@@ -16,13 +16,14 @@ import (
 	"passerelle/payment"
 )
 
-// now is a fixed instant in whole microseconds, the precision of stored instants.
+// now is a fixed instant. It is in whole microseconds, because stored instants have this precision.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 
 // dates lets cmp compare passerelle.Date values.
 var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 
-// fixture is a store with its complete schema and two sandbox domains, each with an application.
+// fixture is a store with its complete schema and two sandbox domains. Each domain has an
+// application.
 type fixture struct {
 	t             *testing.T
 	db            *store.DB
@@ -106,7 +107,7 @@ func draft(amounts ...int64) payment.Draft {
 	return d
 }
 
-// create stores a payment of the first domain, made at an instant.
+// create stores a payment of the first domain that was created at an instant.
 func (s fixture) create(d payment.Draft, at time.Time) *payment.Payment {
 	s.t.Helper()
 	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)
@@ -145,7 +146,7 @@ func transitions(steps []payment.Step) []payment.Transition {
 	return list
 }
 
-// wantSame compares stored with loaded values.
+// wantSame compares a stored value with a loaded value.
 func wantSame[T any](t *testing.T, want, got T, err error) {
 	t.Helper()
 	if err != nil {

@@ -25,9 +25,9 @@ import (
 	"passerelle/webhook"
 )
 
-// meter counts the cost of each statement: the instructions of the virtual machine in SQLite,
-// and the blocks that are read in PostgreSQL, including those for checks of references. It
-// executes each statement before the program does, and rolls it back.
+// meter counts the cost of each statement. In SQLite, these are the instructions of the virtual
+// machine. In PostgreSQL, these are the blocks that are read, including those for checks of
+// references. It executes each statement before the program does, and then rolls it back.
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // set for PostgreSQL
@@ -36,7 +36,7 @@ type meter struct {
 	cost  int64
 }
 
-// meterOf measures the statements of a fixture until stop is called.
+// meterOf returns a meter for the statements of a fixture. The meter measures until stop is called.
 func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{t: t, plans: newPlanned(t, url)}
@@ -65,7 +65,7 @@ func connectSQLite(t *testing.T, path string) *sql.Conn {
 	return conn
 }
 
-// openDatabase opens a database next to the store of a test.
+// openDatabase opens a database that a store of the test also uses.
 func openDatabase(t *testing.T, url string) *database.Handle {
 	t.Helper()
 	pool, err := database.Open(t.Context(), url, database.Config{Migrations: store.Migrations})
@@ -138,8 +138,8 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// of returns the lowest cost of do over several payments, because index pages are sometimes
-// split. The first payment does not count, because it prepares the statements.
+// of returns the lowest cost of do over several payments, because index pages are sometimes split.
+// The first payment does not count, because it prepares the statements.
 func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
@@ -152,9 +152,9 @@ func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64
 	return least
 }
 
-// steps returns the number of virtual machine instructions since the last call, for all prepared
-// statements of a connection. The driver does not export its handles, so steps reads them by
-// reflection.
+// steps returns the number of instructions of the virtual machine since the last call, for all
+// prepared statements of a connection. The driver does not export these statements, so steps reads
+// them by reflection.
 func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	t.Helper()
 	err := conn.Raw(func(driver any) error {
@@ -172,8 +172,8 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	return sum
 }
 
-// blocks adds the number of blocks that the transaction has read so far to the cost, multiplied
-// by sign. It ends the transaction with the error end, unless it is nil.
+// blocks adds the number of blocks that the transaction has read so far to the cost, multiplied by
+// sign. If end is not nil, it ends the transaction with this error.
 func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	unit.Query(func(row database.Row) error {
 		n, err := database.ScanInt(row)
@@ -211,7 +211,7 @@ func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	return blocks
 }
 
-// literals are arguments written out.
+// literals returns arguments as SQL literals.
 func literals(args []any) []string {
 	all := make([]string, len(args))
 	for i, arg := range args {
@@ -229,7 +229,7 @@ func literals(args []any) []string {
 	return all
 }
 
-// paths are the operations on one payment that are measured.
+// paths returns the operations on one payment that the tests measure.
 func (s fixture) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	ctx := s.t.Context()
 	bank := func(r payment.Report) func(*payment.Payment) {
@@ -278,7 +278,7 @@ func (s fixture) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	}
 }
 
-// bankSays applies a report to a payment, with the event.
+// bankSays applies a report to a payment, and stores the payment with its event.
 func (s fixture) bankSays(p *payment.Payment, r payment.Report) {
 	s.t.Helper()
 	p = s.load(p)
@@ -292,7 +292,7 @@ func (s fixture) bankSays(p *payment.Payment, r payment.Report) {
 	})
 }
 
-// numberFrom makes new ids continue above those of rows that a test inserts.
+// numberFrom makes new ids continue above the ids of rows that a test inserts.
 func (s fixture) numberFrom(first int) {
 	s.t.Helper()
 	for _, name := range []string{"payment", "instruction", "event", "token"} {
@@ -302,8 +302,8 @@ func (s fixture) numberFrom(first int) {
 	}
 }
 
-// surround adds payments with an event, a delivery and a token each. Half of the payments belong
-// to a user.
+// surround adds payments. Each has an event, a delivery and a token. Half of the payments belong to
+// a user.
 func (s fixture) surround(w store.Webhook, from, to int) {
 	s.t.Helper()
 	s.populateAfter(from, to)
@@ -326,16 +326,17 @@ var around = []string{
 	`INSERT INTO token (id, domain_id, kind, hash, scopes, user_id, created) SELECT i, CAST($3 AS BIGINT), 'user', CAST(CAST(i AS TEXT) AS {bytes}), '', i, i FROM n`,
 }
 
-// mostGrowth is the largest allowed ratio between the cost of a path among many payments and its
-// cost among few. Among many payments, PostgreSQL's indexes are a page or two deeper, and
-// PostgreSQL counts each page.
+// mostGrowth is the largest allowed ratio between the cost of an operation among many payments and
+// its cost among few payments. Among many payments, PostgreSQL's indexes are deeper by a page or
+// two, and PostgreSQL counts each page.
 var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 
-// pageLimit is how long a page may take, in a long run.
+// pageLimit is the longest time for a page in a long run.
 const pageLimit = 10 * time.Millisecond
 
 // TestMillionCostsAsAThousand measures each operation among a thousand payments and among many,
-// whose labels begin with the same text, without statistics: the costs are the same.
+// without statistics. The labels of all payments begin with the same text. The costs must be the
+// same.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -374,7 +375,7 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 	})
 }
 
-// quickest returns the shortest time of several runs of a path.
+// quickest returns the shortest time of several runs of an operation.
 func quickest(path func(*payment.Payment)) time.Duration {
 	took := time.Hour
 	for range 9 {
@@ -383,7 +384,7 @@ func quickest(path func(*payment.Payment)) time.Duration {
 	return took
 }
 
-// fresh creates payments on which a path has not run yet.
+// fresh creates payments that an operation has not used yet.
 func (s fixture) fresh(path string, n int) []*payment.Payment {
 	s.t.Helper()
 	all := make([]*payment.Payment, n)

@@ -18,18 +18,18 @@ type idRow struct {
 	id         int64
 	domain     passerelle.DomainID
 	kind, name string
-	// gone rows are never listed. hidden ones are listed when all are requested.
+	// gone rows are never listed. hidden rows are listed only when all rows are requested.
 	gone, hidden bool
 }
 
 func idSpot(r idRow) lists.Spot { return lists.Spot{ID: r.id} }
 
-// idListing describes a list by id, of which a filter selects some rows.
+// idListing returns a list by id from which a filter selects some rows.
 func idListing(w lists.Ways, rows []idRow, selected func(idRow) bool) lists.List {
 	return lists.List{Ways: w, All: lists.Spots(rows, idSpot, lists.Any[idRow]), Selected: lists.Spots(rows, idSpot, selected)}
 }
 
-// drawDomain draws a domain, mostly the one with the most rows.
+// drawDomain draws a domain. It mostly draws the domain with the most rows.
 func (s fixture) drawDomain(t *rapid.T) passerelle.DomainID {
 	domain := s.domain
 	lists.Maybe(t, "domain", &domain, s.other)
@@ -165,8 +165,8 @@ func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestUsersAreThoseOfTheReference: lists of users have their own window type, whose position
-// always exists.
+// TestUsersAreThoseOfTheReference reads random windows of users. Lists of users have a separate
+// window type, and their positions always exist.
 func TestUsersAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var all []idRow

@@ -57,7 +57,7 @@ func claim(t *testing.T, db *store.DB, k store.RepeatKey) store.Claim {
 	return c
 }
 
-// lapse moves the end of leases or of storage times to the past.
+// lapse moves the times in a column to the past, such as the ends of leases.
 func lapse(t *testing.T, db *store.DB, column string) {
 	t.Helper()
 	mustWrite(t, db, func(tx *store.Tx) error {
@@ -133,8 +133,8 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	})
 }
 
-// TestAnExecutionThatWasTakenOverMakesNothing shows why a creation records its object in its own
-// transaction: the late execution fails completely.
+// TestAnExecutionThatWasTakenOverMakesNothing checks that a late execution fails completely,
+// because a creation records its object in its own transaction.
 func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		late := claim(t, db, repeat(domain, "k", "r"))
@@ -161,8 +161,8 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	})
 }
 
-// TestAnswersWithWhatWasMade stores the answer together with the created object, unless the key
-// was taken over.
+// TestAnswersWithWhatWasMade stores the answer together with the created object, unless another
+// execution has taken over the key.
 func TestAnswersWithWhatWasMade(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		k := repeat(domain, "k", "r")
@@ -249,8 +249,8 @@ func TestPurgeAnswers(t *testing.T) {
 	})
 }
 
-// TestRequestsWithoutAKey: every call with the zero Execution does nothing, so use cases need
-// not check.
+// TestRequestsWithoutAKey checks that every call with the zero Execution does nothing. Use cases
+// therefore need not check for it.
 func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
 		mustWrite(t, db, func(tx *store.Tx) error {

@@ -44,8 +44,9 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 	})
 }
 
-// TestNothingIsSealedWithRetiredKeys: a program read the key file before a key was added to it.
-// It can encrypt until all values are rewrapped under the new key, and is refused from then on.
+// TestNothingIsSealedWithRetiredKeys has a program that read the key file before a key was added to
+// the file. The program can encrypt until all values are rewrapped with the new key. From then on,
+// it is refused.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
@@ -129,8 +130,8 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	return changed
 }
 
-// TestRewrapWaitsForWhoSeals: the value that proves the keys does not change while a unit that
-// has read it is open.
+// TestRewrapWaitsForWhoSeals checks that the key proof does not change while a unit that has read
+// it is open.
 func TestRewrapWaitsForWhoSeals(t *testing.T) {
 	url, ring := storetest.Postgres(t), keys.Generate()
 	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())

@@ -8,9 +8,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestLinesOutliveTheirMigration migrates a database in which lines of validating payments have
-// no state. These lines become pending. The lines of expired payments that the payer did not
-// answer become rejected, and other lines do not change.
+// TestLinesOutliveTheirMigration migrates a database in which lines of validating payments have no
+// state. These lines must become pending. The lines of expired payments that the payer did not
+// answer must become rejected, and other lines must not change.
 func TestLinesOutliveTheirMigration(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -73,8 +73,8 @@ func TestMailGoesItsWay(t *testing.T) {
 	})
 }
 
-// A sender whose lease has lapsed changes nothing, and neither does a sender with another
-// domain.
+// TestMailBelongsToWhoClaimedItLast checks that a sender with a lapsed lease changes nothing, and
+// that a sender with another domain changes nothing.
 func TestMailBelongsToWhoClaimedItLast(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.mail(s.hook(s.domain), "first")
@@ -142,7 +142,7 @@ func TestOutboxIsBounded(t *testing.T) {
 				tx.Unit().Exec(`UPDATE sequence SET next = (SELECT max(id) + 1000 FROM mail) WHERE name = 'mail'`)
 				return nil
 			})
-			s.write(func(tx *store.Tx) error { _, err := tx.Unit().NewIDs("mail", 10_000); return err }) // the process's reserved block of ids is lower
+			s.write(func(tx *store.Tx) error { _, err := tx.Unit().NewIDs("mail", 10_000); return err }) // the block of ids that this process has reserved is lower
 		}
 		has := func(m store.Mail) bool { return s.count(`SELECT count(*) FROM mail WHERE id = $1`, m.ID) == 1 }
 		fill(store.MaxMails - 3)

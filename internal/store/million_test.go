@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// inALongRun returns the number in an environment variable for a long run, which also compares
-// times, and otherwise the usual number.
+// inALongRun returns the number in an environment variable, if it is set. A long run sets it and
+// also compares times. Otherwise inALongRun returns the usual number.
 func inALongRun(t *testing.T, variable string, usual int) (number int, long bool) {
 	t.Helper()
 	text, long := os.LookupEnv(variable)
@@ -23,13 +23,13 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 	return n, true
 }
 
-// pageTimeout is far longer than reading a page through an index in its order, and far shorter
+// pageTimeout is far longer than reading a page through an index in its order. It is far shorter
 // than reading a million rows.
 const pageTimeout = 25 * time.Millisecond
 
-// measure limits the time of a page of a long list, or of a late page, in two ways: to a multiple
-// of the time of a page of a short list, or of an early page, and to a fixed time, because both
-// pages might read the whole table.
+// measure limits the time of a page of a long list, or of a late page, in two ways. The time may be
+// at most a multiple of the time of a page of a short list, or of an early page. It may also not
+// exceed a fixed time, because both pages might read the whole table.
 type measure struct {
 	most  float64
 	limit time.Duration
@@ -50,7 +50,8 @@ func (p measure) hold(t *testing.T, long bool, first, second func()) {
 	}
 }
 
-// compare returns the median ratio of nine pairs, and the shortest time of the slower page.
+// compare returns the median ratio of nine pairs of times, and the shortest time of the slower
+// page.
 func compare(first, second func()) (ratio float64, shortest time.Duration) {
 	var ratios []float64
 	a, b := time.Hour, time.Hour

@@ -55,8 +55,8 @@ func firstMigrations(t *testing.T, n int) fs.FS {
 	return files
 }
 
-// TestMigrateInASchemaOfAnyName: migrations also run in a schema whose name must be quoted and
-// that has similar tables of other programs.
+// TestMigrateInASchemaOfAnyName checks that migrations also run in a schema with a name that must
+// be quoted and with similar tables of other programs.
 func TestMigrateInASchemaOfAnyName(t *testing.T) {
 	address := storetest.Direct(t, storetest.Postgres(t)) // a pooler does not pass on search_path
 	runs(t, address, `CREATE SCHEMA "Tenant-A"; CREATE VIEW "Tenant-A".other AS SELECT 1 AS domain_id; CREATE TABLE "Tenant-A".more (domain_id TEXT)`)
@@ -78,8 +78,8 @@ func TestMigrateInASchemaOfAnyName(t *testing.T) {
 	}
 }
 
-// runs executes a statement on a connection that does not belong to the service, as a migration
-// does: SQLite then enforces no references.
+// runs executes a statement on a separate connection, as a migration does. SQLite enforces no
+// references on it.
 func runs(t *testing.T, address, text string, args ...any) {
 	t.Helper()
 	dialect, driver, source := database.PostgresDialect(), "pgx", storetest.Direct(t, address)
@@ -96,9 +96,9 @@ func runs(t *testing.T, address, text string, args ...any) {
 	}
 }
 
-// outdated creates a database at an earlier migration. Units need the present schema, so run
-// executes a statement outside units, as a migration does. renew opens the database after all
-// migrations.
+// outdated creates a database at an earlier migration. Units need the present schema. The function
+// run therefore executes a statement outside units, as a migration does. The function renew opens
+// the database after all migrations.
 func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {
 	t.Helper()
 	old, err := database.Open(t.Context(), url, database.Config{Migrations: firstMigrations(t, migrations)})

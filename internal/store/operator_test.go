@@ -205,8 +205,8 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	})
 }
 
-// A unit refuses an operator who was disabled, or whose password or second factor was changed,
-// after they were authenticated.
+// TestAnOperatorIsHeldAsTheyWereSeen checks that a unit refuses an operator who has changed since
+// the sign-in: who was disabled, or who has another password or second factor.
 func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hold := func(o operatorstore.Operator) error {

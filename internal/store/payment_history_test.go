@@ -29,8 +29,8 @@ const (
 	stand = `UPDATE payment SET seq = $1, state = $2, version = version + 1, expires_from = NULL WHERE id = $3`
 )
 
-// TestIllegalHistoryIsRefused executes statements that the program never executes, on a
-// validating payment (seq 1) and a done one (seq 3).
+// TestIllegalHistoryIsRefused executes statements that the program never executes. It uses a
+// validating payment (seq 1) and a done payment (seq 3).
 func TestIllegalHistoryIsRefused(t *testing.T) {
 	type statement struct {
 		text string
@@ -103,8 +103,8 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 	})
 }
 
-// TestLegalStepByHand: the same statement with a legal step succeeds, so the refusals above are
-// not caused by executing SQL directly.
+// TestLegalStepByHand checks that the same statement with a legal step succeeds. The refusals above
+// are therefore not caused by the direct use of SQL.
 func TestLegalStepByHand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

@@ -18,8 +18,7 @@ import (
 	"passerelle/payment"
 )
 
-// The connectors of the population. Sorted by name, the connectors have another order than by
-// UUID.
+// These are the connectors of the population. Their order by name differs from their order by UUID.
 const (
 	bankA = "0e5e1b0c-0000-4000-8000-00000000000a"
 	bankB = "0e5e1b0c-0000-4000-8000-00000000000b"
@@ -30,10 +29,10 @@ var connectorNames = map[string]string{bankA: "Zebra", bankB: "Antelope", bankC:
 
 var accounts = []string{"FR7630006000011234567890189", "DE89370400440532013000", "GB29NWBK60161331926819"}
 
-// labels share beginnings, in lower and upper case, also in letters of several bytes.
+// labels have common beginnings, in lower and upper case, also in letters of several bytes.
 var labels = []string{"Rent May", "rent June", "RENT", "Rental of a van", "Élan", "élan vital", "x", "Rent May", "50% of it", "Straße 7"}
 
-// ends lists last four characters of account numbers, and one text that is too short.
+// ends contains the last four characters of account numbers, and one text that is too short.
 var ends = []string{"0189", "3000", "6819", "89"}
 
 // population stores payments that differ in every key of the list but share most values, so that
@@ -67,7 +66,7 @@ func (s fixture) population(n int) []*payment.Payment {
 	return all
 }
 
-// individual is a draft of up to three lines, some of them equal.
+// individual returns a draft of up to three lines. Some of the lines are equal.
 func (s fixture) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
@@ -88,7 +87,8 @@ func (s fixture) individual(i int) payment.Draft {
 	return d
 }
 
-// keyOf returns the value by which a list is ordered; nil for none.
+// keyOf returns the value by which a list is sorted. It returns nil for a payment without this
+// value.
 var keyOf = map[string]func(*payment.Payment) any{
 	"id":            func(p *payment.Payment) any { return int64(p.ID) },
 	"register_date": func(p *payment.Payment) any { return p.Created.UnixMicro() },
@@ -110,7 +110,8 @@ var keyOf = map[string]func(*payment.Payment) any{
 	"execution_date_type": func(p *payment.Payment) any { return string(p.DateType()) },
 }
 
-// compareKeys sorts payments without a key last, which is first in a descending order.
+// compareKeys compares two keys. A missing key is greater than any other key or, in a descending
+// order, smaller. Payments without a key are therefore last in both directions.
 func compareKeys(a, b any, descending bool) int {
 	if a == nil || b == nil {
 		order := cmp.Compare(btoi(a == nil), btoi(b == nil))
@@ -132,7 +133,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// matches applies the filter in Go.
+// matches reports whether a payment matches the filter.
 func matches(f store.PaymentFilter, p *payment.Payment) bool {
 	date := &p.Created
 	if f.DateField == "validate_date" {
@@ -172,7 +173,7 @@ func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	return slices.Min(found)
 }
 
-// reference computes the window of a list from all payments.
+// reference returns the window of a list, computed from all payments.
 func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []passerelle.PaymentID {
 	key := keyOf[w.Order]
 	if w.Order == store.LabelOrder {
@@ -204,7 +205,8 @@ func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []
 	return ids
 }
 
-// drawFilter combines filter fields at random, mostly few of them so that some payments match.
+// drawFilter combines fields of the filter at random. It mostly sets few of them, so that some
+// payments match.
 func drawFilter(t *rapid.T, s fixture, all []*payment.Payment) store.PaymentFilter {
 	f := store.PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
 	for _, filter := range []struct {
@@ -270,8 +272,8 @@ func drawWindow(t *rapid.T, f store.PaymentFilter, all []*payment.Payment) store
 	return w
 }
 
-// placeIn returns the position of a payment in a list, or any position for a payment without a
-// matching label.
+// placeIn returns the position of a payment in a list. For a payment without a matching label, it
+// returns any position.
 func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	if w.Order == store.LabelOrder {
 		return []any{cmp.Or(labelled(f, p), any("rent")), int64(p.ID)}
@@ -279,7 +281,7 @@ func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	return []any{keyOf[w.Order](p), int64(p.ID)}
 }
 
-// TestListIsThatOfTheReference reads arbitrary windows of arbitrary filters.
+// TestListIsThatOfTheReference reads random windows with random filters.
 func TestListIsThatOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(30)
@@ -309,9 +311,9 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
-// TestAPlaceWithoutADateInABoundedList: a client may follow a page link with filters that its
-// list did not have, here date limits that select only payments with a date. All of them come
-// before the position.
+// TestAPlaceWithoutADateInABoundedList uses a position with filters that its list did not have, as
+// a client may. Here the filters limit dates, so they select only payments with a date. All of
+// these payments come before the position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(12)
@@ -331,8 +333,8 @@ func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	})
 }
 
-// TestListShowsWholePayments: a list returns the same payments as single reads, with and without
-// the sensitive part.
+// TestListShowsWholePayments checks that a list returns the same payments as single reads, with and
+// without the sensitive part.
 func TestListShowsWholePayments(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 3 {
@@ -370,8 +372,8 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 	})
 }
 
-// TestCounterIsExact: the counter counts all payments that any worker committed, and nothing
-// else.
+// TestCounterIsExact checks that the counter counts all payments that any worker committed, and
+// nothing else.
 func TestCounterIsExact(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 20 {
@@ -383,7 +385,7 @@ func TestCounterIsExact(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			p.Domain, p.Client = s.domain, s.alien // client of the other domain: the schema refuses it
+			p.Domain, p.Client = s.domain, s.alien // a client of the other domain, which the schema refuses
 			return tx.CreatePayment(p, first)
 		})
 		wantError(t, err, store.ErrConstraint)

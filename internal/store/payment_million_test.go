@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// crowd returns the number of payments that the lists are read from: PASSERELLE_TEST_PAYMENTS in
-// a long run, which also compares times.
+// crowd returns the number of payments in the lists. In a long run, PASSERELLE_TEST_PAYMENTS sets
+// it, and the test also compares times.
 func crowd(t *testing.T) (payments int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_PAYMENTS", 10_000)
@@ -23,9 +23,9 @@ func crowd(t *testing.T) (payments int, long bool) {
 // numbers is the beginning of a statement that counts from $1 to $2.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 
-// populate fills the tables with SQL, because creating the payments through package payment
-// would take hours: a quarter each is created, validating, rejected and expired, and half or a
-// quarter of them match each filter.
+// populate fills the tables with SQL, because creating the payments through package payment would
+// take hours. A quarter each is created, validating, rejected and expired. Each filter matches half
+// or a quarter of the payments.
 var populate = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
 		SELECT i, 0, $3, 'created', '', 'client', '', i FROM n`,
@@ -49,8 +49,8 @@ var populate = []string{
 
 func (s fixture) populate(n int) { s.t.Helper(); s.populateAfter(0, n) }
 
-// keepsNumbersClear makes the database keep account numbers unencrypted, as an older database
-// does, because the inserted rows are not encrypted.
+// keepsNumbersClear makes the database keep account numbers unencrypted, like an older database.
+// The inserted rows are not encrypted.
 func (s fixture) keepsNumbersClear() {
 	s.t.Helper()
 	if err := s.sql(`UPDATE sealing SET account_numbers = FALSE`); err != nil {
@@ -71,7 +71,7 @@ func (s fixture) populateAfter(from, n int) {
 				if i != 2 {
 					args = args[:3]
 				}
-				// SQLite begins with WITH, PostgreSQL with either.
+				// SQLite requires WITH at the beginning; PostgreSQL accepts both forms.
 				tx.Unit().Exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
 			}
 			return nil
@@ -82,7 +82,7 @@ func (s fixture) populateAfter(from, n int) {
 	}
 }
 
-// stretchOfList is a filter or an order that is read at its beginning and near its end.
+// stretchOfList is a filter or an order. The tests read its list at the beginning and near the end.
 type stretchOfList struct {
 	filter store.PaymentFilter
 	order  string
@@ -134,9 +134,8 @@ func million(s fixture, n int) map[string]stretchOfList {
 
 const pageOfList = 100
 
-// TestMillion reads the first page of every list, and the page after nine tenths of its matches:
-// neither may read more rows than the other, and in a long run it may take at most half as long
-// again.
+// TestMillion reads the first page of every list, and the page after nine tenths of its matches.
+// Neither may read more rows than the other. In a long run, it may take at most half as long again.
 func TestMillion(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
@@ -160,8 +159,8 @@ func TestMillion(t *testing.T) {
 	})
 }
 
-// placeOf returns the position of the nth payment of a list. It skips rows to reach it, which
-// pages never do.
+// placeOf returns the position of the nth payment of a list. It skips the rows before this payment,
+// which pages never do.
 func (s fixture) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()
 	rows, err := s.db.Payments(t.Context(), list.filter, store.Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
@@ -179,7 +178,7 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 	}
 	limit.hold(t, long, s.page(t, list, first), s.page(t, list, deep))
 	if !long {
-		return // little is read faster without any index
+		return // the table is small and is read faster without an index
 	}
 	if s.db.Rows().Dialect().Name != "postgres" || list.sorts != "" {
 		return
@@ -190,8 +189,8 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 	}
 }
 
-// TestMillionLikeAThousand reads the page that operators open from lists of a thousand payments
-// and of many more: in a long run the longer list may take at most three times as long.
+// TestMillionLikeAThousand reads a page that operators open, from lists of a thousand payments and
+// of many more. In a long run, the longer list may take at most three times as long.
 func TestMillionLikeAThousand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
@@ -246,7 +245,7 @@ var (
 	removed = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
 )
 
-// rowsRead returns the number of rows that all scans of a page's query read, from EXPLAIN.
+// rowsRead returns the number of rows that all scans in a page's query read, from EXPLAIN.
 func (s fixture) rowsRead(t *testing.T, list stretchOfList, w store.Window) int {
 	t.Helper()
 	sql, args := store.PageOf(list.filter, w)

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// everything is a draft of a bulk payment with all optional parts.
+// everything returns the draft of a bulk payment with all optional parts.
 func (s fixture) everything() payment.Draft {
 	d := draft(1250, 99_999_999_999)
 	d.Connector, d.ClientState = "0e5e1b0c-0000-4000-8000-000000000001", `"state" é`
@@ -62,7 +62,7 @@ func TestPaymentComesBack(t *testing.T) {
 	})
 }
 
-// TestIdentityWithoutSensitivePart: a missing sensitive part stays missing.
+// TestIdentityWithoutSensitivePart checks that a missing sensitive part stays missing.
 func TestIdentityWithoutSensitivePart(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p, first, err := payment.New(draft(1), payment.Policy{}, bytes.NewReader(make([]byte, 100)), now)
@@ -118,8 +118,8 @@ func TestRejectedPaymentComesBack(t *testing.T) {
 	})
 }
 
-// TestSensitiveIsNotReadUnlessAskedFor corrupts the column: only a read that requests the
-// sensitive part fails.
+// TestSensitiveIsNotReadUnlessAskedFor corrupts the column. Only a read that requests the sensitive
+// part may fail.
 func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
@@ -147,7 +147,8 @@ func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// TestSealedIdentityStaysInItsRow: an identity copied from another row cannot be decrypted.
+// TestSealedIdentityStaysInItsRow checks that an identity copied from another row cannot be
+// decrypted.
 func TestSealedIdentityStaysInItsRow(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
@@ -161,8 +162,8 @@ func TestSealedIdentityStaysInItsRow(t *testing.T) {
 	})
 }
 
-// TestLateChangeIsRefused: of two changes of the same version, the second fails and stores
-// nothing.
+// TestLateChangeIsRefused checks that the second of two changes of the same version fails and
+// stores nothing.
 func TestLateChangeIsRefused(t *testing.T) {
 	validate := payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}
 	settle := payment.Report{Status: payment.Settled}
@@ -203,8 +204,8 @@ func (s fixture) change(p *payment.Payment, r payment.Report) {
 	}
 }
 
-// tryChange applies a report to a payment and stores the result. Without a report it stores the
-// payment as it is.
+// tryChange applies a report to a payment and stores the result. Without a report, it stores the
+// payment unchanged.
 func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	var steps []payment.Step
 	if r.Status != "" {
@@ -294,7 +295,7 @@ func TestDuePayments(t *testing.T) {
 			s.write(func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, &next) })
 			ids = append(ids, int64(p.ID))
 		}
-		s.create(draft(1), now) // no check is due for it
+		s.create(draft(1), now) // no check of this payment is due
 		wantIDs := func(got []int64, want ...int64) {
 			t.Helper()
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -321,7 +322,7 @@ func TestDuePayments(t *testing.T) {
 	})
 }
 
-// TestClaimantsShare: no payment goes to two simultaneous claimants.
+// TestClaimantsShare checks that no payment goes to two simultaneous claimants.
 func TestClaimantsShare(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		const payments, claimants = 20, 8
@@ -346,7 +347,7 @@ func TestClaimantsShare(t *testing.T) {
 				t.Errorf("payment %d was claimed %d times", id, n)
 			}
 		}
-		for len(times) < payments { // a claimant found only payments that others were claiming
+		for len(times) < payments { // needed when a claimant has found only payments that others were claiming
 			more := s.due(s.domain, now, time.Hour, 5)
 			if len(more) == 0 {
 				t.Fatalf("%d payments were claimed", len(times))
@@ -371,8 +372,8 @@ func TestLargestBulkComesBack(t *testing.T) {
 	})
 }
 
-// TestPaymentsAreNeverTorn reads while a writer changes payment and lines together: every
-// payment that is read is in a state that was once committed.
+// TestPaymentsAreNeverTorn reads while a writer changes payments and lines together. Every payment
+// that is read must be in a state that was once committed.
 func TestPaymentsAreNeverTorn(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2, 3), now)

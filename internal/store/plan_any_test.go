@@ -18,8 +18,7 @@ import (
 	"passerelle/webhook"
 )
 
-// planner makes PostgreSQL show its generic plans, because statements of the program also use
-// those.
+// planner makes PostgreSQL show its generic plans, because the program also uses generic plans.
 type planner struct {
 	t  *testing.T
 	db *pgx.Conn
@@ -67,11 +66,11 @@ func (p *planner) plan(s database.Statement) []string {
 	return steps
 }
 
-// crowdedTables have many rows in TestRequestsAreRecordedByTheirIDs. A plan step may read only
-// some of their rows.
+// crowdedTables matches the tables with many rows in TestRequestsAreRecordedByTheirIDs. A step of a
+// plan may read only some of these rows.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
-// more adds rows to those of other tests, with numbers from $1 to $2.
+// more contains statements that add rows with numbers from $1 to $2 to the rows of other tests.
 var more = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
 		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,
@@ -113,8 +112,8 @@ func (s fixture) crowdAll() *userAccounts {
 	return h
 }
 
-// TestADomainIsAPart: for every table, whichever migration created it, PostgreSQL's statistics
-// settings say that one domain has a small part of the rows.
+// TestADomainIsAPart checks the statistics settings of every table in PostgreSQL, whichever
+// migration created the table. The settings must say that one domain has a small part of the rows.
 func TestADomainIsAPart(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
@@ -125,8 +124,8 @@ func TestADomainIsAPart(t *testing.T) {
 	}
 }
 
-// TestRequestsAreRecordedByTheirIDs: recording requests does not read all waiting deliveries,
-// even when the statistics show few of them.
+// TestRequestsAreRecordedByTheirIDs checks that recording requests does not read all waiting
+// deliveries, even when the statistics show few of them.
 func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	url := storetest.Postgres(t)
 	s := newFixture(t, url)

@@ -27,8 +27,8 @@ func newUserAccounts(t *testing.T, s fixture) *userAccounts {
 }
 
 // plannedAccounts is a fixture that explains statements before it executes them. PostgreSQL gets
-// statistics of a million rows, and high costs for sequential scans and sorts: a plan that still
-// contains one lacks an index.
+// statistics of a million rows, and high costs for sequential scans and sorts. A plan with one of
+// these steps therefore lacks an index.
 func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {
@@ -64,8 +64,8 @@ var (
 	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
 )
 
-// growing returns the steps of PostgreSQL's plans whose cost grows with a table: complete reads
-// of a table or an index, and sorts.
+// growing returns the steps of PostgreSQL's plans whose cost grows with a table. These are complete
+// reads of a table or an index, and sorts.
 func growing(plans []string) (steps []string) {
 	for i, step := range plans {
 		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
@@ -79,9 +79,9 @@ func growing(plans []string) (steps []string) {
 // query is a query of banking data for a request or a loop.
 type query struct {
 	run func() error
-	// index is the index that SQLite uses, with the columns it searches by.
+	// index is the index that SQLite uses, with the searched columns.
 	index string
-	// sorts is the reason why the sorted rows, or the rows read in order, are few.
+	// sorts is the reason why few rows are sorted, or are read in order.
 	sorts string
 }
 
@@ -103,7 +103,8 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// TestPlansOfBankingData: no query of connections and their data reads or sorts a whole table.
+// TestPlansOfBankingData checks that no query for connections and their data reads or sorts a whole
+// table.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		h, engine := plannedAccounts(t, url)
@@ -350,7 +351,7 @@ func (h *userAccounts) documentQueries() map[string]query {
 	}
 }
 
-// aroundQueries are queries around transactions.
+// aroundQueries returns the queries for data that belongs to transactions.
 func (h *userAccounts) aroundQueries() map[string]query {
 	ctx, db, a, full := context.Background(), h.db, h.Accounts[0], errors.New("full")
 	clusters := func(with func(*bankstore.ClusterFilter)) func() error {
@@ -408,7 +409,7 @@ func (h *userAccounts) aroundQueries() map[string]query {
 	}
 }
 
-// exportQueries are the queries of exports only.
+// exportQueries returns the queries that only exports use.
 func (h *userAccounts) exportQueries() map[string]query {
 	ctx, db, most := context.Background(), h.db, store.Window{Limit: 5}
 	from := func(place ...any) store.Window { return store.Window{Limit: 5, From: place} }
@@ -461,7 +462,7 @@ func (h *userAccounts) withdrawalQueries() map[string]query {
 	}
 }
 
-// consoleQueries are the queries of the console's lists.
+// consoleQueries returns the queries for the console's lists.
 func (h *userAccounts) consoleQueries() map[string]query {
 	ctx, db, page := context.Background(), h.db, store.Window{Descending: true, Limit: 5, From: []any{int64(9)}}
 	troubles := func(f bankstore.TroubleFilter) func() error {
@@ -515,7 +516,7 @@ func (h *userAccounts) providerQueries() map[string]query {
 	}
 }
 
-// TestPlansOfTransactions: a page is read from an index in its order, for any number of
+// TestPlansOfTransactions checks that a page is read in the order of an index, for any number of
 // transactions.
 func TestPlansOfTransactions(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
@@ -543,7 +544,7 @@ func TestPlansOfTransactions(t *testing.T) {
 	}
 }
 
-// TestPlanOfMovements: days are read through an index, beginning with the first day.
+// TestPlanOfMovements checks that days are read through an index, beginning with the first day.
 func TestPlanOfMovements(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	h := newUserAccounts(t, s)

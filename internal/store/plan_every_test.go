@@ -16,7 +16,7 @@ import (
 
 func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // runs before any test opens a store
 
-// bounded lists the tables that a statement may read completely, with the reason why they stay
+// bounded contains the tables that a statement may read completely, with the reason why each stays
 // small. All other tables grow.
 var bounded = map[string]string{
 	"domain": "made by hand", "setting": "the keys that are known", "connector_name": "one for each connector", "counter": "16 for each total of a domain",
@@ -29,7 +29,8 @@ var bounded = map[string]string{
 	"sign_in_failure": "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
 }
 
-// granted lists statements that may read much, by their text and plan step, with the reason.
+// granted contains the statements that may read much, by their text and the step of their plan,
+// with the reason.
 var granted = []struct{ statement, step, why string }{
 	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
 	{`FROM payment WHERE domain_id = \$1 AND (registered [<>]=? \$\d+ AND )*(state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
@@ -40,17 +41,19 @@ var granted = []struct{ statement, step, why string }{
 	{`SELECT COALESCE\(MAX\(id\), 0\)`, ``, "the last of an index"},
 }
 
-// step is one access of a plan to rows of a table, with or without an index, and with the
+// step is one access of a plan to rows of a table, with or without an index. It includes the
 // leading columns of the index that limit the rows.
 type step struct {
 	table, index string
 	bounds       []string
-	// page means that rows are read in the order of the list up to a limit, and none is skipped.
+	// page means that rows are read in the order of the list up to a limit, and that none is
+	// skipped.
 	page bool
 	text string
 }
 
-// grows reports whether the step reads more as the table, or the domain's part of it, grows.
+// grows reports whether the step reads more rows when the table grows, or when the domain's part of
+// the table grows.
 func (s step) grows() bool {
 	if bounded[s.table] != "" || s.page {
 		return false
@@ -155,7 +158,7 @@ func (p *planned) isPostgres() bool { return p.words.Name == "postgres" }
 
 var placeholder = regexp.MustCompile(`\$(\d+)`)
 
-// parametersOf is how many arguments a statement has.
+// parametersOf returns the number of arguments of a statement.
 func parametersOf(text string) (most int) {
 	for _, found := range placeholder.FindAllStringSubmatch(text, -1) {
 		most = max(most, atoi(found[1]))
@@ -204,7 +207,7 @@ func (p *planned) stepsOfPostgres(text string) (steps []step) {
 	return steps
 }
 
-// inOrder lists plan nodes that pass on rows one by one, and stop when no more are needed.
+// inOrder contains plan nodes that pass on rows one by one, and stop when no more rows are needed.
 var inOrder = []string{"Nested Loop", "LockRows", "Subquery Scan", "Append", "Merge Append", "Result", "Limit"}
 
 func (p *planned) walk(n node, limited bool, steps []step) []step {
@@ -235,8 +238,8 @@ func (p *planned) bounds(index, condition string) (bounds []string) {
 var (
 	access     = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:(INTEGER PRIMARY KEY)|PRIMARY KEY|INDEX (\w+)))?(?: \((.*)\))?`)
 	comparison = regexp.MustCompile(`[=<>].*$`)
-	// pageOnly matches a statement that reads a page of a domain and has no conditions except
-	// those of a partial index.
+	// pageOnly matches a statement that reads a page of a domain and has only the conditions of a
+	// partial index.
 	pageOnly = regexp.MustCompile(`(?s)WHERE (\w+\.)?domain_id = \$\d+\s+(AND deleted IS NULL AND state IS NULL |AND state <> 'answered' )?ORDER BY [^()]*LIMIT`)
 )
 
@@ -272,7 +275,7 @@ func conditionsOf(text string) (columns []string) {
 	return columns
 }
 
-// tableOf returns the table that a name in a statement refers to, or "" for a common table
+// tableOf returns the table to which a name in a statement refers. It returns "" for a common table
 // expression.
 func (p *planned) tableOf(text, name string) string {
 	if p.tables[name] {
@@ -286,9 +289,9 @@ func (p *planned) tableOf(text, name string) string {
 	return ""
 }
 
-// references returns the queries with which the database checks that a referenced row exists,
-// and that no row refers to a deleted one. The texts are PostgreSQL's. SQLite executes similar
-// queries.
+// references returns the queries with which the database checks references. They check that a
+// referenced row exists, and that no row refers to a deleted row. The texts are those of
+// PostgreSQL. SQLite executes similar queries.
 func (p *planned) references() (all []string) {
 	p.t.Helper()
 	list := `SELECT m.name, f."table", f."from", COALESCE(f."to", 'id'), f.id FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id, f.seq`
@@ -333,11 +336,11 @@ func (p *planned) removed(table string) bool {
 }
 
 // TestEveryStatement plans every statement that the program has executed so far, in this process
-// and in processes that wrote their statements to a folder, and every check of a reference: on
-// both databases, with rows, with and without statistics. A restored dump has no statistics. No
-// statement may read a growing table, or a domain's part of one, completely. Checks of
-// references are planned on empty tables as well, because PostgreSQL keeps their plans until
-// there are statistics. For other statements the index chosen for an empty table is unimportant:
+// and in processes that wrote their statements to a folder. It also plans every check of a
+// reference. It does so on both databases, with rows, with and without statistics. A restored dump
+// has no statistics. No statement may read a growing table, or a domain's part of one, completely.
+// Checks of references are planned on empty tables as well, because PostgreSQL keeps their plans
+// until there are statistics. For other statements, the index for an empty table is unimportant:
 // PostgreSQL collects statistics soon after the first rows.
 func TestEveryStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
@@ -358,8 +361,8 @@ func TestEveryStatement(t *testing.T) {
 
 var listOfArguments = regexp.MustCompile(`\$\d+(?:,\s*\$\d+)+`)
 
-// asked returns the executed statements. Of statements that differ only in the length of a list,
-// it returns one.
+// asked returns the executed statements. It returns one of several statements that differ only in
+// the length of a list.
 func (p *planned) asked() (texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
@@ -374,7 +377,7 @@ func (p *planned) asked() (texts []string) {
 }
 
 // askEverything executes the queries of the other plan tests, because this test may run without
-// them.
+// those tests.
 func askEverything(t *testing.T, s fixture) {
 	t.Helper()
 	for name, question := range s.questions() {
@@ -384,7 +387,8 @@ func askEverything(t *testing.T, s fixture) {
 	}
 }
 
-// inspect reports each step that grows, once for statements that differ in numbers only.
+// inspect reports each step that grows. It reports only one of several statements that differ only
+// in numbers.
 func (p *planned) inspect(when string, texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
@@ -408,8 +412,8 @@ func (s fixture) crowdEvery(p *planned) {
 	p.fill(many)
 }
 
-// fill inserts a number of rows into every growing table: the values of each column are of one
-// kind and different in each row, and half of them are NULL where allowed.
+// fill inserts a number of rows into every growing table. The values of each column have one kind
+// and differ in each row. Where NULL is allowed, half of them are NULL.
 func (p *planned) fill(n int) {
 	p.t.Helper()
 	columns, free := `SELECT m.name, c.name, lower(c.type), c."notnull" = 1 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`,
@@ -446,7 +450,7 @@ func (p *planned) triggers() []string {
 	return p.strings(`SELECT 'DROP TRIGGER ' || name FROM sqlite_schema WHERE type = 'trigger'`)
 }
 
-// valueOf is the value of a column in row i.
+// valueOf returns the value of a column in row i.
 func valueOf(column, kind string, filled bool) string {
 	value := map[string]string{
 		"bigint": "i", "integer": "i", "boolean": "i % 2 = 0", "blob": "randomblob(16)", "bytea": "decode(md5(CAST(i AS TEXT)), 'hex')",
@@ -463,7 +467,8 @@ func valueOf(column, kind string, filled bool) string {
 	return "CASE WHEN i % 2 = 0 THEN " + value + " END"
 }
 
-// forgetStatistics removes all statistics, as in a database restored from a dump.
+// forgetStatistics removes all statistics. A database that was restored from a dump is in the same
+// condition.
 func (p *planned) forgetStatistics() {
 	p.t.Helper()
 	if !p.isPostgres() {
@@ -476,8 +481,8 @@ func (p *planned) forgetStatistics() {
 	p.do(`UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// takeStatistics collects statistics. For SQLite it replaces row counts above 1,000 by a
-// million, because SQLite would rightly read a small table completely.
+// takeStatistics collects statistics. For SQLite, it replaces row counts above 1,000 by a million,
+// because SQLite correctly reads a small table completely.
 func (p *planned) takeStatistics() {
 	p.t.Helper()
 	p.do(`ANALYZE`)

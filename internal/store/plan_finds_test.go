@@ -8,10 +8,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with the
-// payments, and shows that TestEveryStatement would report each: a condition that leaves the
-// planner a choice of index, a partial index that does not match, and a reference that is
-// checked through an index added later.
+// TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with the payments.
+// TestEveryStatement would report each of them: a condition that leaves the planner a choice of
+// index, a partial index that does not match, and a reference that is checked through an index that
+// was added later.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {

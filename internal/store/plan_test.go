@@ -78,14 +78,14 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// question is a query, with the index that SQLite uses for it.
+// question is a query, and the index that SQLite uses for it.
 type question struct {
 	run   func() error
 	index string
 }
 
-// questions returns the queries of requests and loops about a payment and a webhook, which it
-// creates.
+// questions creates a payment and a webhook, and returns the queries of requests and loops about
+// both.
 func (s fixture) questions() map[string]question {
 	s.t.Helper()
 	p, w := s.create(draft(1), now), s.receiver(webhook.PaymentStateUpdated)
@@ -318,11 +318,11 @@ func (s fixture) questions() map[string]question {
 	}
 }
 
-// limited matches plan steps that read a common table expression with a limit.
+// limited matches steps of plans that read a common table expression with a limit.
 var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
 // wantNoScan fails the test when a plan reads or sorts a whole table. A common table expression
-// with a limit may be read completely, and sorted when it is a page.
+// with a limit may be read completely. It may also be sorted when it is a page.
 func wantNoScan(t *testing.T, plans []string) {
 	t.Helper()
 	page := slices.Contains(plans, "SCAN place")

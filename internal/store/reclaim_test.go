@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// A second server of a SQLite database would treat leases of the first as leases of dead
-// processes, and send its orders again.
+// TestOneServerAtATime checks that a SQLite database has one server at a time. A second server
+// would end the leases of the first, and send its orders again.
 func TestOneServerAtATime(t *testing.T) {
 	address := storetest.SQLite(t)
 	first, second := migrated(t, address), migrated(t, address)
@@ -48,7 +48,8 @@ func migrated(t *testing.T, address string) *store.DB {
 	return db
 }
 
-// Existing files become readable by their owner only.
+// TestFilesAreTheOwnersAlone checks that only the owner can read existing files after they were
+// opened.
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	address := storetest.SQLite(t)
 	path := strings.TrimPrefix(address, "sqlite:")

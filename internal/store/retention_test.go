@@ -85,7 +85,7 @@ func TestOldEventsGo(t *testing.T) {
 		s.purge(now.Add(-2*time.Hour), 3, 100)
 		s.wantLeft("13 10 8 0 1")
 		s.purge(now.Add(5*time.Minute), 2, 1)
-		s.wantLeft("9 8 6 0 1") // one run with a batch of two: two without deliveries and two with finished deliveries
+		s.wantLeft("9 8 6 0 1") // one pass with a batch of two: two events without deliveries and two with finished deliveries
 		s.purge(now.Add(5*time.Minute), 2, 100)
 		s.wantLeft("5 5 0 0 1") // the events of the first five minutes are removed, with their requests
 		s.purge(now.Add(24*time.Hour), 2, 100)
@@ -99,8 +99,8 @@ func TestOldEventsGo(t *testing.T) {
 	})
 }
 
-// An event is removed together with the last of its deliveries, whichever webhook that belongs
-// to.
+// TestEventsStayWhileSomebodyWaits checks that an event is removed together with its last delivery,
+// whichever webhook this delivery belongs to.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)
@@ -114,7 +114,8 @@ func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
-// Attempts are removed in limited steps, and a delivery is removed after its attempts.
+// TestManyAttemptsOfOneDelivery checks that attempts are removed in limited steps, and that a
+// delivery is removed after its attempts.
 func TestManyAttemptsOfOneDelivery(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)
@@ -134,8 +135,8 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 	})
 }
 
-// A body whose event was never stored is removed after a day of real time, and the body of an
-// event without a user is checked once.
+// TestPartsWithoutEventsGo checks that a body whose event was never stored is removed after a day
+// of real time. The body of an event without a user must be checked once.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		write := func() *store.EventBody {
@@ -175,7 +176,8 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// Remaining rows are not read again: the statements of a second search read none.
+// TestTheUndeliveredIsLookedAtOnce checks that remaining rows are not read again. The statements of
+// a second search must read none.
 func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)

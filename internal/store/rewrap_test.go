@@ -69,11 +69,11 @@ func (s fixture) schema() map[string]map[string]string {
 
 func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 
-// words are values that some columns need in a row with an encrypted value.
+// words contains values that some columns need in a row with an encrypted value.
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
-// fill returns a statement that inserts a row into a table: numbers are 7, and the given values
-// are used as they are.
+// fill returns a statement that inserts a row into a table. The row has the supplied values, and 7
+// in all other number columns.
 func (s fixture) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
@@ -144,7 +144,8 @@ func (s fixture) opensWith(ring *keys.Ring) {
 	}
 }
 
-// A value that cannot be decrypted stops the work, because it would be lost with the old key.
+// TestRewrapStopsAtWhatDoesNotOpen checks that Rewrap stops at a value that cannot be decrypted,
+// because this value would be lost with the old key.
 func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -155,8 +156,7 @@ func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	})
 }
 
-// TestEveryColumnOfBytesIsAccountedFor ensures that a key rotation covers every new sealed
-// column.
+// TestEveryColumnOfBytesIsAccountedFor checks that a key rotation covers every new sealed column.
 func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var got []string

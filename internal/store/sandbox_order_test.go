@@ -55,7 +55,8 @@ func TestSandboxOrderOfAnotherDomain(t *testing.T) {
 	})
 }
 
-// TestSandboxSubmissionsAreCounted: tests that an order is sent at most once rely on this count.
+// TestSandboxSubmissionsAreCounted checks the count on which other tests rely to show that an order
+// is sent at most once.
 func TestSandboxSubmissionsAreCounted(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		ledger := store.SandboxLedger{s.db}

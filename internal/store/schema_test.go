@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the schemas in testdata")
 
-// dumps are queries that describe a whole schema, one text per row, in an order that depends only
-// on names.
+// dumps contains queries that describe a whole schema, one text per row. The order of the rows
+// depends only on names.
 var dumps = map[string]string{
 	"sqlite": `SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name`,
 	"postgres": `WITH relation AS (
@@ -40,8 +40,8 @@ var dumps = map[string]string{
 	SELECT replace(text, current_schema() || '.', '') FROM line ORDER BY relname COLLATE "C", part, position, name COLLATE "C"`,
 }
 
-// TestSchema compares the schema that the migrations create with the recorded one, so that
-// reviewers see a change of either database. The flag -update records the present schema.
+// TestSchema compares the schema that the migrations create with the recorded schema. Reviewers
+// therefore see a change of either database. The flag -update records the present schema.
 func TestSchema(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db := openOnly(t, url)

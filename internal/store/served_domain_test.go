@@ -26,7 +26,7 @@ func TestDomainComesBack(t *testing.T) {
 	})
 }
 
-// TestServedDomain reads the data that a request needs of a domain in one query.
+// TestServedDomain checks that one query reads the data of a domain that a request needs.
 func TestServedDomain(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := store.ServedDomain{

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsOfSharedTransactions: units that only add rows share a transaction, except units that
-// a limit may undo.
+// TestUnitsOfSharedTransactions checks that units that only add rows share a transaction, except
+// units that a limit may undo.
 func TestUnitsOfSharedTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, c := range map[string]struct {
@@ -50,8 +50,9 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 	})
 }
 
-// TestOrdersToOneBankDoNotWaitForEachOther: the name of a bank is stored with every order. Once
-// the name is stored, an order neither locks it nor waits for a transaction that locks it.
+// TestOrdersToOneBankDoNotWaitForEachOther stores orders to one bank, each of which stores the name
+// of the bank. Once the name is stored, an order must neither lock the name nor wait for a
+// transaction that locks it.
 func TestOrdersToOneBankDoNotWaitForEachOther(t *testing.T) {
 	url := storetest.Postgres(t)
 	s := newFixture(t, url)

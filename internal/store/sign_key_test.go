@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// The newest key signs, earlier keys are deprecated, and the private key is sealed and read only
-// for signing.
+// TestSignKeys checks that the newest key signs and that earlier keys are deprecated. The private
+// key must be sealed, and must be read only for signing.
 func TestSignKeys(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.NewestSignKey(t.Context(), s.domain)

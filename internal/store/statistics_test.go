@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestStatisticsArrive: after a dump is restored, PostgreSQL has no statistics until the service
-// collects them.
+// TestStatisticsArrive checks that, after a dump was restored, PostgreSQL has no statistics until
+// the service collects them.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
@@ -46,7 +46,7 @@ func TestStatisticsArrive(t *testing.T) {
 	}
 }
 
-// uncounted returns the tables whose statistics are missing or old.
+// uncounted returns the tables with missing or old statistics.
 func (s fixture) uncounted() []string {
 	s.t.Helper()
 	tables, err := s.db.Database.Uncounted(s.t.Context())
@@ -69,8 +69,8 @@ func (p *planned) hold(text string) (free func()) {
 	return func() { _ = tx.Rollback() }
 }
 
-// TestATableInUseIsCountedLater: a migration that locks a table does not prevent the analysis of
-// other tables.
+// TestATableInUseIsCountedLater checks that a migration that locks a table does not prevent the
+// analysis of other tables.
 func TestATableInUseIsCountedLater(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
@@ -87,8 +87,8 @@ func TestATableInUseIsCountedLater(t *testing.T) {
 	}
 }
 
-// TestSQLitePlansByRule: with statistics from a time when a table was small, SQLite would read
-// it completely.
+// TestSQLitePlansByRule shows that SQLite reads a table completely when its statistics are from a
+// time when the table was small.
 func TestSQLitePlansByRule(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := newFixture(t, url)
@@ -118,12 +118,12 @@ func TestSQLitePlansByRule(t *testing.T) {
 	}
 }
 
-// firstMinuteLimit is the longest time that one operation may take after a dump was restored.
-// Only a long run checks it.
+// firstMinuteLimit is the longest time for one operation after a dump was restored. Only a long run
+// checks it.
 const firstMinuteLimit = 50 * time.Millisecond
 
 // TestMillionOfARestoredDump measures each operation before and after PostgreSQL collects
-// statistics, and how long the collection takes.
+// statistics. It also measures the collection itself.
 func TestMillionOfARestoredDump(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)

@@ -58,8 +58,8 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestNotesAreNotRepeated: a bank that repeats the same answer causes one note, until its answer
-// differs.
+// TestNotesAreNotRepeated checks that a bank that repeats an answer causes one note, until the
+// answer changes.
 func TestNotesAreNotRepeated(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
@@ -94,7 +94,7 @@ func TestNotesAreNotRepeated(t *testing.T) {
 	})
 }
 
-// TestForeignNotes: a note cannot be stored with another domain's payment.
+// TestForeignNotes checks that a note cannot be stored with another domain's payment.
 func TestForeignNotes(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

@@ -12,19 +12,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// lengthOfHistory returns the number of transactions that the lists are read from:
-// PASSERELLE_TEST_TRANSACTIONS in a long run, which also compares times.
+// lengthOfHistory returns the number of transactions in the lists. In a long run,
+// PASSERELLE_TEST_TRANSACTIONS sets it, and the test also compares times.
 func lengthOfHistory(t *testing.T) (transactions int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_TRANSACTIONS", 20_000)
 }
 
-// fewTransactions is the number of transactions of the second connection, all on the oldest
-// days.
+// fewTransactions is the number of transactions of the second connection. All of them are on the
+// oldest days.
 const fewTransactions = 20
 
-// bookMany books transactions over 7000 days: every tenth in account b, the
-// others in account a, and the oldest ones in account c of another connection.
+// bookMany books transactions over 7000 days. Every tenth is in account b, and the others are in
+// account a. The oldest ones are in account c, which belongs to another connection.
 const bookMany = `INSERT INTO bank_transaction (id, domain_id, user_id, account_id, epoch, key, date, application_date, value, value_scale, wording, coming, details, digest,
 		scraped, last_update, changed, connection_id, folded)
 	SELECT i, CAST($3 AS BIGINT), 7, CASE WHEN i <= 20 THEN CAST($6 AS BIGINT) WHEN i % 10 = 0 THEN CAST($5 AS BIGINT) ELSE CAST($4 AS BIGINT) END, 0, 'k' || CAST(i AS TEXT), day, day,
@@ -108,12 +108,12 @@ func (h *userAccounts) compareEnds(t *testing.T, f bankstore.TransactionFilter, 
 	h.readsFew(t, f, first, long)
 	h.readsFew(t, f, last, long)
 	if !long {
-		return // little is read faster without any index
+		return // the table is small and is read faster without an index
 	}
 	measure{1.5, pageTimeout}.hold(t, long, func() { h.Transactions(f, first) }, func() { h.Transactions(f, last) })
 }
 
-// pageOf returns the statement that lists a page of transactions, with its arguments.
+// pageOf returns the statement for a page of transactions, and its arguments.
 func (h *userAccounts) pageOf(t *testing.T, f bankstore.TransactionFilter, w store.Window) (string, []any) {
 	t.Helper()
 	var page database.Statement
@@ -126,9 +126,9 @@ func (h *userAccounts) pageOf(t *testing.T, f bankstore.TransactionFilter, w sto
 	return page.SQL, page.Args
 }
 
-// readsFew checks that a page reads few rows more than it shows: it counts PostgreSQL's rows,
-// once there are too many to be read without an index, and checks that SQLite reads an index in
-// its order.
+// readsFew checks that a page reads few rows more than it shows. In PostgreSQL, it counts the rows,
+// if there are too many to read without an index. In SQLite, it checks that the page is read in the
+// order of an index.
 func (h *userAccounts) readsFew(t *testing.T, f bankstore.TransactionFilter, w store.Window, long bool) {
 	t.Helper()
 	sql, args := h.pageOf(t, f, w)
@@ -150,7 +150,7 @@ func (h *userAccounts) readsFew(t *testing.T, f bankstore.TransactionFilter, w s
 	}
 }
 
-// steps is SQLite's plan.
+// steps returns SQLite's plan.
 func (s fixture) steps(t *testing.T, sql string, args []any) []string {
 	t.Helper()
 	plan, err := database.Collect(context.Background(), s.db.Rows(), func(row database.Row) (string, error) {

@@ -25,7 +25,7 @@ func (s fixture) user(permanent bool) passerelle.User {
 	return u
 }
 
-// userToken stores a permanent token for a user, with the text as the token and as its hash.
+// userToken stores a permanent token for a user. The text is used as the token and as its hash.
 func (s fixture) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) store.Token {
 	s.t.Helper()
 	t := store.Token{Domain: u.Domain, Client: client, Kind: "user", User: u.ID, Hash: []byte(text), Created: at}
@@ -48,8 +48,7 @@ func (s fixture) wantWebhookToken(client passerelle.ClientID, user passerelle.Us
 	wantSame(s.t, want, got, err)
 }
 
-// emitted stores an event of a user whose subject is the user, and returns the webhook that
-// receives it.
+// emitted stores an event about a user.
 func (s fixture) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -287,7 +286,8 @@ func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	}
 }
 
-// A temporary user leaves no events, because no webhook was to receive them.
+// TestATemporaryUserTakesItsEventsAlong checks that a temporary user leaves no events, because no
+// webhook should receive them.
 func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)
@@ -299,8 +299,8 @@ func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
 	})
 }
 
-// A payment stays when the user of its identities is deleted, and no longer shows which user
-// that was.
+// TestIdentitiesForgetTheirUser checks that a payment stays when the user of its identities is
+// deleted. The payment must no longer show which user this was.
 func TestIdentitiesForgetTheirUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)

@@ -11,8 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestRequestsAreInTheOrderOfTime lets the later of two processes have the lower ids, as when
-// it reserved them first. The instants decide which requests are last and in which order.
+// TestRequestsAreInTheOrderOfTime gives the later of two processes the lower ids, as if it had
+// reserved its ids first. The instants must decide which requests are the last, and their order.
 func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
