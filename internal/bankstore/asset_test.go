@@ -37,8 +37,8 @@ func pocketOf(investment, key string) bankstore.NewAsset {
 	return bankstore.NewAsset{Kind: bankstore.Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
 }
 
-// listed returns the keys of the assets of a kind, reads them in pages of two and compares their
-// number with the count.
+// listed returns the keys of the assets of a kind. It reads them in pages of two, and compares
+// their number with the count.
 func listed[D any](h *userAccounts, f bankstore.AssetFilter, key func(D) string) string {
 	h.t.Helper()
 	var keys []string
@@ -107,8 +107,8 @@ func TestAssets(t *testing.T) {
 	})
 }
 
-// TestChangesOfAssets: earlier values are kept, each day has one value, and a deleted asset can
-// come back.
+// TestChangesOfAssets checks that earlier values are kept, that each day has one value, and that a
+// deleted asset can come back.
 func TestChangesOfAssets(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -168,7 +168,7 @@ func (h *userAccounts) values3(id passerelle.AssetID) {
 	}
 }
 
-// TestWithdrawnAssets: assets are hidden with their account, and later erased.
+// TestWithdrawnAssets checks that assets are hidden with their account and erased later.
 func TestWithdrawnAssets(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// values stores transactions of an account, each given as day and value.
+// values stores transactions of an account. Each list item contains a day and a value.
 func (h *userAccounts) values(account int, list ...string) []passerelle.Transaction {
 	h.t.Helper()
 	var stored []passerelle.Transaction
@@ -51,8 +51,9 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 	return lines
 }
 
-// TestMovements: sums are exact for any digits, by booking day, of existing booked transactions.
-// Movements after the period are returned as one sum.
+// TestMovements checks that sums are exact for any number of digits. They must contain booked
+// transactions that are not deleted, by booking day. Movements after the period are returned as one
+// sum.
 func TestMovements(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

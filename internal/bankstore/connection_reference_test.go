@@ -20,17 +20,17 @@ type idRow struct {
 	user       passerelle.UserID
 	connection passerelle.ConnectionID
 	kind, name string
-	// gone rows are never listed. hidden ones are listed when all are requested.
+	// gone rows are never listed. hidden rows are listed only when all rows are requested.
 	gone, hidden bool
 }
 
-// idListing describes a list by id, of which a filter selects some rows.
+// idListing returns a list by id from which a filter selects some rows.
 func idListing(w lists.Ways, rows []idRow, selected func(idRow) bool) lists.List {
 	spot := func(r idRow) lists.Spot { return lists.Spot{ID: r.id} }
 	return lists.List{Ways: w, All: lists.Spots(rows, spot, lists.Any[idRow]), Selected: lists.Spots(rows, spot, selected)}
 }
 
-// drawOwner draws a domain and a user, mostly the user with the most rows.
+// drawOwner draws a domain and a user. It mostly draws the user with the most rows.
 func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) {
 	domain, user := s.domain, passerelle.UserID(7)
 	lists.Maybe(t, "domain", &domain, s.other)
@@ -38,7 +38,7 @@ func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) 
 	return domain, user
 }
 
-// connectionSet has connections of several users, with their accounts and subscriptions.
+// connectionSet contains connections of several users, with their accounts and subscriptions.
 type connectionSet struct {
 	fixture
 	connections, accounts, subscriptions []idRow
@@ -115,9 +115,9 @@ func (c *connectionSet) inTrouble(t *rapid.T) lists.List {
 	return q
 }
 
-// drawBelow draws a filter of objects that belong to connections: an owner, one or several
-// connections, ids, and whether hidden objects are included. A nil list does not filter, and an
-// empty list selects nothing.
+// drawBelow draws a filter for objects that belong to connections. It draws an owner, one or
+// several connections, ids, and whether hidden objects are included. A nil list does not filter,
+// and an empty list selects nothing.
 func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")
@@ -141,7 +141,7 @@ func isBelow(f bankstore.AccountFilter, ids []int64) func(idRow) bool {
 	}
 }
 
-// as converts numbers to an id type; nil stays nil.
+// as converts numbers to an id type. It returns nil for nil.
 func as[T ~int64](numbers []int64) []T {
 	if numbers == nil {
 		return nil

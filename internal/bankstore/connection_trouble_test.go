@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Connections with errors are listed newest first, for all or for one state or connector, with
-// pages in both directions.
+// TestConnectionsInTrouble reads the list of connections with errors, for all and for one state or
+// connector, with pages in both directions.
 func TestConnectionsInTrouble(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var ids []passerelle.ConnectionID

@@ -14,8 +14,8 @@ import (
 )
 
 // TestDigestsStay checks that stored rows keep their digest when a later version adds a field.
-// Otherwise the next sync would write and report all rows. A field that fails this test needs
-// the JSON option omitzero.
+// Otherwise the next sync would write and report all rows. A field that fails this test needs the
+// JSON option omitzero.
 func TestDigestsStay(t *testing.T) {
 	for _, c := range []struct {
 		details any
@@ -40,8 +40,9 @@ func TestDigestsStay(t *testing.T) {
 	}
 }
 
-// TestDetails checks that empty values are not stored and all other values are. The digest must
-// be that of the full encoding, so that rows of earlier versions do not count as changed.
+// TestDetails checks that empty values are not stored, and that all other values are stored. The
+// digest must be the digest of the full encoding, so that rows of earlier versions do not count as
+// changed.
 func TestDetails(t *testing.T) {
 	nothing := decimal.MustParse("0.00")
 	for name, d := range map[string]passerelle.TransactionDetails{

@@ -19,13 +19,13 @@ import (
 type filedDocument struct {
 	passerelle.Document
 	idRow
-	// day is the day in the list.
+	// day is the day that determines the place in the list.
 	day          passerelle.Date
 	subscription bankstore.StoredSubscription
 	transaction  passerelle.TransactionID
 }
 
-// documentSet has documents of subscriptions, at least one in each condition.
+// documentSet contains documents of subscriptions, at least one in each condition.
 type documentSet struct {
 	*connectionSet
 	documents []*filedDocument
@@ -99,7 +99,7 @@ func (c *documentSet) edit(d *filedDocument, n int) {
 	}
 }
 
-// stamp is the timestamp of a document in a zone.
+// stamp returns the timestamp of a document in a zone.
 func (d *filedDocument) stamp(zone *time.Location) time.Time {
 	if d.Date.IsZero() {
 		return d.Found
@@ -159,7 +159,7 @@ func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	}
 }
 
-// TestDocumentsAreThoseOfTheReference reads arbitrary windows of arbitrary filters.
+// TestDocumentsAreThoseOfTheReference reads random windows with random filters.
 func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newDocumentSet(s)

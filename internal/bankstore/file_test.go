@@ -59,8 +59,8 @@ func (h *userAccounts) forget() (ids []int64) {
 	return ids
 }
 
-// TestFilesOfWhatIsWithdrawn: files of withdrawn data are hidden at once, before anything is
-// erased.
+// TestFilesOfWhatIsWithdrawn checks that files of withdrawn data are hidden immediately, before
+// anything is erased.
 func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, subscription, _ := filed(t, s)
@@ -93,8 +93,8 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestUploadsThatAreOver: an expired upload is not assigned to a document, and the rest of that
-// change is not stored either.
+// TestUploadsThatAreOver checks that an expired upload is not assigned to a document. The other
+// parts of this change must not be stored either.
 func TestUploadsThatAreOver(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, before := filed(t, s)
@@ -131,8 +131,8 @@ func TestUploadsThatAreOver(t *testing.T) {
 	})
 }
 
-// TestErasureWaitsForFiles: the erasure of a user releases unreferenced files, and does not end
-// before their content is removed.
+// TestErasureWaitsForFiles checks that the erasure of a user releases unreferenced files. It must
+// not end before their content is removed.
 func TestErasureWaitsForFiles(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, _ := filed(t, s)

@@ -17,7 +17,7 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// now is a fixed instant in whole microseconds, the precision of stored instants.
+// now is a fixed instant. It is in whole microseconds, because stored instants have this precision.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 
 // dates lets cmp compare passerelle.Date values.
@@ -102,7 +102,7 @@ func newUserAccounts(t *testing.T, s fixture) *userAccounts {
 
 func day(n int) passerelle.Date { return bankstoretest.Day(n) }
 
-// wantSame compares stored with loaded values.
+// wantSame compares a stored value with a loaded value.
 func wantSame[T any](t *testing.T, want, got T, err error) {
 	t.Helper()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// TestListsOfAnyLength: the statement cache does not grow with each length of a list of ids, and
-// each query finds exactly the requested rows.
+// TestListsOfAnyLength checks that the statement cache does not grow with each length of a list of
+// ids. Each query must find exactly the requested rows.
 func TestListsOfAnyLength(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

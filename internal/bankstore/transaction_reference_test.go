@@ -24,10 +24,11 @@ import (
 type heldAccount struct {
 	bankstore.StoredAccount
 	domain passerelle.DomainID
-	// gone means that its connection is deleted, and hidden that the user does not share it or
-	// the institution no longer lists it.
+	// gone means that the connection of the account is deleted. hidden means that the user does not
+	// share the account, or that the institution no longer lists it.
 	gone, hidden bool
-	// bill is a document that belongs to some of its transactions; nil for most accounts.
+	// bill is a document that belongs to some of the account's transactions. It is nil for most
+	// accounts.
 	bill *passerelle.Document
 }
 
@@ -39,7 +40,7 @@ type heldTransaction struct {
 	documents int64
 }
 
-// accountSet has accounts of several users with their transactions.
+// accountSet contains accounts of several users, with their transactions.
 type accountSet struct {
 	fixture
 	connections  []bankstore.Connection
@@ -47,7 +48,7 @@ type accountSet struct {
 	transactions []*heldTransaction
 }
 
-// saver is a user with fewer accounts than a query lists, and spender a user with more.
+// saver is a user with fewer accounts than MaxWithin, and spender is a user with more.
 const saver, spender = 7, 8
 
 func newAccountSet(t *testing.T, s fixture) *accountSet {
@@ -81,8 +82,8 @@ func (h *accountSet) connect(domain passerelle.DomainID, user passerelle.UserID,
 	}
 }
 
-// open adds an account with transactions of two epochs. Those of the former epoch are hidden and
-// not erased yet.
+// open adds an account with transactions of two epochs. Transactions of the former epoch are hidden
+// and not erased yet.
 func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.t.Helper()
 	a := &heldAccount{domain: c.Domain, gone: gone, StoredAccount: bankstore.StoredAccount{BankAccount: passerelle.BankAccount{
@@ -118,7 +119,7 @@ func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.accounts = append(h.accounts, a)
 }
 
-// values contains equal amounts in different spellings.
+// values contains equal amounts in different notations.
 var values = []string{"-5", "5.00", "0.1", "0.10000", "12.34", "-12.340", "0", "7.0000000001", "1234567890123.45"}
 
 var wordings = []string{"Shop", "shop 5", "Café Été", "50%_off!", "Straße", "Shop"}
@@ -179,7 +180,7 @@ func (h *accountSet) change(one *heldTransaction, i int) {
 	}
 }
 
-// bill is a document of a subscription that is shared.
+// bill returns a document of a shared subscription.
 func (h *accountSet) bill(c bankstore.Connection) *passerelle.Document {
 	h.t.Helper()
 	id, err := bankstore.NewSubscriptionID(h.t.Context(), h.db)
@@ -205,7 +206,7 @@ func (one *heldTransaction) label() string {
 	return database.Fold(cmp.Or(one.CustomWording, one.Wording))
 }
 
-// meets applies the rest of the filter in Go.
+// meets reports whether the filter selects a transaction.
 func (one *heldTransaction) meets(f bankstore.TransactionFilter) bool {
 	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
 	return one.inAccounts(f) && (f.IDs == nil || slices.Contains(f.IDs, one.Transaction.ID)) && (f.Deleted || one.Transaction.Deleted == nil) &&
@@ -256,7 +257,8 @@ func (h *accountSet) drawBounds(t *rapid.T, f *bankstore.TransactionFilter) {
 	lists.Maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
 }
 
-// listing draws a filter and reads the list with it, or with the accounts of its span.
+// listing draws a filter. It returns the list with this filter, or with the filter limited to the
+// accounts of its span.
 func (h *accountSet) listing(t *rapid.T) lists.List {
 	f := h.drawFilter(t)
 	at := func(one *heldTransaction) lists.Spot {
@@ -276,7 +278,7 @@ func (h *accountSet) listing(t *rapid.T) lists.List {
 	return q
 }
 
-// documents reports transactions that are not shown with their number of documents.
+// documents returns an error if a transaction shows a wrong number of documents.
 func (h *accountSet) documents(rows []passerelle.Transaction) error {
 	for _, row := range rows {
 		i := slices.IndexFunc(h.transactions, func(one *heldTransaction) bool { return one.Transaction.ID == row.ID })
@@ -287,7 +289,7 @@ func (h *accountSet) documents(rows []passerelle.Transaction) error {
 	return nil
 }
 
-// span is the store's span of the accounts, compared with the reference.
+// span returns the store's span of the accounts, after comparing it with the reference.
 func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.TransactionSpan {
 	got, err := bankstore.From(h.db).TransactionSpan(h.t.Context(), f)
 	if err != nil {
@@ -309,7 +311,7 @@ func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.T
 	return got
 }
 
-// TestTransactionsAreThoseOfTheReference reads arbitrary windows of arbitrary filters.
+// TestTransactionsAreThoseOfTheReference reads random windows with random filters.
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)
@@ -317,8 +319,8 @@ func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestValuesAreComparedExactly: values are compared exactly, even values of 18 digits, which
-// exceed 64 bits in the smallest compared unit.
+// TestValuesAreComparedExactly checks that values are compared exactly. This includes values of 18
+// digits, which exceed 64 bits in the smallest unit of the comparison.
 func TestValuesAreComparedExactly(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)

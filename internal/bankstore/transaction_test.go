@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// days returns the days of the selected transactions, reads them in pages of two and compares
+// days returns the days of the selected transactions. It reads them in pages of two, and compares
 // their number with the count.
 func (h *userAccounts) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
@@ -101,8 +101,8 @@ func TestTransactionsOfAUser(t *testing.T) {
 	})
 }
 
-// TestWithdrawnTransactions: withdrawn transactions are hidden at once and erased later, and no
-// transaction can be added to a withdrawn account.
+// TestWithdrawnTransactions checks that withdrawn transactions are hidden immediately and erased
+// later. Nothing can be added to a withdrawn account.
 func TestWithdrawnTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -138,8 +138,8 @@ func TestWithdrawnTransactions(t *testing.T) {
 	})
 }
 
-// TestErasersAtOnce: simultaneous erasers erase everything, although the rows that belong to an
-// account cannot be found without the account.
+// TestErasersAtOnce checks that simultaneous erasers erase everything, although the rows of an
+// account can only be found through the account.
 func TestErasersAtOnce(t *testing.T) {
 	days := make([]int, 3000)
 	for i := range days {
@@ -189,8 +189,8 @@ func (h *userAccounts) rows(table string) int64 {
 	return n
 }
 
-// TestChangesOfTransactions: a change keeps the user's values, a deleted transaction can
-// reappear, and a sync finds its changes.
+// TestChangesOfTransactions checks that a change keeps the user's values, that a deleted
+// transaction can reappear, and that a sync finds its changes.
 func TestChangesOfTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -229,8 +229,8 @@ func TestChangesOfTransactions(t *testing.T) {
 	})
 }
 
-// TestTransactionsOfAConnection: the list of a connection contains the transactions of all its
-// accounts, for any number of accounts.
+// TestTransactionsOfAConnection checks that the list of a connection contains the transactions of
+// all its accounts, for any number of accounts.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, other := newUserAccounts(t, s), newUserAccounts(t, s)
@@ -259,8 +259,8 @@ func TestTransactionsOfAConnection(t *testing.T) {
 	})
 }
 
-// TestLabelsInAnyCase checks that the case of letters does not matter, in any script, and that
-// accents do. A wording set by the user replaces the wording of the bank.
+// TestLabelsInAnyCase checks that searches ignore the case of letters in any script, but not
+// accents. A wording that the user has set replaces the wording of the bank.
 func TestLabelsInAnyCase(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)
@@ -309,7 +309,8 @@ func (h *userAccounts) found(t *testing.T, label string) []passerelle.Transactio
 	return h.Transactions(f, store.Window{Limit: 10})
 }
 
-// pages returns the ids of a list read forward and backward, by cursors and by offsets.
+// pages returns the ids of a list. It reads the list forward and backward, by cursors and by
+// offsets.
 func (h *userAccounts) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// migrating opens the database like a program with these migrations, and migrates it.
+// migrating opens the database like a program with these migrations, and applies them.
 func migrating(t *testing.T, url string, texts ...string) (*Handle, error) {
 	t.Helper()
 	db := openOnly(t, url, texts...)

@@ -24,7 +24,7 @@ const probeTable = `CREATE TABLE probe (
 	parent BIGINT REFERENCES probe (id)
 );`
 
-// ownTables are the tables of the engines.
+// ownTables are the tables of this package.
 const ownTables = `CREATE TABLE sequence (name TEXT NOT NULL PRIMARY KEY, next BIGINT NOT NULL);
 CREATE TABLE counter (domain_id BIGINT NOT NULL, name TEXT NOT NULL, shard BIGINT NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (domain_id, name, shard));
 -- only postgres
@@ -132,8 +132,8 @@ func TestOpenRefusesAddresses(t *testing.T) {
 	}
 }
 
-// TestServerKeepsWhatItAcknowledged checks that a server that may lose acknowledged transactions
-// is refused.
+// TestServerKeepsWhatItAcknowledged checks that a server that may lose acknowledged transactions is
+// refused.
 func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 	url := storetest.Postgres(t)
 	for setting, want := range map[string]error{"off": errNotDurable, "local": nil, "on": nil} {

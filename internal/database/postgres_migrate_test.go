@@ -45,8 +45,8 @@ func migrator(t *testing.T, url string, tries int) *Handle {
 	return db
 }
 
-// TestAMigrationGivesWay checks that, while a migration waits for a long read of a table, others
-// can read the table. The migration runs after the read has ended.
+// TestAMigrationGivesWay checks that others can read a table while a migration waits for a long
+// read of this table. The migration must run after the long read has ended.
 func TestAMigrationGivesWay(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {
@@ -73,8 +73,8 @@ func TestAMigrationGivesWay(t *testing.T) {
 	}
 }
 
-// TestAMigrationThatGivesUp checks that the error names the transaction that does not end, that
-// the migration changes nothing, and that it can be repeated.
+// TestAMigrationThatGivesUp checks that the error names the transaction that does not end. The
+// migration must change nothing, and it must be possible to repeat it.
 func TestAMigrationThatGivesUp(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {

@@ -48,8 +48,8 @@ func TestUnitsShareATransaction(t *testing.T) {
 	wantTransactions(t, db, 3, 5)
 }
 
-// TestUnitsWithAConditionShare checks that one unit of a group checks for all units whether a
-// value has changed. If it has changed, each unit must check for itself.
+// TestUnitsWithAConditionShare checks that one unit of a group finds out for all units whether a
+// value has changed. If the value has changed, each unit must find this out separately.
 func TestUnitsWithAConditionShare(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	script(t, db, `CREATE TABLE version (n BYTEA); INSERT INTO version (n) VALUES ('1')`)
@@ -173,8 +173,8 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 }
 
 // TestUnitsThatWaitHoldUpNobody checks that other units are written while the maximum number of
-// shared transactions wait for an uncommitted row. A waiting unit must fail when its context
-// ends. A unit whose context does not end must be written once the row is free.
+// shared transactions wait for an uncommitted row. A waiting unit must fail when its context ends.
+// A unit whose context does not end must be written once the row is free.
 func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)

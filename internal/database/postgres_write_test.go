@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// flaky creates an SQL function that fails the first $1 times with the code $2. It counts with a
+// flaky creates an SQL function that fails with the code $2 at the first $1 calls. It counts with a
 // sequence, because a sequence keeps its number when a transaction is rolled back.
 const flaky = `CREATE SEQUENCE calls;
 CREATE FUNCTION flaky(failures BIGINT, code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
@@ -83,7 +83,7 @@ func TestContextEndsBeforeCommit(t *testing.T) {
 	}
 }
 
-// holdLock makes another session hold an exclusive lock of the probe table until the test ends.
+// holdLock makes another session hold an exclusive lock on the probe table until the test ends.
 // Others can read and add rows.
 func holdLock(t *testing.T, db *Handle) {
 	t.Helper()
@@ -137,12 +137,12 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestRowsLostAfterCommit cuts the connection before the rows arrive of a unit that the server
+// TestRowsLostAfterCommit cuts the connection before the rows of a unit arrive that the server
 // commits. The caller must learn that the rows are missing, and the unit must be written once.
 func TestRowsLostAfterCommit(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
-	// The server's answer comes in one piece, so the cut loses all of it.
+	// The server's answer arrives in one piece, so the cut loses all of it.
 	cut := &cut{toClient: "COMMIT\x00"}
 	db := openOnly(t, proxy(t, address, cut))
 	returning := func(id int, name string, got *string) func(*Unit) error {
@@ -192,7 +192,7 @@ func TestReservationLost(t *testing.T) {
 	}
 }
 
-// TestOutcomeUnknown uses a server that becomes unreachable for good during COMMIT.
+// TestOutcomeUnknown uses a server that becomes permanently unreachable during COMMIT.
 func TestOutcomeUnknown(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -203,16 +203,16 @@ func TestOutcomeUnknown(t *testing.T) {
 	wantNames(t, direct, "a")
 }
 
-// cut defines where a proxy cuts a connection. It cuts before it passes on the bytes that it has
-// recognised.
+// cut defines where a proxy cuts a connection. It cuts before it passes on the bytes that it
+// recognises.
 type cut struct {
 	toServer, toClient string
 	serverWaits        bool // only the connection to the client is closed
 	forGood            bool // no new connections are possible afterwards
 	prepared           bool // an earlier unit with the same statements precedes the cut
-	judged             bool // COMMIT of the unit is sent separately
-	// held receives the bytes that were not passed on to the server. It is nil unless they must
-	// arrive later.
+	judged             bool // the COMMIT of the unit is sent separately
+	// held receives the bytes that were not passed on to the server. It is nil unless the bytes
+	// must arrive later.
 	held   chan []byte
 	server net.Conn
 	done   atomic.Bool
@@ -283,7 +283,7 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 		}
 		t.Cleanup(func() { client.Close(); server.Close() })
 		abandon := func() {
-			if c.forGood { // before the client notices the cut, because it could otherwise connect again
+			if c.forGood { // before the client notices the cut, because the client could otherwise connect again
 				listener.Close()
 			}
 			client.Close()
@@ -365,8 +365,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestUnitThatComesTooLate checks that a unit is not executed twice when it reaches the server
-// late: after its outcome was settled and the unit was run again.
+// TestUnitThatComesTooLate has a unit that reaches the server after its outcome was settled and the
+// unit was run again. The server must not execute the unit twice.
 func TestUnitThatComesTooLate(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -382,7 +382,7 @@ func TestUnitThatComesTooLate(t *testing.T) {
 		}
 	}
 	late.prepare(t, throughCut, count("nobody"))
-	hideSince(t, throughCut) // otherwise the process would be ended
+	hideSince(t, throughCut) // otherwise the server process would be ended
 	err := throughCut.Write(t.Context(), count("late"))
 	if err != nil || !late.done.Load() {
 		t.Fatalf("error %v, cut %t", err, late.done.Load())
@@ -422,9 +422,9 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestWholeTables checks that connections avoid reading and joining whole tables, and use
-// generic plans, unless the address contains other settings or a query is for whole tables. Such
-// a query must not affect the next one.
+// TestWholeTables checks that connections avoid reading and joining whole tables, and use generic
+// plans. Exceptions are an address with other settings, and a query for whole tables. Such a query
+// must not affect the next one.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
 	for name, values := range map[string][2]string{

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// together writes the units in one group, and returns their results and the number of units that
-// each transaction answered. The result of a unit that panics is the panic.
+// together writes the units in one group. It returns their results, and the number of units that
+// each transaction answered. The result of a unit that panics is this panic.
 func together(t *testing.T, db *Handle, units ...func(*Unit) error) (results []error, groups []int) {
 	t.Helper()
 	w := db.engine.(*sqliteEngine).writer
@@ -107,8 +107,8 @@ func TestNeighboursCommit(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterAFailure checks that the next groups use savepoints after a unit has failed
-// without one, and that later groups no longer do.
+// TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, the next groups
+// use savepoints. Later groups must not use them any more.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer
@@ -149,8 +149,8 @@ func TestFailedCommit(t *testing.T) {
 	wantNames(t, db, "a c")
 }
 
-// TestReset checks that a unit that is executed a second time drops the rows that its function
-// has collected.
+// TestReset checks that a unit drops the rows that its function has collected before it is executed
+// again.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	var rows []int64
@@ -171,8 +171,8 @@ func TestReset(t *testing.T) {
 	wantError(t, results[1], ErrDuplicate)
 }
 
-// TestWithdrawnUnit cancels a unit while the writer executes another. The canceled unit must
-// never be executed, and its caller must get the error at once.
+// TestWithdrawnUnit cancels a unit while the writer executes another. The cancelled unit must never
+// be executed, and its caller must get the error immediately.
 func TestWithdrawnUnit(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	working, release, answered := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -226,8 +226,8 @@ func TestAnotherProcessWrites(t *testing.T) {
 	wantNames(t, db, "theirs ours")
 }
 
-// TestBusyDatabase checks that the whole group fails when another process keeps the lock longer
-// than the writer waits, and that the writer continues with the next group.
+// TestBusyDatabase checks that the whole group fails when another process holds the lock for longer
+// than the writer waits. The writer must continue with the next group.
 func TestBusyDatabase(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)

@@ -98,8 +98,8 @@ func TestArgumentsRefused(t *testing.T) {
 	})
 }
 
-// TestFailureWritesNothing executes units whose first statement succeeds and that then fail, in
-// every way in which a statement can fail.
+// TestFailureWritesNothing executes units whose first statement succeeds. They then fail, in every
+// way in which a statement can fail.
 func TestFailureWritesNothing(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(*Unit) error { return lost }
@@ -310,8 +310,8 @@ func TestReadingStopsAtAnError(t *testing.T) {
 	})
 }
 
-// TestDatabaseClock takes a lease, and checks by the database's clock that it is held for its
-// length and has lapsed afterwards.
+// TestDatabaseClock takes a lease. By the database's clock, the lease must be held for its duration
+// and have lapsed afterwards.
 func TestDatabaseClock(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		before := time.Now().Add(-time.Second).UnixMicro()
