@@ -22,8 +22,8 @@ func (h *fixture) clusters() []bankstore.StoredCluster {
 	return all
 }
 
-// TestClusters: a monthly series is found, reported with its transactions, found again without a
-// write, and not found again after the user removed it.
+// TestClusters checks that a monthly series is found and reported with its transactions. The series
+// must be found again without a write, and not at all after the user removed it.
 func TestClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -68,7 +68,7 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// clusterEvents: the event reports the account with the transactions of all clusters.
+// clusterEvents checks that the event reports the account with the transactions of all clusters.
 func (h *fixture) clusterEvents(n int) {
 	h.t.Helper()
 	in := map[any]bool{}
@@ -82,7 +82,7 @@ func (h *fixture) clusterEvents(n int) {
 	}
 }
 
-// sameClusters: a repeated read does not change the clusters.
+// sameClusters checks that a repeated read does not change the clusters.
 func (h *fixture) sameClusters(c bankstore.Connection) {
 	h.t.Helper()
 	eyes := storetest.Inspect(h.t, h.url)

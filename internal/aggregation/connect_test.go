@@ -23,8 +23,8 @@ import (
 	"passerelle/webhook"
 )
 
-// fixture is a sandbox domain with the simulated institutions, a user, a webhook
-// for each event and a clock that a test moves.
+// fixture is a sandbox domain with the simulated institutions, a user, a webhook for each event,
+// and a clock that a test moves.
 type fixture struct {
 	*aggregation.Aggregation
 	t      *testing.T
@@ -36,7 +36,7 @@ type fixture struct {
 	bank   *sandbox.Bank
 	// waiting contains background work that has not run yet.
 	waiting []func(context.Context)
-	// lastEvent is the last delivery of each webhook that the method events has returned.
+	// lastEvent contains, for each webhook, the last delivery that the method events has returned.
 	lastEvent map[passerelle.WebhookID]passerelle.DeliveryID
 }
 
@@ -158,9 +158,9 @@ func (h *fixture) sync() int {
 	return n
 }
 
-// TestConsentComesFirst: a discovered account is disabled until the user shares it. It is then
-// read, does not change while the institution reports no change, and disappears at once when the
-// user stops sharing it.
+// TestConsentComesFirst checks that a discovered account is disabled until the user shares it. It
+// must then be read, and must not change while the institution reports no change. It must disappear
+// immediately when the user stops sharing it.
 func TestConsentComesFirst(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -216,7 +216,7 @@ func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	}
 }
 
-// TestStatesOfConnections: each behaviour of an institution ends in the right state.
+// TestStatesOfConnections checks that each behaviour of an institution ends in the right state.
 func TestStatesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for login, want := range map[string]passerelle.ConnectionState{
@@ -245,7 +245,7 @@ func TestStatesOfConnections(t *testing.T) {
 	})
 }
 
-// TestStepsOfAPerson: a connection asks a question, gets an answer, and continues.
+// TestStepsOfAPerson checks that a connection asks a question, gets an answer, and continues.
 func TestStepsOfAPerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")
@@ -272,9 +272,9 @@ func TestStepsOfAPerson(t *testing.T) {
 	})
 }
 
-// TestReadingInTheBackground: the call returns at once, and the connection is validating and
-// locked until the read ends. When too many reads are running, a call is refused and changes
-// nothing.
+// TestReadingInTheBackground checks that the call returns immediately. The connection must be
+// validating and locked until the read ends. When too many reads are running, a call must be
+// refused and must change nothing.
 func TestReadingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(id passerelle.ConnectionID) (bankstore.Connection, error) {
@@ -315,8 +315,8 @@ func TestReadingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestConnectingInTheBackground: the connection exists at once, refused credentials are its
-// state, and a call beyond the limit stores nothing.
+// TestConnectingInTheBackground checks that the connection exists immediately, and that refused
+// credentials become its state. A call beyond the limit must store nothing.
 func TestConnectingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(password string) (bankstore.Connection, error) {
@@ -356,8 +356,8 @@ func TestConnectingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestReadsWithoutThePerson: reads without the user count towards the institution's daily limit,
-// even when a program requests them.
+// TestReadsWithoutThePerson checks that reads without the user count towards the institution's
+// daily limit, even when a program requests them.
 func TestReadsWithoutThePerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

@@ -14,14 +14,14 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// sealedFor makes a value that looks encrypted for a key.
+// sealedFor returns a value that looks encrypted for a key.
 func sealedFor(kid string) string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	return strings.Join([]string{part(`{"alg":"RSA-OAEP-256","enc":"A256GCM","kid":"` + kid + `"}`), part("key"), part("iv"), part("text"), part("tag")}, ".")
 }
 
-// TestCredentialsThatCannotBe: invalid values are refused before anything is stored or any
-// institution is called. The error message names the field and never contains the value.
+// TestCredentialsThatCannotBe checks that invalid values are refused before anything is stored or
+// any institution is called. The error message names the field and never contains the value.
 func TestCredentialsThatCannotBe(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		eyes := storetest.Inspect(t, h.url)

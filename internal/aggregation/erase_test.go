@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// lengthOfHistory returns how many transactions the test withdraws. In a long run
-// PASSERELLE_TEST_TRANSACTIONS sets the number, and the test also compares times.
+// lengthOfHistory returns the number of transactions that the test withdraws. In a long run,
+// PASSERELLE_TEST_TRANSACTIONS sets this number, and the test also compares times.
 func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_TRANSACTIONS")
@@ -31,8 +31,8 @@ func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 	return n, true
 }
 
-// TestMillionTransactionsWithdrawn: the call that stops sharing an account returns at once for
-// any number of transactions, and the erasure does not slow down other writes.
+// TestMillionTransactionsWithdrawn checks that the call that stops sharing an account returns
+// immediately, for any number of transactions. The erasure must not slow down other writes.
 func TestMillionTransactionsWithdrawn(t *testing.T) {
 	n, timed := lengthOfHistory(t)
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -59,8 +59,8 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 	})
 }
 
-// contend writes transactions alone and during the erasure, alternately, and returns the 99th
-// percentiles of the times.
+// contend writes transactions alone and during the erasure, alternately. It returns the 99th
+// percentiles of both times.
 func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duration) {
 	h.t.Helper()
 	var quiet, loud []time.Duration
@@ -91,7 +91,7 @@ func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.
 	return took
 }
 
-// sharedAccount creates a connection, and returns its account that is shared and read.
+// sharedAccount creates a connection, and returns its account, which is shared and read.
 func (h *fixture) sharedAccount(s *hostileConnector) bankstore.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)

@@ -9,13 +9,13 @@ func SetMaxStatementAccounts(most int) (before int) {
 	return before
 }
 
-// SetConnectorTimes changes how long after its deadline a connector may return, and how often
-// the lease is renewed during a call. It returns the previous values.
+// SetConnectorTimes changes the time in which a connector may return after its deadline, and the
+// time between two renewals of the lease during a call. It returns the previous values.
 func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.Duration) {
 	before, often := lateGrace, renewalInterval
 	lateGrace, renewalInterval = afterwards, renewal
 	return before, often
 }
 
-// FormatReturn makes the state parameter with which a user returns to a connection.
+// FormatReturn returns the state parameter with which a user returns to a connection.
 var FormatReturn = formatReturn

@@ -33,8 +33,8 @@ func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	return all
 }
 
-// errorEvents returns the errors of the accounts and subscriptions in the last event. It fails
-// the test when one of them contains transactions or documents.
+// errorEvents returns the errors of the accounts and subscriptions in the last event. It fails the
+// test when an account or a subscription in it contains transactions or documents.
 func (h *fixture) errorEvents(events []event) (all []any) {
 	h.t.Helper()
 	last := events[len(events)-1]
@@ -51,8 +51,9 @@ func (h *fixture) errorEvents(events []event) (all []any) {
 	return all
 }
 
-// TestErrorOfAFailedUpdate: after a failed update, enabled accounts and subscriptions have its
-// error code and are reported with it. After a successful update they have none.
+// TestErrorOfAFailedUpdate checks that, after a failed update, enabled accounts and subscriptions
+// have its error code and are reported with it. After a successful update, they must have no error
+// code.
 func TestErrorOfAFailedUpdate(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -89,8 +90,8 @@ func TestErrorOfAFailedUpdate(t *testing.T) {
 	})
 }
 
-// ends makes the next update end in a state, and checks that all enabled accounts and
-// subscriptions have the state as their error.
+// ends makes the next update end in a state. It checks that all enabled accounts and subscriptions
+// have this state as their error.
 func (h *fixture) ends(id passerelle.ConnectionID, login string, want passerelle.ConnectionState) {
 	h.t.Helper()
 	c, err := h.Resume(h.t.Context(), h.domain, h.user.ID, id, aggregation.Request{Values: map[string]string{"login": login}})

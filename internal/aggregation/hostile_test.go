@@ -43,7 +43,7 @@ func (s *hostileConnector) Read(ctx context.Context, req connector.DataRequest, 
 	return s.read(ctx, req, out)
 }
 
-// institutionData is the data of an institution, which a test may make invalid.
+// institutionData contains the data of an institution. A test may make this data invalid.
 type institutionData struct {
 	accounts      []passerelle.AccountDetails
 	transactions  []passerelle.TransactionDetails // of the first account
@@ -58,7 +58,7 @@ func booked(key string, day int) passerelle.TransactionDetails {
 	}
 }
 
-// soundBooks returns valid data: two accounts, the first with three transactions, and a
+// soundBooks returns valid data: two accounts, three transactions of the first account, and a
 // subscription with a bill.
 func soundBooks() institutionData {
 	total := decimal.MustNew(3999, 2)
@@ -136,7 +136,7 @@ func (h *fixture) resume(id passerelle.ConnectionID) (state passerelle.Connectio
 	return c.State, err
 }
 
-// The events of runs that end early, and of a complete run.
+// These are the events of runs that end early, and of a complete run.
 const (
 	onlySynced  = "CONNECTION_SYNCED"
 	someFetched = "ACCOUNTS_FETCHED CONNECTION_SYNCED"
@@ -228,7 +228,7 @@ func spoiltOutcomes() map[string]connectorFault {
 	}
 }
 
-// misbehaviour returns the faults of a connector in addition to invalid data.
+// misbehaviour returns the faults of a connector, except invalid data.
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
@@ -276,8 +276,9 @@ func misbehaviour() map[string]connectorFault {
 	}
 }
 
-// TestHostileConnectors: for every fault, the connection ends in the right state, stored data
-// stays, and no event reports an unfinished read. The next correct run is not affected.
+// TestHostileConnectors checks that, for every fault, the connection ends in the right state and
+// stored data stays. No event may report an unfinished read. The fault must not affect the next
+// correct run.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		eyes := storetest.Inspect(t, h.url)
@@ -304,7 +305,7 @@ func TestHostileConnectors(t *testing.T) {
 	})
 }
 
-// stillWhole compares the data that a fault could have damaged with its earlier value. New
+// stillWhole compares data that a fault could have damaged with the same data before the fault. New
 // accounts, and changes of the other account, may stay.
 func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	h.t.Helper()
@@ -344,8 +345,8 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
-// TestReadsAfterACrash: until a read ends, a connector is called with the flag that the last
-// read was interrupted, even when another run takes the lease in between.
+// TestReadsAfterACrash checks that a connector is told about an interrupted read until a read ends,
+// even when another run takes the lease in between.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -369,8 +370,8 @@ func TestReadsAfterACrash(t *testing.T) {
 	})
 }
 
-// TestHalfAPageIsInTheFinalEvent: data that was stored before a run was interrupted is readable
-// at once, and is reported after the account has been read completely.
+// TestHalfAPageIsInTheFinalEvent checks that data from before an interruption is readable
+// immediately. It must be reported after the account has been read completely.
 func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -403,8 +404,8 @@ func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	})
 }
 
-// TestIllegibleTextIsMarked: invalid bytes in a label are replaced, and the other characters
-// stay.
+// TestIllegibleTextIsMarked checks that invalid bytes in a label are replaced, and that the other
+// characters stay.
 func TestIllegibleTextIsMarked(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -435,7 +436,8 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestAttachmentsAreBounded: the allowed number of attachments is stored and reported together.
+// TestAttachmentsAreBounded checks that the allowed number of attachments is stored and reported
+// together.
 func TestAttachmentsAreBounded(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -454,8 +456,8 @@ func TestAttachmentsAreBounded(t *testing.T) {
 	})
 }
 
-// TestLogsHoldNothingPersonal: the log contains the kind of a connector's failure, and not whose
-// account it read.
+// TestLogsHoldNothingPersonal checks that the log contains the kind of a connector's failure, but
+// not the owner of the account.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const person = "Zyzzyva Martin FR7630006000011234567890189"
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -500,8 +502,8 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
-// TestMemoryStoredDuringARead: what a connector stores in the middle of a read is not lost when the
-// read fails later, and the next read gets it. After the read has ended, nothing more is stored.
+// TestMemoryStoredDuringARead checks that memory from the middle of a read is not lost when the
+// read fails later. The next read must get it. Nothing more may be stored after the read has ended.
 func TestMemoryStoredDuringARead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -528,8 +530,8 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
-// TestConnectorsThatIgnoreTheirDeadline: the run does not wait for a connector that ignores its
-// deadline, and drops its late result.
+// TestConnectorsThatIgnoreTheirDeadline checks that the run does not wait for a connector that
+// ignores its deadline, and that the run drops the late result.
 func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -563,8 +565,8 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	})
 }
 
-// TestSyncsOfDeletedConnections: when a connection is deleted during a read, the caller of the
-// read gets NotFound, and no event reports the connection after its deletion.
+// TestSyncsOfDeletedConnections deletes a connection during a read. The caller of the read must get
+// NotFound, and no event may report the connection after its deletion.
 func TestSyncsOfDeletedConnections(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -590,8 +592,8 @@ func TestSyncsOfDeletedConnections(t *testing.T) {
 	})
 }
 
-// TestLongSilenceKeepsTheLease: the lease is renewed while a connector reports nothing for a
-// long time.
+// TestLongSilenceKeepsTheLease checks that the lease is renewed while a connector reports nothing
+// for a long time.
 func TestLongSilenceKeepsTheLease(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// memory returns the reachable heap at the last collection, and the process's memory except
-// files, because the database engine allocates memory outside of the Go heap.
+// memory returns the reachable heap at the last collection, and the memory of the process without
+// files. The database engine allocates memory outside the Go heap.
 func memory(t *testing.T) (live, anonymous int64) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -30,8 +30,7 @@ func memory(t *testing.T) (live, anonymous int64) {
 	return int64(sample[0].Value.Uint64()), pages << 10
 }
 
-// most returns the largest memory while run is running. It measures each time that the clock is
-// read.
+// most returns the largest memory while run is running. It measures at each call of the clock.
 func (h *fixture) most(run func()) (live, anonymous int64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	debug.FreeOSMemory() // collects garbage, so that the initial value is exact
@@ -51,8 +50,8 @@ func (h *fixture) most(run func()) (live, anonymous int64) {
 	return live, anonymous
 }
 
-// TestLongHistoryNeedsLittleMemory: the first read of an account with 50,000 transactions, and
-// its events, keep only pages in memory.
+// TestLongHistoryNeedsLittleMemory checks that the first read of an account with 50,000
+// transactions, and its events, keep only pages in memory.
 func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("big", "1234")
@@ -73,7 +72,8 @@ func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	})
 }
 
-// kept lists the columns that a repeated read does not change: all except the time of the read.
+// kept contains queries for the columns that a repeated read does not change. These are all columns
+// except the time of the read.
 var kept = map[string]string{
 	"transactions": `SELECT * FROM bank_transaction`,
 	"accounts": `SELECT id, key, type, details, digest, custom_name, display, bookmarked, usage, disabled, deleted, error, covered_from, epoch, transactions,
@@ -83,11 +83,11 @@ var kept = map[string]string{
 	"consents":      `SELECT * FROM consent`,
 }
 
-// tellTale are the tables that record a read without changes.
+// tellTale contains the tables that record a read without changes.
 var tellTale = map[string]bool{"event": true, "delivery": true, "connection_log": true, "sequence": true, "counter": true}
 
-// TestNothingNewWritesNothing: a repeated read writes only its time, and still emits its events,
-// with empty lists.
+// TestNothingNewWritesNothing checks that a repeated read writes only its time. It must still emit
+// its events, with empty lists.
 func TestNothingNewWritesNothing(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

@@ -30,7 +30,7 @@ func (h *fixture) held(kind bankstore.AssetKind) int64 {
 	return n
 }
 
-// sharedAssets returns a shared and read connection of an investor.
+// sharedAssets returns a connection of an investor that is shared and read.
 func (h *fixture) sharedAssets() bankstore.Connection {
 	h.t.Helper()
 	c, err := h.connect("wealth", "1234")
@@ -75,8 +75,8 @@ func (h *fixture) lastEventAccounts() []any {
 	return events[len(events)-1].body["connection"].(map[string]any)["accounts"].([]any)
 }
 
-// TestAssets: assets are read and reported, change from day to day, and disappear when the user
-// stops sharing the account.
+// TestAssets checks that assets are read and reported, change from day to day, and disappear when
+// the user stops sharing the account.
 func TestAssets(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		h.sharedAssets()
@@ -104,7 +104,8 @@ func TestAssets(t *testing.T) {
 	})
 }
 
-// nextDayOfAssets: every price moved, a position was sold and an order ended.
+// nextDayOfAssets checks that every price has moved, that a position was sold and that an order has
+// ended.
 func (h *fixture) nextDayOfAssets() {
 	h.t.Helper()
 	h.now = h.now.Add(24 * time.Hour)
@@ -133,7 +134,7 @@ func (h *fixture) nextDayOfAssets() {
 	}
 }
 
-// TestSameAssetsWriteNothing: a second read on the same day changes nothing.
+// TestSameAssetsWriteNothing checks that a second read on the same day changes nothing.
 func TestSameAssetsWriteNothing(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.sharedAssets()

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestManualTransactionsOutliveSyncs: a created transaction stays when an institution that does
-// not report it is read, and is reported once in an event.
+// TestManualTransactionsOutliveSyncs checks that a created transaction stays after a read in which
+// the institution does not report it. One event must report the transaction.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		a := h.sharedAccount(s)
@@ -54,7 +54,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 		}
 		h.share(a, false)
 		for _, act := range []error{
-			h.DeleteTransactions(t.Context(), h.domain, a), // the account as it was before
+			h.DeleteTransactions(t.Context(), h.domain, a), // with the account as it was before
 			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{Details: mine}})),
 			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{Details: mine}})),
 		} {

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pending returns the undelivered events with their bodies. lost are the events whose deliveries
-// were given up and whose bodies are erased.
+// pending returns the undelivered events with their bodies. lost contains the events whose
+// deliveries were given up and whose bodies are erased.
 func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
@@ -39,8 +39,8 @@ func (h *fixture) erased() {
 	must(h.t, h.EraseWithdrawn(h.t.Context()))
 }
 
-// TestWithdrawalStopsWhatIsOnItsWay: bodies with withdrawn data are no longer delivered, and
-// other bodies are.
+// TestWithdrawalStopsWhatIsOnItsWay checks that bodies with withdrawn data are no longer delivered,
+// and that other bodies are delivered.
 func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("anna", "1234")
@@ -80,8 +80,8 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestDisconnectingStopsWhatIsOnItsWay: like the test above, for a connection, a subscription,
-// and bodies in several parts.
+// TestDisconnectingStopsWhatIsOnItsWay does the same as the test above for a connection, a
+// subscription, and bodies in several parts.
 func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -121,8 +121,8 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestWithdrawalWhileTemporary: withdrawn data in the held events of a temporary user is not
-// sent when the user becomes permanent.
+// TestWithdrawalWhileTemporary checks that withdrawn data in the held events of a temporary user is
+// not sent when the user becomes permanent.
 func TestWithdrawalWhileTemporary(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error
@@ -144,7 +144,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 	})
 }
 
-// through makes a connection with a source.
+// through creates a connection with a source.
 func (h *fixture) through(source, login string) bankstore.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
@@ -154,8 +154,8 @@ func (h *fixture) through(source, login string) bankstore.Connection {
 	return c
 }
 
-// TestConsentsEnd: when its consent ends, each connection asks its user once and is not read
-// without the user. After the user has consented again, everything is as before.
+// TestConsentsEnd checks that each connection whose consent ends asks its user once, and is not
+// read without the user. After the user has consented again, everything must be as before.
 func TestConsentsEnd(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.through("directaccess", "one")
@@ -202,8 +202,8 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// TestConsentsEndWhereTheyWereGranted: a user who consented at a page of the institution is sent
-// to it again.
+// TestConsentsEndWhereTheyWereGranted checks that a user who consented on a page of the institution
+// is sent to this page again.
 func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState
@@ -229,8 +229,8 @@ func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	})
 }
 
-// TestUserSynced: a batch that reads two or more connections of a user then reports the user
-// with all changes.
+// TestUserSynced checks that a batch that reads two or more connections of a user reports the user
+// with all changes at the end.
 func TestUserSynced(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for range 2 {
@@ -271,9 +271,9 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest: a request for all connections is a batch, but a single connection is
-// not. When the user stops sharing an account, an undelivered USER_SYNCED with its data is
-// dropped.
+// TestUserSyncedOnRequest checks that a request for all connections is a batch, and that a request
+// for a single connection is not. When the user stops sharing an account, an undelivered
+// USER_SYNCED with its data must be dropped.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ending returns a read that ends at once with this outcome.
+// ending returns a read that immediately ends with this outcome.
 func ending(o connector.Outcome) reading {
 	return func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) { return o, nil }
 }
@@ -40,10 +40,10 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 	return waits
 }
 
-// TestRetriesByKindOfError: a wrong password is tried again after half a day and then weekly. A
-// connection in a state that needs no action is read again after an hour, then after twice the
-// time, up to a day, but no sooner than the institution asks. A connection in a state that needs
-// the user is never read without a request.
+// TestRetriesByKindOfError checks that a wrong password is tried again after half a day and then
+// weekly. A connection in a state that needs no action must be read again after an hour. Each later
+// pause must be twice as long, up to a day, but no shorter than the institution asks. A connection
+// in a state that needs the user must never be read without a request.
 func TestRetriesByKindOfError(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const hour, day = time.Hour, 24 * time.Hour
@@ -83,8 +83,8 @@ func TestRetriesByKindOfError(t *testing.T) {
 	})
 }
 
-// TestSchedulesThatAreSet: settings of the domain and of the connection decide whether and how
-// often a connection is read.
+// TestSchedulesThatAreSet checks that settings of the domain and of the connection decide whether a
+// connection is read, and how often.
 func TestSchedulesThatAreSet(t *testing.T) {
 	const day = 24 * time.Hour
 	no := false
@@ -120,9 +120,9 @@ func TestSchedulesThatAreSet(t *testing.T) {
 	}
 }
 
-// TestFourReadsADayWithoutThePerson: reads by programs and in the background count together.
-// Reads beyond the limit wait until a day after the first, and the user may read without a
-// limit.
+// TestFourReadsADayWithoutThePerson checks that reads by programs and reads in the background count
+// together. Reads beyond the limit must wait until a day after the first read. Reads with the user
+// have no limit.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, first := h.shared(s), h.now
@@ -156,8 +156,8 @@ func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	})
 }
 
-// TestReplicasShareWhatIsDue: each connection is read once, by the first replica that claims it,
-// even when another replica listed it before.
+// TestReplicasShareWhatIsDue checks that each connection is read once, by the first replica that
+// claims it, even when another replica listed it before.
 func TestReplicasShareWhatIsDue(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const connections = 10
@@ -176,7 +176,7 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 			mu.Lock()
 			reads[req.Connection]++
 			mu.Unlock()
-			if begun.CompareAndSwap(false, true) { // the other connections are still in the list of the first replica
+			if begun.CompareAndSwap(false, true) { // the first replica still has the other connections in its list
 				_, err := other.SyncDue(ctx, h.domain)
 				must(t, err)
 			}

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSharingAgainAndAgain: shared accounts are read at once, any number of times. These reads
-// do not count towards the reads that an institution allows without the user.
+// TestSharingAgainAndAgain checks that shared accounts are read immediately, any number of times.
+// These reads must not count towards the reads that an institution allows without the user.
 func TestSharingAgainAndAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -26,7 +26,7 @@ func TestSharingAgainAndAgain(t *testing.T) {
 			h.share(account, false)
 			reads++
 		}
-		const allowed = 4 // by the simulated institutions
+		const allowed = 4 // the limit of the simulated institutions
 		for absent := range int64(allowed + 1) {
 			read, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Absent: true})
 			if want := reads + min(absent+1, allowed); err != nil || read.Sync != want {
@@ -36,8 +36,8 @@ func TestSharingAgainAndAgain(t *testing.T) {
 	})
 }
 
-// TestWaitingForAConnection: a change waits while its connection is being read, up to a limit,
-// and no longer than its caller.
+// TestWaitingForAConnection checks that a change waits while its connection is being read. It must
+// wait no longer than the limit, and no longer than its caller.
 func TestWaitingForAConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

@@ -43,7 +43,7 @@ func (h *fixture) sent(event webhook.Event) (all []store.Delivery, bodies [][]by
 	return all, bodies
 }
 
-// movements counts the movements of a text by account.
+// movements counts the movements in a statement by account.
 func movements(t *testing.T, text []byte) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -54,8 +54,8 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// Events from syncs and triggered events are both sent as statements. The statement of a new
-// account has no movements until the account is shared.
+// TestStatementsHaveWhatWasRead checks that events from syncs and triggered events are sent as
+// statements. The statement of a new account must have no movements until the account is shared.
 func TestStatementsHaveWhatWasRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
@@ -97,8 +97,8 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 	})
 }
 
-// foundStatements: each new account has a delivery for it. Its body is a statement with a
-// balance and without movements, or it is empty and the account counts as omitted.
+// foundStatements checks that each new account has a delivery. The body must be a statement with a
+// balance and without movements. If it is empty, the account must count as omitted.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {
@@ -121,7 +121,7 @@ func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	}
 }
 
-// booked counts the transactions of an account that are part of its balance.
+// booked counts the transactions that are part of an account's balance.
 func (h *fixture) booked(a bankstore.StoredAccount) (n int) {
 	h.t.Helper()
 	all, err := bankstore.From(h.DB).Transactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1_000_000})
@@ -143,7 +143,8 @@ func newest(all []store.Delivery) (at int) {
 	return at
 }
 
-// A payload that is too long for a statement is sent unchanged.
+// TestWhatIsTooLongForAStatementIsJSON checks that a payload that is too long for a statement is
+// sent unchanged.
 func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	defer aggregation.SetMaxStatementAccounts(aggregation.SetMaxStatementAccounts(100 << 10))
 	onEachFixture(t, func(t *testing.T, h *fixture) {
@@ -168,7 +169,7 @@ func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	})
 }
 
-// rich is an institution whose accounts have values that do not fit the columns of a statement.
+// rich is an institution with accounts whose values do not fit the columns of a statement.
 type rich struct{ connector.DataReader }
 
 func (r rich) Profile() connector.Profile {
@@ -191,7 +192,8 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 	return r.Sink.Accounts(all)
 }
 
-// Values that do not fit a statement do not end a run.
+// TestWhatDoesNotFitIntoAStatementIsJSON checks that values that do not fit a statement do not end
+// a run.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

@@ -18,8 +18,8 @@ func (h *fixture) subscriptions() []bankstore.StoredSubscription {
 	return all
 }
 
-// TestSubscriptionThatEnds: a subscription with an end disappears, is reported as
-// deleted while it is shared, and is erased with its connection.
+// TestSubscriptionThatEnds checks that a subscription disappears after its end. It must be reported
+// as deleted while it is shared, and be erased with its connection.
 func TestSubscriptionThatEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("changing", "1234")

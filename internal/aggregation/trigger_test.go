@@ -63,8 +63,8 @@ func (b *bench) user(permanent bool) passerelle.User {
 	return u
 }
 
-// changes returns the deliveries that a webhook would get now, with bodies: the first event of
-// each subject.
+// changes returns the deliveries that a webhook would get now, with their bodies. These are the
+// first events of each subject.
 func (b *bench) changes(event string) (all []store.Delivery, bodies []string) {
 	b.t.Helper()
 	w, err := b.DB.Webhook(b.t.Context(), b.domain.ID, b.hooks[event])
@@ -132,8 +132,8 @@ func TestTriggersAreRefused(t *testing.T) {
 	})
 }
 
-// Events about one connection are sent one after the other, independently of those of other
-// connections.
+// TestTriggeredEventsKeepTheirOrder checks that events about one connection are sent one after the
+// other. Events about other connections must not delay them.
 func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for _, data := range []string{`{"n":1}`, `{"n":2}`} {
@@ -148,7 +148,7 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// The event of a temporary user is held until the user is permanent.
+// TestTriggerOfAUser checks that the event of a temporary user is held until the user is permanent.
 func TestTriggerOfAUser(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		permanent, temporary := b.user(true), b.user(false)
@@ -171,8 +171,8 @@ func TestTriggerOfAUser(t *testing.T) {
 	})
 }
 
-// When a user becomes permanent during the trigger, the held events are released already, so the
-// new event must not be held.
+// TestAUserBecomesPermanentWhileAnEventIsTriggered makes a user permanent during the trigger. The
+// held events are then already released, so the new event must not be held.
 func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		temporary, checks := b.user(false), 0

@@ -42,8 +42,8 @@ func (h *fixture) bodies() map[string]string {
 	return all
 }
 
-// TestUnwantedEvents: an event that no webhook is subscribed to is stored in its order without a
-// body.
+// TestUnwantedEvents checks that an event to which no webhook is subscribed is stored in its order,
+// without a body.
 func TestUnwantedEvents(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()
@@ -69,8 +69,8 @@ func TestUnwantedEvents(t *testing.T) {
 	})
 }
 
-// TestWebhookRegisteredDuringASync: a webhook registered during a read gets complete events from
-// then on, although no webhook was subscribed at the start.
+// TestWebhookRegisteredDuringASync checks that a webhook that is registered during a read gets
+// complete events from then on. At the start, no webhook was subscribed.
 func TestWebhookRegisteredDuringASync(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()
@@ -100,7 +100,7 @@ func TestWebhookRegisteredDuringASync(t *testing.T) {
 	})
 }
 
-// TestUserEventsAreWantedLate: the same holds for the event about several connections together.
+// TestUserEventsAreWantedLate checks the same for the event about several connections of a user.
 func TestUserEventsAreWantedLate(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.shared(s)

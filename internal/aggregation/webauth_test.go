@@ -23,8 +23,8 @@ func (h *fixture) begin(w aggregation.Webauth) (string, error) {
 	return address, err
 }
 
-// visiting begins a connection to the test connector that waits at the bank, and returns it with
-// the state parameter for the return.
+// visiting begins a connection to the test connector, and leaves it waiting for the user's return
+// from the bank. It returns the connection and the state parameter for this return.
 func (h *fixture) visiting(l aggregation.Landing) (bankstore.Connection, string) {
 	h.t.Helper()
 	page, err := h.begin(aggregation.Webauth{Connector: sandbox.TestConnector, Landing: l})
@@ -53,7 +53,7 @@ func (h *fixture) closed(id passerelle.ConnectionID) {
 	}
 }
 
-// returns returns to the service with the browser that left for the institution.
+// returns makes the browser that left for the institution return to the service.
 func (h *fixture) returns(state string, callback url.Values) (aggregation.Arrival, error) {
 	h.t.Helper()
 	return h.Return(h.t.Context(), h.domain, state, callback, left(true))
@@ -63,13 +63,13 @@ func left(did bool) func(passerelle.ConnectionID) bool {
 	return func(passerelle.ConnectionID) bool { return did }
 }
 
-// granted returns the query of a customer who has agreed.
+// granted returns the query for a customer who has agreed.
 func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
-// TestWebauthTells: each step emits its events, and the read that follows is the same as for any
-// new connection.
+// TestWebauthTells checks that each step emits its events, and that the following read is the same
+// as for any new connection.
 func TestWebauthTells(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -97,8 +97,7 @@ func TestWebauthTells(t *testing.T) {
 	})
 }
 
-// TestWebauthOnce: a state parameter works once, for any later use, and a failure emits no
-// event.
+// TestWebauthOnce checks that a state parameter works only once, and that a failure emits no event.
 func TestWebauthOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -133,8 +132,8 @@ func TestWebauthOnce(t *testing.T) {
 	})
 }
 
-// TestWebauthWhileItIsRead: a state parameter stays valid during a concurrent read, and a read
-// in between keeps the return address.
+// TestWebauthWhileItIsRead checks that a state parameter stays valid during a concurrent read. A
+// read in between must keep the return address.
 func TestWebauthWhileItIsRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -157,8 +156,8 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestWebauthAgain: when a bank needs its customer again, the customer is sent to its page. A
-// user for whom no client waits gets only a message.
+// TestWebauthAgain checks that a customer is sent to the bank's page when the bank needs the
+// customer again. A user for whom no client waits must only get a message.
 func TestWebauthAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})
@@ -190,7 +189,7 @@ func TestWebauthAgain(t *testing.T) {
 	})
 }
 
-// TestWebauthRefusals: requests that cannot lead to a page store nothing.
+// TestWebauthRefusals checks that requests that cannot lead to a page store nothing.
 func TestWebauthRefusals(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		direct, err := h.connect("one", "1234")
@@ -219,7 +218,7 @@ func TestWebauthRefusals(t *testing.T) {
 	})
 }
 
-// TestWebauthEnds: a deleted connection accepts no return.
+// TestWebauthEnds checks that a deleted connection accepts no return.
 func TestWebauthEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		first, state := h.visiting(landing)

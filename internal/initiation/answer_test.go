@@ -16,7 +16,8 @@ import (
 	"passerelle/payment"
 )
 
-// steered returns a payment that was sent, and for whose order the bank follows a script.
+// steered returns a payment whose order was sent. The bank handles this order according to a
+// script.
 func (w *fixture) steered(script string, change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	label := func(d *payment.Draft) { d.Instructions[0].Label = script }
@@ -263,13 +264,13 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes lists the results of each failure of an answer. The first is the immediate
-// result. The second is the result after a loop has asked the bank, which works again.
+// answerOutcomes contains the results of each failure of an answer. The first is the immediate
+// result. The second is the result after a loop has asked the bank, which then works again.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault
 	yes, no payment.State
-	// arrives reports whether the bank got the answer.
+	// arrives says whether the bank received the answer.
 	arrives bool
 }{
 	{"no answer, never arrived", before(hangs), payment.Validating, payment.Rejected, false},
@@ -321,7 +322,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerNotSent uses a bank that cannot be reached. The answer yes may be tried again, and
+// TestAnswerNotSent uses a bank that cannot be reached. The payer may try the answer yes again, and
 // the answer no is final.
 func TestAnswerNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -343,8 +344,8 @@ func TestAnswerNotSent(t *testing.T) {
 	})
 }
 
-// TestBankGoesOnAllTheSame answers no to a bank that has continued with the order meanwhile, and
-// checks that the bank's outcome is stored.
+// TestBankGoesOnAllTheSame answers no to a bank that has already continued with the order. The
+// bank's outcome must be stored.
 func TestBankGoesOnAllTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)

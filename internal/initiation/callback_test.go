@@ -70,7 +70,7 @@ func TestReturnToANewerDomain(t *testing.T) {
 }
 
 // TestReturnDuringAChange changes a payment while its payer returns. Either the redirect must
-// report the change, or receivers must get it at once.
+// report the change, or receivers must get the change immediately.
 func TestReturnDuringAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d := w.older()

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// held returns a function hold that makes banks wait with their answers until free is called.
-// Each call sends to arrived.
+// held returns hold, which makes banks wait with their answers until free is called. Each call of
+// hold sends to arrived.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {
@@ -22,8 +22,8 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// TestSlowBankKeepsFewWaiting checks that, when too many callers wait for a bank, the next
-// caller is refused before anything is stored.
+// TestSlowBankKeepsFewWaiting has as many callers as may wait for a bank. The next caller must be
+// refused before anything is stored.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		hold, arrived, free := held()

@@ -81,8 +81,8 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// TestCancellationApproved checks how the payer's decision at the bank ends the detail
-// cancelling of a payment. Neither its beginning nor its end may emit an event.
+// TestCancellationApproved checks how the payer's decision at the bank ends the detail cancelling
+// of a payment. Neither the beginning nor the end of this detail may emit an event.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary
@@ -126,7 +126,7 @@ func TestCancellationApproved(t *testing.T) {
 	}
 }
 
-// TestExecutedMeanwhile has a payment that is executed before its payer decides about the
+// TestExecutedMeanwhile has a bank that executes a payment before the payer decides about the
 // cancellation.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -141,7 +141,7 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers checks the results of each answer that a bank gives at once.
+// TestCancellationAnswers checks the result of each immediate answer of a bank.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {
@@ -220,8 +220,8 @@ func TestCancellationRefusals(t *testing.T) {
 	})
 }
 
-// TestLostCancellations checks the results of failed calls after a loop has asked the bank,
-// which works again.
+// TestLostCancellations checks the results of failed calls after a loop has asked the bank, which
+// then works again.
 func TestLostCancellations(t *testing.T) {
 	cancelling, forgotten := []string{"cancelling client"}, []string{"cancellationRefused bank"}
 	for _, test := range []struct {
@@ -283,8 +283,8 @@ func TestCancellationNotSent(t *testing.T) {
 	})
 }
 
-// abandonedAt returns a payment whose payer has abandoned it at a bank that does not cancel orders,
-// and where payers can approve for a day.
+// abandonedAt returns a payment that its payer has abandoned. The bank does not cancel orders, and
+// payers can approve them for a day.
 func (w *fixture) abandonedAt(script string) *payment.Payment {
 	w.t.Helper()
 	w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable, p.ApprovalLife = false, 24*time.Hour })
@@ -294,8 +294,8 @@ func (w *fixture) abandonedAt(script string) *payment.Payment {
 	return w.stored(p.ID)
 }
 
-// TestAbandoned checks that a payment that its payer has abandoned has no final state while the payer
-// can still approve it at the bank. It then ends as the bank's order does.
+// TestAbandoned checks that a payment that its payer has abandoned has no final state while the
+// payer can still approve it at the bank. The payment must then end like the order at the bank.
 func TestAbandoned(t *testing.T) {
 	byPayer := ended(2, payment.Rejected, payment.CancelledByUser)
 	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})
@@ -331,8 +331,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndApproved checks that a payer who approves at the bank after abandoning the payment,
-// and returns, finds it executed.
+// TestAbandonedAndApproved has a payer who abandons a payment, approves it at the bank and returns.
+// The payer must find the payment executed.
 func TestAbandonedAndApproved(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.abandonedAt("actn(redirect)/done")
@@ -344,8 +344,8 @@ func TestAbandonedAndApproved(t *testing.T) {
 	})
 }
 
-// TestAbandonedUnanswered checks that a payment is abandoned when the bank could not be asked at
-// first, and that the connector is told not to give the payer a new way to approve.
+// TestAbandonedUnanswered checks that a payment is abandoned even if the bank could not be asked at
+// first. The connector must be told not to give the payer a new way to approve.
 func TestAbandonedUnanswered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(nil, before(fails(errCut)))
@@ -367,8 +367,8 @@ func TestAbandonedUnanswered(t *testing.T) {
 	})
 }
 
-// TestUnapprovedInstantOrders checks that an instant order that the payer has not approved is
-// cancelled at a bank where the payer could otherwise still approve it.
+// TestUnapprovedInstantOrders checks that an unapproved instant order is cancelled at a bank where
+// the payer could otherwise still approve it.
 func TestUnapprovedInstantOrders(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.ApprovalLife = 24 * time.Hour })

@@ -14,7 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// repetitions returns how often each contest is run. A long run sets PASSERELLE_TEST_RACES.
+// repetitions returns the number of times that each contest is run. In a long run,
+// PASSERELLE_TEST_RACES sets this number.
 func repetitions(t *testing.T, usually int) int {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
@@ -35,13 +36,13 @@ type contest struct {
 	bank    string
 	// begin creates the payment of the contest.
 	begin func(w *fixture) passerelle.PaymentID
-	// parties begin at the same moment, each in a process of its own.
+	// parties begin at the same moment, each in a separate process.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
-	// later is the time after which a loop runs once more, if it is not zero. Of two
-	// simultaneous reports one is stored, and the loop must ask for the other again.
+	// later is the time after which a loop runs once more. Zero means that no loop runs. When two
+	// reports arrive at the same time, one is stored. The loop must ask for the other one again.
 	later time.Duration
-	// ends contains the states in which the contest may end, each with the numbers of answers
-	// and cancellations that the bank may have got.
+	// ends contains the states in which the contest may end. Each state has the numbers of answers
+	// and cancellations that the bank may have received.
 	ends map[payment.State]contestEnd
 }
 
@@ -150,7 +151,7 @@ var (
 
 // TestContests runs each contest many times. Each time, one party must decide the state, and the
 // others must get an error or change nothing. The bank must have the same state, and must have
-// got one request.
+// received one request.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,19 +21,20 @@ var (
 	recovered = initiation.Done{Recovered: 1}
 )
 
-// lapsed is the length of a lease that has lapsed when it begins, so that a loop finds the work
-// of a crashed process at once.
+// lapsed is the duration of a lease that has lapsed when it begins. A loop thus finds the work of a
+// crashed process immediately.
 const lapsed = -time.Hour
 
-// impatience is how long callers wait for a bank in tests where the bank does not answer. A bank
+// impatience is the time for which callers wait in tests with a bank that does not answer. A bank
 // that works answers much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
-// crashes lists the places of a crash during a validation, with the state after each.
+// crashes contains the places of a crash during a validation, with the state after each crash.
 var crashes = []struct {
 	name string
 	dies func(w *fixture, i *initiation.Initiation)
-	// left is the state after the crash, and sent is how often the bank got the order.
+	// left is the state after the crash. sent is the number of times that the bank received the
+	// order.
 	left    payment.State
 	attempt string
 	sent    int64
@@ -44,8 +45,8 @@ var crashes = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestCrashInAValidation crashes a process at each place, and checks that another process brings
-// the payment to its end.
+// TestCrashInAValidation crashes a process at each place. Another process must then bring the
+// payment to its end.
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
@@ -67,8 +68,8 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue makes another process bring a payment to its end after a crash. attempt is the state in
-// which the crash left the attempt. Empty means no attempt.
+// rescue makes another process bring a payment to its end after a crash. The argument attempt is
+// the state in which the crash left the attempt. Empty means that there is no attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -144,8 +145,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestDeviceOfTheResend checks that an order that is sent again contains the device of the payer
-// who validated it, because no payer is present then.
+// TestDeviceOfTheResend checks that a repeated order contains the device of the payer who validated
+// it, because no payer is present then.
 func TestDeviceOfTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
@@ -169,8 +170,8 @@ func TestDeviceOfTheResend(t *testing.T) {
 	})
 }
 
-// TestNeverSentAgain uses a bank that does not recognise keys. The service must ask at growing
-// intervals for an order whose outcome is unknown, and never send it again.
+// TestNeverSentAgain uses a bank that does not recognise keys. The service must ask about an order
+// with an unknown outcome at growing intervals, and never send it again.
 func TestNeverSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -204,9 +205,10 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time. Within this time,
-// the order is sent again. After it, only the bank's answer tells the outcome. The time is real: the
-// clock of the sandbox does not change it. An order of a version that stored no time counts as old.
+// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time. Within this
+// time, the order must be sent again. After this time, only the bank's answer tells the outcome.
+// The time is real: the clock of the sandbox does not change it. An order of a version that stored
+// no time counts as old.
 func TestOldOrdersAreNotSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name, sent string
@@ -245,8 +247,8 @@ func TestOldOrdersAreNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestOldOrdersThatArrived checks that an order that is too old to be sent again is still asked
-// about, and continues when the bank has it.
+// TestOldOrdersThatArrived checks that the service still asks about an order that is too old to be
+// sent again. The order must continue when the bank has it.
 func TestOldOrdersThatArrived(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -262,8 +264,8 @@ func TestOldOrdersThatArrived(t *testing.T) {
 	})
 }
 
-// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long
-// as the previous one, up to an hour, and no work may be done before it ends.
+// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long as
+// the previous one, up to an hour. No work may be done before a wait ends.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -282,8 +284,8 @@ func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) 
 	}
 }
 
-// The wait is at most an hour, five minutes while the order may be sent again, and a minute when the
-// question could not be sent.
+// TestWaitIsBounded checks that the wait is at most an hour. It must be at most five minutes while
+// the order may be sent again, and at most a minute when the question could not be sent.
 func TestWaitIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		status         fault
@@ -313,8 +315,8 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestOutcomes checks two results of each failure of the first call: the immediate result, and
-// that after a loop has asked the bank, which works again.
+// TestOutcomes checks two results of each failure of the first call: the immediate result, and the
+// result after a loop has asked the bank, which then works again.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {

@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints lists the places of a crash in a call about an existing order. For each it has the
-// state after the crash: whether the attempt exists and is answered, and how often the bank got
-// the request.
+// crashPoints contains the places of a crash in a call about an existing order. Each has the state
+// after the crash: whether the attempt exists and is answered, and how often the bank received the
+// request.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)
@@ -23,7 +23,8 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed returns a process that will crash at one of these places. Its leases lapse at once.
+// doomed returns a process that will crash at one of these places. The leases of this process lapse
+// immediately.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()
@@ -77,12 +78,12 @@ func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt strin
 	w.wantAttempt(t, p.ID, "answered")
 }
 
-// TestCrashInACancellation does the same as TestCrashInAnAnswer for a cancellation. An attempt
-// that the bank never got must be dropped, so that the cancellation can be repeated.
+// TestCrashInACancellation does the same as TestCrashInAnAnswer for a cancellation. An attempt that
+// the bank never received must be dropped, so that the cancellation can be repeated.
 func TestCrashInACancellation(t *testing.T) {
 	for _, point := range crashPoints {
 		if point.name == "after the second write" {
-			point.dies = nil // the request for a cancellation emits no event, and wakes no sender
+			point.dies = nil // a request for a cancellation emits no event and wakes no sender
 		}
 		for _, bank := range []string{"", "Sandbox Quick Cancellation"} {
 			t.Run(point.name+bank, func(t *testing.T) {
@@ -152,8 +153,8 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	}
 }
 
-// TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order, so that no process
-// can call the bank. The attempts to do so must become rare.
+// TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order. No process can then
+// call the bank. The tries to do so must become rare.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)

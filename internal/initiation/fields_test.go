@@ -126,7 +126,7 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns checks that it takes little time to match hostile patterns.
+// TestHostilePatterns checks that matching hostile patterns takes little time.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {

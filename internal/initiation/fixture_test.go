@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver with which tests read tables without the store
+	_ "github.com/jackc/pgx/v5/stdlib" // with this driver, tests read tables without the store
 
 	"passerelle"
 	"passerelle/connector"
@@ -44,8 +44,8 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// fixture is a domain with a client and a webhook on a new database, and the simulated bank,
-// whose records are in the same database. line is the connector to that bank, which can fail.
+// fixture is a domain with a client and a webhook on a new database, with the simulated bank. The
+// records of this bank are in the same database. line is the connector to the bank, and can fail.
 type fixture struct {
 	*initiation.Initiation
 	t      *testing.T
@@ -96,8 +96,8 @@ func (w *fixture) openStore() *store.DB {
 	return db
 }
 
-// another returns a second process, which shares only the database. Only PostgreSQL serves
-// several processes.
+// another returns a second process that shares only the database. Only PostgreSQL serves several
+// processes.
 func (w *fixture) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db
@@ -146,7 +146,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// column returns one column of a query whose text is the same for both databases.
+// column returns one column of a query. The text of the query is the same for both databases.
 func column[T any](w *fixture, query string, args ...any) []T {
 	w.t.Helper()
 	rows, err := w.raw.QueryContext(context.Background(), query, args...)
@@ -222,7 +222,7 @@ func (w *fixture) sent(lines int) *payment.Payment {
 	return p
 }
 
-// decide makes the payer press a button on the bank's page, and returns the state parameter with
+// decide makes the payer press a button on the bank's page. It returns the state parameter with
 // which the bank sends the payer back.
 func (w *fixture) decide(p *payment.Payment, decision string) string {
 	w.t.Helper()
@@ -258,7 +258,7 @@ func (w *fixture) wantState(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// wantAttempt checks the state of a payment's attempt. Empty means no attempt.
+// wantAttempt checks the state of a payment's attempt. Empty means that there is no attempt.
 func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -270,8 +270,8 @@ func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string
 	}
 }
 
-// wantSubmissions checks, in the bank's own records, how often the simulated bank got the order
-// of a payment.
+// wantSubmissions checks, in the bank's own records, how often the simulated bank received the
+// order of a payment.
 func (w *fixture) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
 	t.Helper()
 	var got int64
@@ -295,7 +295,7 @@ func (w *fixture) runDue(t *testing.T, i *initiation.Initiation, d passerelle.Do
 	}
 }
 
-// event is an event in the form that receivers get.
+// event is an event as receivers get it.
 type event struct {
 	Subject int64
 	Version int64
@@ -315,10 +315,10 @@ func (w *fixture) events(id passerelle.PaymentID) []event {
 	return all
 }
 
-// checkInvariants checks the conditions that always hold in the database. Histories are paths of
-// the state table, and end in the payment's state. Each transition except the creation has one
+// checkInvariants checks the conditions that always hold in the database. Each history is a path of
+// the state table, and ends in the payment's state. Each transition except the creation has one
 // event with the same content, and each event has one delivery. No payment has two orders at the
-// bank. No check or action is left for a final payment.
+// bank. A final payment has no check and no action.
 func (w *fixture) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {
@@ -363,8 +363,8 @@ func (w *fixture) checkHistory(t *testing.T, id int64, history []payment.Transit
 	}
 }
 
-// rows counts the rows of every table and adds up the versions of payments, so that two results
-// differ if anything was written between them.
+// rows counts the rows of every table and adds up the versions of payments. Two results differ if
+// anything was written in between.
 func (w *fixture) rows() map[string]int64 {
 	w.t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`

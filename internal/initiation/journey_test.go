@@ -138,8 +138,8 @@ func TestRefusedAtTheBank(t *testing.T) {
 	})
 }
 
-// TestLinesOneByOne checks that the bank's reports about single lines are stored before the
-// state of the payment changes, and that no event is emitted until it changes.
+// TestLinesOneByOne checks that the bank's reports about single lines are stored before the state
+// of the payment changes. No event may be emitted until the state changes.
 func TestLinesOneByOne(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful
@@ -167,8 +167,8 @@ func TestLinesOneByOne(t *testing.T) {
 	})
 }
 
-// TestChoiceIsKept checks that a choice is stored without an order being sent, and is used in a
-// later validation.
+// TestChoiceIsKept checks that a choice can be stored without sending an order, and that a later
+// validation uses it.
 func TestChoiceIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

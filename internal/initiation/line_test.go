@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// line is the connector to the simulated bank, with failures that a test sets. It passes
-// everything on unchanged while no failure is set.
+// line is the connector to the simulated bank, with failures that a test sets. While no failure is
+// set, it passes on everything unchanged.
 type line struct {
 	connector.Initiator
 	mu               sync.Mutex
@@ -79,7 +79,7 @@ func (l *line) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return l.through(ctx, o, func() fault { return l.status }, l.Initiator.Status)
 }
 
-// Answer passes on an answer and counts it, as Cancel does for a cancellation.
+// Answer passes on an answer and counts it. Cancel does the same for a cancellation.
 func (l *line) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	return l.through(ctx, o, func() fault { return l.answer }, func(ctx context.Context, o connector.Order) (payment.Report, error) {
 		l.count(&l.answers)
@@ -100,7 +100,7 @@ func (l *line) count(what *int) {
 	*what++
 }
 
-// counts returns the numbers of answers and cancellations that the bank has got.
+// counts returns the numbers of answers and cancellations that the bank has received.
 func (l *line) counts() (answers, cancels int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,14 +127,15 @@ func (l *line) through(ctx context.Context, o connector.Order, chosen func() fau
 
 var errCut error = syscall.ECONNRESET
 
-// before runs a function instead of the exchange.
+// before returns a fault that runs a function instead of the exchange.
 func before(do func(context.Context) error) fault {
 	return func(ctx context.Context, _ connector.Order, _ exchange) (payment.Report, error) {
 		return payment.Report{}, do(ctx)
 	}
 }
 
-// after runs a function after the exchange, and returns its error instead of the bank's answer.
+// after returns a fault that runs a function after the exchange, and returns the error of this
+// function instead of the bank's answer.
 func after(do func(context.Context) error) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		if report, err := next(ctx, o); err != nil {
@@ -144,7 +145,7 @@ func after(do func(context.Context) error) fault {
 	}
 }
 
-// meanwhile runs a function between the bank's answer and its arrival.
+// meanwhile returns a fault that runs a function between the bank's answer and its arrival.
 func meanwhile(do func()) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		report, err := next(ctx, o)
@@ -153,7 +154,7 @@ func meanwhile(do func()) fault {
 	}
 }
 
-// answers replaces the bank's report with a report of the test.
+// answers returns a fault that replaces the bank's report with a report of the test.
 func answers(report payment.Report) fault {
 	return func(context.Context, connector.Order, exchange) (payment.Report, error) { return report, nil }
 }
@@ -164,11 +165,11 @@ func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
 func panics(context.Context) error { panic("the connector is broken") }
 
-// dies ends the goroutine as a crash of the process would: no code after it is executed, and no
-// error is returned.
+// dies ends the goroutine, like a crash of the process: no later code runs, and no error is
+// returned.
 func dies(context.Context) error { runtime.Goexit(); return nil }
 
-// survives runs a function that may call dies, and reports whether it returned.
+// survives runs a function that may call dies. It reports whether the function returned.
 func survives(do func()) (survived bool) {
 	ended := make(chan struct{})
 	go func() {

@@ -32,8 +32,8 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 }
 
 // TestNonsense has reports of a bank that change nothing. Remarkable reports must appear once in
-// the timeline. In any case, a later check must be planned, so that the next pass does not ask
-// again at once.
+// the timeline. In any case, a later check must be planned, so that the next pass does not
+// immediately ask again.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
 		return payment.Report{Status: payment.Settled, Lines: lines}
@@ -91,8 +91,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestWaitsWithinReason checks that the wait that a bank requests is limited, and that without
-// such a request the wait is a quarter of the payment's age.
+// TestWaitsWithinReason checks that the wait that a bank requests is limited. Without such a
+// request, the wait must be a quarter of the payment's age.
 func TestWaitsWithinReason(t *testing.T) {
 	for _, test := range []struct{ asked, age, want time.Duration }{
 		{-time.Hour, 15 * time.Second, 15 * time.Second},
@@ -146,9 +146,9 @@ func (w *fixture) wantMemory(t *testing.T, id passerelle.PaymentID, want string)
 	}
 }
 
-// TestMemoryStoredDuringACall checks that what a connector stores in the middle of a call, such as a
-// token that the bank issues once, survives the failure of the call, the death of the process and
-// a simultaneous call with an older memory.
+// TestMemoryStoredDuringACall checks that memory from the middle of a call survives, such as a
+// token that the bank issues once. It must survive a failure of the call, a crash of the process,
+// and a simultaneous call with an older memory.
 func TestMemoryStoredDuringACall(t *testing.T) {
 	saving := func(memory string, then fault) fault {
 		return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -197,7 +197,7 @@ func TestMemoryStoredDuringACall(t *testing.T) {
 }
 
 // TestConnectorIsGone checks that checks become rarer after the connector of sent payments was
-// removed, and that a program with the connector continues them.
+// removed. A program with the connector must continue these payments.
 func TestConnectorIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -267,7 +267,7 @@ func swap(c byte) string {
 	return "A"
 }
 
-// TestReturnToASilentBank checks that Return returns the payment as it is stored when the bank
+// TestReturnToASilentBank checks that Return returns the payment from the database when the bank
 // does not answer.
 func TestReturnToASilentBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -34,7 +34,7 @@ func times(n int, call func()) []func() {
 	return calls
 }
 
-// count counts outcomes of concurrent calls.
+// count counts the outcomes of concurrent calls.
 type count struct {
 	mu sync.Mutex
 	of map[string]int
@@ -113,7 +113,7 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 		w.line.breaks(before(fails(errCut)), before(fails(errCut)))
 		_, err := w.Validate(t.Context(), w.domain, id, validated())
 		must(t, err)
-		w.execute(`UPDATE attempt SET state = 'open' WHERE state = 'unknown'`) // as during the call
+		w.execute(`UPDATE attempt SET state = 'open' WHERE state = 'unknown'`) // as during a call
 		for _, state := range []string{"open", "unknown"} {
 			w.wantAttempt(t, id, state)
 			for _, choice := range []initiation.Choice{validated(), validated(func(c *initiation.Choice) { c.Validated = false })} {
@@ -131,9 +131,10 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce makes the payer return and the loops of two processes recover and follow
-// the payment, all between a bank's answer and its storage. The bank does not recognise keys,
-// and all leases have lapsed, so only the database prevents the order from being sent twice.
+// TestEverybodyAtOnce runs several things between a bank's answer and its storage: the payer
+// returns, and the loops of two processes recover and follow the payment. The bank does not
+// recognise keys, and all leases have lapsed. Only the database prevents the service from sending
+// the order twice.
 func TestEverybodyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -169,7 +170,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	})
 }
 
-// approvedAtOnce makes the payer approve. Then the payer's returns and the loops run at the same
+// approvedAtOnce makes the payer approve. The payer's returns and the loops then run at the same
 // moment.
 func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
 	t.Helper()
@@ -181,8 +182,8 @@ func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state st
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestTwoLoops makes two processes do the due work for many payments concurrently. Each payment
-// must be handled once, and none may be left.
+// TestTwoLoops makes two processes concurrently do the due work for many payments. Each payment
+// must be handled once, and none may be left over.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -248,8 +249,8 @@ func TestAnswerOverAChange(t *testing.T) {
 	})
 }
 
-// TestOlderReport makes two processes store the same report. The first report must be stored,
-// and storing the second must return no error.
+// TestOlderReport makes two processes store the same report. The first report must be stored.
+// Storing the second must return no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -272,7 +273,7 @@ func TestOlderReport(t *testing.T) {
 }
 
 // TestNewerReportComesLate checks that a newer report that is stored second is applied to the
-// result of the first.
+// result of the first report.
 func TestNewerReportComesLate(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -291,9 +292,8 @@ func TestNewerReportComesLate(t *testing.T) {
 	})
 }
 
-// TestNotSentAfterATakeover has a validation that takes so long that a loop takes over its
-// attempt. If the first call then reports that it sent nothing, the results of the loop must
-// stay.
+// TestNotSentAfterATakeover has a validation that takes very long, and a loop that takes over its
+// attempt. If the first call then reports that it sent nothing, the loop's results must stay.
 func TestNotSentAfterATakeover(t *testing.T) {
 	for name, want := range map[string]payment.State{"and sent": payment.Validating, "and died": payment.Created} {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantRefusal checks that an error has this kind, names this field and contains all words. It
-// also checks that the numbers of rows are still those in rows.
+// wantRefusal checks that an error has this kind, names this field and contains all words. It also
+// checks that the numbers of rows still equal those in rows.
 func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error
@@ -32,7 +32,7 @@ func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, ki
 	w.wantRows(t, rows)
 }
 
-// particular makes the test connector usable in live domains, with strict rules about lines,
+// particular makes the test connector usable in live domains. It sets strict rules about lines,
 // payer accounts and fields.
 func particular(p *connector.Profile) {
 	p.Sandbox = false
@@ -352,8 +352,9 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 	})
 }
 
-// TestNothingTypedIsKept puts a marked word into what the payer enters while the bank waits,
-// right or wrong, encrypted or plain. Then it searches for the word in all outputs and tables.
+// TestNothingTypedIsKept puts a marked word into the values that the payer enters while the bank
+// waits, right or wrong, encrypted or plain. It then searches for the word in all outputs and
+// tables.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -14,7 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// delayed returns a fault that passes on each call once free is called. Each call sends to arrived.
+// delayed returns a fault that passes on each call only after free is called. Each call sends to
+// arrived.
 func delayed() (hold fault, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -33,11 +34,11 @@ func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.Paymen
 	must(t, n.Receive(t.Context(), d, address.Query().Get("state")))
 }
 
-// TestReportDuringACall: when the bank reports during a call about the order, whatever call that is,
-// it is asked again as soon as the call has ended, once.
+// TestReportDuringACall has a bank that reports during a call about the order, of any kind. The
+// service must ask the bank again once, as soon as the call has ended.
 func TestReportDuringACall(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
-		week := w.later(7 * 24 * time.Hour) // a check is then hours away from the next
+		week := w.later(7 * 24 * time.Hour) // much later than a check, so the next check is hours away
 		for name, call := range map[string]func(hold fault) (passerelle.PaymentID, func()){
 			"order": func(hold fault) (passerelle.PaymentID, func()) {
 				id := w.create(1)
@@ -64,7 +65,7 @@ func TestReportDuringACall(t *testing.T) {
 			w.line.interrupts(nil, nil)
 			w.notify(t, week, id)
 			w.notify(t, week, id)
-			w.runDue(t, w.another(), week, initiation.Done{}) // the call goes on
+			w.runDue(t, w.another(), week, initiation.Done{}) // the call is still running
 			free()
 			calling.Wait()
 			checked := initiation.Done{Checked: 1}
@@ -109,8 +110,8 @@ func (s *seen) want(t *testing.T, want ...string) {
 	}
 }
 
-// TestReturnDuringAnAttempt: the code with which a payer returns while an attempt is under way
-// reaches the bank after the attempt, once, even in another process.
+// TestReturnDuringAnAttempt has a payer who returns with a code while an attempt is under way. The
+// code must reach the bank once, after the attempt, even from another process.
 func TestReturnDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -146,8 +147,8 @@ func TestReturnDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestReturnToABusyBank: the code with which a payer returns while too many callers wait for the
-// bank reaches the bank at the next check, which is due at once.
+// TestReturnToABusyBank has a payer who returns with a code while too many callers wait for the
+// bank. The code must reach the bank at the next check, which is due immediately.
 func TestReturnToABusyBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -12,8 +12,8 @@ import (
 	"passerelle/payment"
 )
 
-// lostAt returns a payment with an unknown outcome at a bank that does not recognise keys. cut says
-// whether the order arrived.
+// lostAt returns a payment with an unknown outcome at a bank that does not recognise keys. The
+// argument cut decides whether the order arrives.
 func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
 	w.t.Helper()
 	w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -26,14 +26,15 @@ func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
 	return id
 }
 
-// settle states the outcome of an order on behalf of an operator.
+// settle settles an order on behalf of an operator.
 func (w *fixture) settle(id passerelle.PaymentID, state payment.State) (*payment.Payment, error) {
 	entry := store.Audit{Domain: w.domain.ID, At: noon, Act: "settle", Subject: "payment", SubjectID: int64(id)}
 	return w.Settle(w.t.Context(), w.domain, id, initiation.Settlement{State: state, Reason: "The bank's desk says so."}, entry)
 }
 
-// TestSettlements checks that an operator ends a payment whose outcome the bank cannot tell, with the
-// usual transitions and events, the reason in the timeline, and one entry of the audit log.
+// TestSettlements checks that an operator can end a payment whose outcome the bank cannot tell. The
+// usual transitions and events must follow, with the reason in the timeline and one entry in the
+// audit log.
 func TestSettlements(t *testing.T) {
 	for state, want := range map[payment.State][]eventSummary{
 		payment.Done: {
@@ -72,8 +73,8 @@ func TestSettlements(t *testing.T) {
 	}
 }
 
-// TestRefusedSettlements checks that nothing is settled while the service can find out the outcome by
-// itself, or without a reason.
+// TestRefusedSettlements checks that nothing is settled without a reason, or while the service can
+// find out the outcome without an operator.
 func TestRefusedSettlements(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))
@@ -94,8 +95,7 @@ func TestRefusedSettlements(t *testing.T) {
 	})
 }
 
-// TestSettledAgainstTheBank checks that the bank's answer counts when the bank knows the order after
-// all.
+// TestSettledAgainstTheBank checks that the bank's answer counts when the bank does know the order.
 func TestSettledAgainstTheBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(after(fails(errCut)))
@@ -107,8 +107,8 @@ func TestSettledAgainstTheBank(t *testing.T) {
 	})
 }
 
-// TestSettledMeanwhile checks that a loop that asks the bank at the same time, or an earlier
-// settlement, prevents a settlement.
+// TestSettledMeanwhile checks that a settlement fails when a loop asks the bank at the same time,
+// or after an earlier settlement.
 func TestSettledMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))

@@ -125,8 +125,8 @@ func TestSimulationRefusals(t *testing.T) {
 	})
 }
 
-// TestNoBankBehindASimulation checks that a simulated payment has no order that could be
-// answered or cancelled.
+// TestNoBankBehindASimulation checks that a simulated payment has no order that somebody could
+// answer or cancel.
 func TestNoBankBehindASimulation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Validating)
