@@ -17,7 +17,7 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
-// recorder records the times of passes, counted from its creation.
+// recorder records the times of passes, counted from the recorder's creation.
 type recorder struct {
 	begun time.Time
 	at    []time.Duration
@@ -37,8 +37,8 @@ func (r *recorder) want(t *testing.T, at ...time.Duration) {
 	}
 }
 
-// after lets a duration pass in the synctest bubble, and waits for everything that falls due
-// meanwhile.
+// after lets a duration pass in the synctest bubble, and waits for all work that is due in this
+// time.
 func after(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

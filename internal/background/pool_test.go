@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/background"
 )
 
-// TestPool checks that a pool accepts work up to its size, accepts more when some has ended,
-// survives panics, and cancels running work when it stops.
+// TestPool checks that a pool accepts work up to its size, and accepts more after some work has
+// ended. It must survive panics, and cancel running work when it stops.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

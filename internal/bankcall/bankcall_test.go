@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/bankcall"
 )
 
-// ignores returns only when d has passed after the end of its context.
+// ignores returns only after its context has ended and the duration d has passed.
 func ignores(ctx context.Context, d time.Duration) (string, error) {
 	<-ctx.Done()
 	<-time.After(d)
@@ -50,8 +50,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestMeanwhile checks that a function that renews a lease during a call ends the call when the
-// lease is lost.
+// TestMeanwhile has a function that renews a lease during a call. The function must end the call
+// when the lease is lost.
 func TestMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost, renewals := errors.New("lost"), 0

@@ -15,8 +15,8 @@ import (
 )
 
 // TestAdditions checks that each JSON payload of a webhook with an addition contains the user's
-// text as it was at the time of the request. The signature must cover the text. No other payload
-// may contain the text.
+// text from the time of the request. The signature must cover the text. No other payload may
+// contain the text.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)

@@ -20,7 +20,7 @@ import (
 	"passerelle/webhook"
 )
 
-// names is a DNS server. For each name it has a list of answers to successive questions. It
+// names is a DNS server. For each name, it has a list of answers to successive questions. It
 // repeats the last answer of the list.
 type names struct {
 	mu      sync.Mutex
@@ -58,14 +58,14 @@ func (n *names) serve(connection net.PacketConn) {
 	}
 }
 
-// The types of records (RFC 1035, RFC 3596).
+// These are types of records (RFC 1035, RFC 3596).
 const (
 	recordA    = 1
 	recordAAAA = 28
 )
 
-// answer returns the response to a question: the question itself, and then the addresses of the
-// requested type.
+// answer returns the response to a question: first the question itself, and then the addresses of
+// the requested type.
 func (n *names) answer(question []byte) []byte {
 	var labels []string
 	at := 12
@@ -127,16 +127,16 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), of)
 }
 
-// outside stands for a public address. It is a loopback address that is open. private is a
-// loopback address that is not open.
+// outside stands for a public address. It is a loopback address that is allowed. private is a
+// loopback address that is not allowed.
 var (
 	outside = netip.MustParseAddr("127.0.0.2")
 	private = netip.MustParseAddr("127.0.0.1")
 )
 
 // sides returns a client that may reach the address outside. It starts a server on outside and
-// another on private, with the same port. reached counts the requests to the first, and entered
-// those to the second.
+// another server on private, with the same port. reached counts the requests to the first server,
+// and entered counts the requests to the second.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()
 	reached, entered = new(atomic.Int64), new(atomic.Int64)
@@ -156,7 +156,7 @@ func sides(t *testing.T) (client *http.Client, port string, reached, entered *at
 	return delivery.NewClient(delivery.Outbound{Networks: []netip.Prefix{netip.PrefixFrom(outside, 32)}}), port, reached, entered
 }
 
-// TestNamesThatChange expects a check of the address of each connection, because a name may
+// TestNamesThatChange checks that the address of each connection is checked, because a name may
 // resolve to another address at any moment.
 func TestNamesThatChange(t *testing.T) {
 	client, port, reached, entered := sides(t)
@@ -178,7 +178,7 @@ func TestNamesThatChange(t *testing.T) {
 
 func TestNamesOfSeveralAddresses(t *testing.T) {
 	client, port, reached, entered := sides(t)
-	away := netip.MustParseAddr("127.0.0.3") // an open address without a listener
+	away := netip.MustParseAddr("127.0.0.3") // an allowed address without a listener
 	resolve(t, map[string][][]netip.Addr{
 		"first.example":  {{private, outside}},
 		"last.example":   {{outside, private}},

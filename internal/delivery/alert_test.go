@@ -13,9 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll executes the command that an alert names. The events
-// happened hours before the first request failed, and the name of the domain must be quoted in a
-// shell.
+// TestTheCommandOfAnAlertRecoversAll executes the command that an alert names. The events happened
+// hours before the first request failed, and the name of the domain must be quoted in a shell.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestChangesOfProvidersAreAudited checks that the log contains each change of a provider with
-// its actor, but neither the configuration nor refused changes.
+// TestChangesOfProvidersAreAudited checks that the log contains each change of a provider with its
+// actor. It must contain neither the configuration nor refused changes.
 func TestChangesOfProvidersAreAudited(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var log strings.Builder
@@ -70,7 +70,7 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile makes do run each time a provider was read for a change, before the change is
+// meanwhile runs do each time after a provider was read for a change, and before the change is
 // stored.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
@@ -110,8 +110,8 @@ func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	})
 }
 
-// TestAnUpdateGivesUp checks that an update is refused, and changes nothing, when another change
-// is stored before each of its tries.
+// TestAnUpdateGivesUp has another change before each try of an update. The update must be refused
+// and change nothing.
 func TestAnUpdateGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		a, n := r.oauth("p", endpointAt("https://first.example/token")), 0
@@ -130,9 +130,9 @@ func TestAnUpdateGivesUp(t *testing.T) {
 	})
 }
 
-// TestADeletedProviderHoldsItsWebhooks checks that a webhook sends nothing after its provider
-// was deleted. Its events are stored, the managers of the domain get a mail, and another
-// provider later signs all requests.
+// TestADeletedProviderHoldsItsWebhooks checks that a webhook sends nothing after its provider was
+// deleted. Its events must be stored, the managers of the domain must get a mail, and another
+// provider must later sign all requests.
 func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))

@@ -15,7 +15,7 @@ import (
 	"passerelle/webhook"
 )
 
-// application makes a client of a domain.
+// application creates a client of a domain.
 func (r *fixture) application(domain passerelle.DomainID, name string) passerelle.ClientID {
 	r.t.Helper()
 	c := store.Client{Domain: domain, Name: name, SecretHash: []byte(name), Created: r.clock.Now()}
@@ -47,17 +47,17 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens checks that, without a provider, a request about a user has the newest
-// permanent token of the webhook's application for the user. When there is no such token, the
-// request log must contain the reason.
+// TestUserTokens has webhooks without a provider. A request about a user must have the user's
+// newest permanent token that was issued to the webhook's application. When there is no such token,
+// the request log must contain the reason.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
 		absent = "No user token: application %d has no permanent token of user 7 that is valid."
 	)
 	for name, test := range map[string]struct {
-		// clients are the applications of the domain. When owned is set, the webhook belongs to
-		// the first one.
+		// clients is the number of applications of the domain. When owned is set, the webhook
+		// belongs to the first application.
 		clients int
 		owned   bool
 		tokens  func(r *fixture, clients []passerelle.ClientID)
@@ -173,8 +173,8 @@ func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets m
 	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
 }
 
-// TestRotatedSecretsOverlap checks that both secrets sign during a rotation, for as long as the
-// requested overlap, in real time.
+// TestRotatedSecretsOverlap checks that both secrets sign during a rotation. They must do so for
+// the requested overlap, in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}

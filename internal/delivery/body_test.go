@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// emitEvent stores an event of user 7. write, unless it is nil, writes the body in parts.
+// emitEvent stores an event of user 7. If write is not nil, it writes the body in parts.
 func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.t.Helper()
 	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
@@ -41,7 +41,7 @@ func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.write(func(tx *store.Tx) error { return tx.Emit(e) })
 }
 
-// request is a request that a receiver got, with the decompressed body.
+// request is a request that a receiver received, with the decompressed body.
 type request struct {
 	header http.Header
 	length int64
@@ -138,8 +138,7 @@ func wantRequest(t *testing.T, got request, body string, e store.EmittedEvent, c
 	}
 }
 
-// peak is a writer that hashes its input, and records the largest size of the heap during its
-// writes.
+// peak hashes its input, and records the largest size of the heap during its writes.
 type peak struct {
 	hash.Hash
 	seen int
@@ -155,8 +154,8 @@ func (p *peak) Write(piece []byte) (int, error) {
 	return p.Hash.Write(piece)
 }
 
-// alive returns the size of the live heap. Other goroutines may allocate between a collection
-// and the count, so it returns the smallest of several counts.
+// alive returns the size of the live heap. Other goroutines may allocate between a collection and
+// the count. alive therefore returns the smallest of several counts.
 func alive() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
@@ -168,8 +167,8 @@ func alive() uint64 {
 	return least
 }
 
-// TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and plain, and
-// measures the live heap meanwhile.
+// TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and plain. It measures
+// the live heap during this time.
 func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	const size, bound = 24 << 20, 12 << 20
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -236,8 +235,7 @@ func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered has two webhooks, of which the second fails for a
-// while.
+// TestBodiesOfUsersAreErasedOnceDelivered has two webhooks. The second one fails for a while.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -274,8 +272,8 @@ func (r *fixture) wantBodies(w store.Webhook, want ...string) {
 }
 
 // TestAnErasedBodyIsNotSent erases the bodies of a webhook's next delivery and of a held back
-// delivery. The first must be given up, the held back delivery must never be sent, and later
-// deliveries must be sent.
+// delivery. The next delivery must be given up, the held back delivery must never be sent, and
+// later deliveries must be sent.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -296,8 +294,8 @@ func TestAnErasedBodyIsNotSent(t *testing.T) {
 	})
 }
 
-// TestDeletedWebhooksKeepNoBodies deletes the only webhook that still had to receive an event of
-// a user.
+// TestDeletedWebhooksKeepNoBodies deletes the only webhook that still needs the body of a user's
+// event.
 func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -342,8 +340,8 @@ func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
 	})
 }
 
-// TestPartsAreWritten counts the parts of an unfinished body, and checks that bodies that cannot
-// be sent are refused.
+// TestPartsAreWritten counts the parts of an unfinished body. Bodies that cannot be sent must be
+// refused.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
@@ -374,8 +372,8 @@ func TestPartsAreWritten(t *testing.T) {
 	})
 }
 
-// TestAuthoritiesOfADomain checks that a receiver's certificate authority is trusted in one
-// domain only, and only while the domain's setting contains it.
+// TestAuthoritiesOfADomain checks that only one domain trusts a receiver's certificate authority,
+// and only while the domain's setting contains this authority.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -401,8 +399,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyGetsHasNoBody checks that a user's event is stored without a body when no
-// webhook is registered for it. The same holds for a held event when it is released.
+// TestWhatNobodyGetsHasNoBody checks that a user's event is stored without a body when no webhook
+// is registered for it. The same must hold for a held event when it is released.
 func TestWhatNobodyGetsHasNoBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)

@@ -32,8 +32,8 @@ func receiver(t *testing.T, handler http.HandlerFunc) string {
 
 func ok(http.ResponseWriter, *http.Request) {}
 
-// inside lists addresses that neither a receiver of a live domain nor a token endpoint may have,
-// each in every form that a URL may contain.
+// inside contains addresses that neither a receiver of a live domain nor a token endpoint may have.
+// Each address is in every form that a URL may contain.
 var inside = map[string][]string{
 	"loopback":        {"127.0.0.1", "127.9.9.9", "127.255.255.254", "[::1]"},
 	"unspecified":     {"0.0.0.0", "0.0.0.1", "0.255.255.255", "[::]"},
@@ -58,7 +58,7 @@ var inside = map[string][]string{
 	"other spellings": {"localhost", "LOCALHOST"},
 }
 
-// metadata lists addresses of cloud metadata services, which no setting opens, and the forms in
+// metadata contains addresses of cloud metadata services, which no setting allows, and the forms in
 // which they may be written.
 var metadata = map[string][]string{
 	"most clouds":     {"169.254.169.254", "[fe80::a9fe:a9fe]"},
@@ -111,8 +111,8 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// TestOpenNetworksDoNotOpenWhatTheyCarry checks that opening an IPv6 network opens no IPv4
-// addresses, even if the IPv6 addresses contain them.
+// TestOpenNetworksDoNotOpenWhatTheyCarry allows an IPv6 network whose addresses contain IPv4
+// addresses. This must not allow any of these IPv4 addresses.
 func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -234,7 +234,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	}
 }
 
-// hostile reads a request and then sends what the test wants, until the connection ends.
+// hostile reads a request, and then sends the bytes of the test until the connection ends.
 func hostile(t *testing.T, say func(w io.Writer) error) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -261,7 +261,7 @@ func hostile(t *testing.T, say func(w io.Writer) error) string {
 	return "http://" + listener.Addr().String()
 }
 
-// endless sends the first text once, and then the second text without end.
+// endless sends the first text once, and then the second text again and again.
 func endless(once, again string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, once)
@@ -272,14 +272,14 @@ func endless(once, again string) func(io.Writer) error {
 	}
 }
 
-// TestEndlessAnswersEnd uses a client with a long timeout, so that the answers end because of
-// their size.
+// TestEndlessAnswersEnd uses a client with a long timeout. The answers can therefore end only
+// because of their size.
 func TestEndlessAnswersEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	long := strings.Repeat("x", 1<<10)
 	for name, test := range map[string]struct {
 		say func(io.Writer) error
-		// read means that the answer can be read, up to the limit.
+		// read means that the answer can be read up to the limit.
 		read bool
 	}{
 		"status line":     {endless("HTTP/1.1 200 ", long), false},
@@ -315,7 +315,7 @@ func TestEndlessAnswersEnd(t *testing.T) {
 }
 
 // TestDripsEnd checks that a receiver that sends a few bytes from time to time gets no more time
-// than others.
+// than other receivers.
 func TestDripsEnd(t *testing.T) {
 	drip := func(w io.Writer) error {
 		ticks := time.NewTicker(time.Millisecond)

@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// clock returns real time plus an offset that the test advances.
+// clock returns the real time plus an offset that the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -97,7 +97,7 @@ func (r *fixture) webhook(url, auth string) store.Webhook {
 	return w
 }
 
-// emit stores an event of a payment, whose body names the payment.
+// emit stores an event of a payment. The body of the event names the payment.
 func (r *fixture) emit(paymentID, version int64) {
 	r.t.Helper()
 	r.emitBody(paymentID, version, fmt.Sprintf(`{"id":%d,"version":%d}`, paymentID, version))
@@ -130,7 +130,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inbox is a receiver that records requests as "payment.version", and answers as configured.
+// inbox is a receiver that records each request as "payment.version", and answers as a test sets
+// it.
 type inbox struct {
 	mu     sync.Mutex
 	got    []string
@@ -343,9 +344,9 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 	})
 }
 
-// TestABacklogComesOnceAndInOrder reads pages while results are stored. A delivery that is both
-// on a page and among the results must be sent once, and its successors on the same page after
-// its result.
+// TestABacklogComesOnceAndInOrder reads pages while results are stored. A delivery that is both on
+// a page and among the results must be sent once. Its successors on the same page must be sent
+// after its result.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const payments, versions = 400, 3
@@ -402,8 +403,8 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheDomainsClockRulesRetries stops the domain's clock an hour ahead of real time, and
-// advances it by hand.
+// TestTheDomainsClockRulesRetries stops the domain's clock an hour ahead of real time, and then
+// advances the stopped clock.
 func TestTheDomainsClockRulesRetries(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -446,7 +447,7 @@ func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
 		if seen := in.seen(); len(seen) != 10 {
 			t.Errorf("tried at once: %v", seen)
 		}
-		runs := [][2]int{{1, 10}, {11, 20}, {6, 15}} // there are 15 deliveries, so number 16 is the first one again
+		runs := [][2]int{{1, 10}, {11, 20}, {6, 15}} // there are 15 deliveries, so number 16 is the first delivery again
 		for _, run := range runs {
 			r.clock.advance(time.Minute)
 			r.run(0, 10)
@@ -470,8 +471,8 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 			r.emit(id+1, 1)
 		}
 		r.run(0, 10)
-		// Concurrent requests may arrive in another order than they were sent. Even then, at
-		// most nine requests in a row fail before and after each accepted request.
+		// Concurrent requests may arrive in an order other than the one in which they were sent.
+		// Even then, at most nine requests in a row fail before and after each accepted request.
 		in.answers(func(arrival string) int {
 			if arrival == "8.1" || arrival == "16.1" {
 				return http.StatusOK
@@ -487,7 +488,7 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 	})
 }
 
-// timeouts is a network in which every request times out at once.
+// timeouts is a network in which every request immediately times out.
 type timeouts struct {
 	mu    sync.Mutex
 	tries int
@@ -523,7 +524,7 @@ func TestTwoTimeoutsEndARun(t *testing.T) {
 		r.run(0, 0)
 		r.emit(21, 1)
 		r.run(0, 0)
-		dead.want(t, 0) // only the flusher sends the others
+		dead.want(t, 0) // only the flusher sends the other deliveries
 		for range 3 {
 			r.clock.advance(time.Minute)
 			r.run(0, 2)
@@ -564,7 +565,7 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 		t.Errorf("attempts %+v", attempts)
 	}
 	if took < 3*time.Second || took >= 9*time.Second {
-		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without the domain's setting, it would be 10 seconds
+		t.Errorf("cut off after %v, not the 3 seconds of the domain", took) // without the domain's setting, the time would be 10 seconds
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess makes the clock panic, once at each place that calls it after a
-// request has arrived, in every goroutine.
+// TestAPanicDoesNotEndTheProcess makes the clock panic in every goroutine, once at each place that
+// calls it after a request has arrived.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64
@@ -71,8 +71,8 @@ func endsOfItself(t *testing.T, function string) {
 	t.Errorf("a goroutine stays in %s", function)
 }
 
-// TestAPageThatPanicsEndsItsSession has a sender without keys. During a request, its webhook
-// gets a provider with a secret, which the sender cannot decrypt when it reads the next page.
+// TestAPageThatPanicsEndsItsSession has a sender without keys. During a request, the webhook gets a
+// provider with a secret. The sender cannot decrypt this secret when it reads the next page.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})

@@ -28,8 +28,8 @@ func takeOver(r *fixture, w store.Webhook, from, to string) error {
 	})
 }
 
-// turnedAway checks that a caller whose context ends soon sends nothing while another session
-// has the lease of the webhook.
+// turnedAway checks that a caller sends nothing while another session has the lease of the webhook.
+// The context of this caller ends soon.
 func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -122,7 +122,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession has a receiver whose answers take most of the length of
+// TestASlowReceiverIsServedInOneSession has a receiver whose answers take most of the duration of
 // the lease.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -188,8 +188,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses makes two processes, which are woken repeatedly at the same
-// time, send 2,000 deliveries to 20 webhooks. Each delivery must be accepted once.
+// TestManyWebhooksOfTwoProcesses has two processes that are repeatedly woken at the same time. They
+// send 2,000 deliveries to 20 webhooks. Each delivery must be accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000
@@ -236,7 +236,7 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtAWebhook has a second process that wants to send an event while the first
+// TestOneProcessAtAWebhook has a second process that wants to send an event while the first process
 // waits for the receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -257,8 +257,8 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 	})
 }
 
-// hanging starts a receiver that answers only after the test calls release. It sends to arrived
-// for each request.
+// hanging starts a receiver that answers only after the test calls release. It sends to arrived for
+// each request.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})
@@ -307,8 +307,8 @@ func TestDeadReceiversDoNotDelayAHealthyOne(t *testing.T) {
 	})
 }
 
-// TestNothingIsUnderWayAfterARun checks that RunDue waits for a background sender that has
-// recorded all attempts but has not ended yet.
+// TestNothingIsUnderWayAfterARun checks that RunDue waits for a background sender that has recorded
+// all attempts but has not ended yet.
 func TestNothingIsUnderWayAfterARun(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -384,8 +384,7 @@ func TestRunDueWaitsForTheSender(t *testing.T) {
 	})
 }
 
-// TestTheSenderFlushes leaves a failed delivery to the flusher, and checks that a later pass
-// sends it.
+// TestTheSenderFlushes leaves a failed delivery to the flusher. A later pass must send it.
 func TestTheSenderFlushes(t *testing.T) {
 	r := newFixture(t, storetest.SQLite(t))
 	arrived := make(chan string, 10)

@@ -79,7 +79,7 @@ func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.answer = answer
 }
 
-// want checks how many requests the token endpoint has got.
+// want checks the number of requests that the token endpoint has received.
 func (s *tokenServer) want(t *testing.T, times int) {
 	t.Helper()
 	s.mu.Lock()
@@ -140,7 +140,7 @@ func endpointAt(address string) delivery.EndpointChange {
 	return delivery.EndpointChange{URL: &address, ClientID: new("client é"), ClientSecret: new(clientSecret), GrantType: new(delivery.ClientCredentials)}
 }
 
-// oauth makes a provider of a token endpoint.
+// oauth creates a provider with a token endpoint.
 func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
 	r.t.Helper()
 	a, err := r.RegisterOAuth(r.t.Context(), r.domain, name, e, "")
@@ -187,8 +187,8 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 }
 
 // TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
-// request to the token endpoint. The endpoint delays its answer to give a second request time to
-// arrive, and none may arrive.
+// request to the token endpoint. The endpoint delays its answer, so that a second request would
+// have time to arrive. None may arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64
@@ -305,7 +305,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 		in.want(t, bearer(2, 3)...)
 		r.emit(4, 1)
 		r.emit(5, 1)
-		r.run(0, 2) // a moment later, no new token is requested
+		r.run(0, 2) // a moment later, the service requests no new token
 		in.want(t, bearer(3, 3)...)
 		tokens.want(t, 3)
 		r.clock.advance(time.Minute)
@@ -317,8 +317,8 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 	})
 }
 
-// TestSignaturesAreNotRenewed checks that, with a provider that signs, no second request is sent
-// after a status 401.
+// TestSignaturesAreNotRenewed checks that there is no second request after a status 401 when the
+// provider signs.
 func TestSignaturesAreNotRenewed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -332,8 +332,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail has many bad answers of a token endpoint. Nothing may then be sent
-// to the receiver, one sentence must be recorded, and the next token request must wait for the
+// TestTokenEndpointsThatFail has many bad answers of a token endpoint. After each, nothing may be
+// sent to the receiver, and one sentence must be recorded. The next token request must wait for the
 // pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -427,8 +427,8 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatHang checks that a token endpoint that does not answer gets less time
-// than a receiver, and that its failure does not count as a timeout of the receiver.
+// TestTokenEndpointsThatHang checks that a token endpoint that does not answer gets less time than
+// a receiver. Its failure must not count as a timeout of the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		over := make(chan struct{})
@@ -557,9 +557,8 @@ func block(kind string, content []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
 }
 
-// TestTokenEndpointsThatAskForACertificate checks that each provider's own certificate is
-// presented to token endpoints that ask for one, and that the server's address is checked in
-// every case.
+// TestTokenEndpointsThatAskForACertificate checks that the certificate of a provider is presented
+// to token endpoints that ask for one. The address of the server must be checked in every case.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -612,7 +611,7 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 }
 
 // TestAuthoritiesOfADomainVouchForTokenEndpoints checks that a domain's certificate authorities
-// apply to token endpoints too. A token must not be used once its endpoint is no longer trusted.
+// also apply to token endpoints. A token must not be used after its endpoint is no longer trusted.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

@@ -21,9 +21,9 @@ func conflict(t *testing.T, err error, words string) {
 	}
 }
 
-// TestResendKeepsTheOrderOfASubject has three deliveries about one payment and one about
-// another. Only the first of each payment may be sent early, and an accepted delivery at any
-// time.
+// TestResendKeepsTheOrderOfASubject has three deliveries about one payment, and one about another
+// payment. Before its turn, only the first delivery of each payment may be sent. An accepted
+// delivery may be sent at any time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -97,9 +97,8 @@ func (p *timedReceiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, req.Context().Err()
 }
 
-// TestAnOperatorsRequestHasTheTimeOfTheDomain checks that a request of an operator may take as
-// long as the domain allows. It must be recorded although the operator does not wait for the
-// result.
+// TestAnOperatorsRequestHasTheTimeOfTheDomain checks that a request of an operator may take as long
+// as the domain allows. It must be recorded even if the operator does not wait for the result.
 func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))
@@ -122,8 +121,8 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	})
 }
 
-// TestWhatIsRecoveredDuringARunStaysDue requests a run, once and twice, during a run that has
-// already passed the first delivery.
+// TestWhatIsRecoveredDuringARunStaysDue requests a further run, once or twice, during a run that
+// has already passed the first delivery.
 func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
 	for times := 1; times <= 2; times++ {
 		onEach(t, func(t *testing.T, r *fixture) {

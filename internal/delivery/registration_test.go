@@ -66,7 +66,7 @@ func TestRegistrationsAreChecked(t *testing.T) {
 	})
 }
 
-// user makes a user of the domain.
+// user creates a user of the domain.
 func (r *fixture) user() passerelle.UserID {
 	r.t.Helper()
 	now := r.clock.Now()
@@ -104,8 +104,8 @@ func TestEventsOfNoUserAreNotLimitedToOne(t *testing.T) {
 	})
 }
 
-// TestMakingLiveIsBounded checks that a deleted webhook cannot be restored in a domain that has
-// the largest allowed number of webhooks.
+// TestMakingLiveIsBounded checks that a deleted webhook cannot be restored when the domain already
+// has the largest allowed number of webhooks.
 func TestMakingLiveIsBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		w := r.webhook("http://a.example/", "")

@@ -25,7 +25,8 @@ func (r *fixture) now(w store.Webhook) store.Webhook {
 	return w
 }
 
-// webhooksWithFirstTries returns the webhooks that have deliveries to send at once.
+// webhooksWithFirstTries returns the webhooks with deliveries that are due for an immediate first
+// try.
 func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	r.t.Helper()
 	webhooks, err := r.DB.WebhooksWithFirstTries(r.t.Context(), r.domain.ID, 10)
@@ -37,8 +38,8 @@ func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	return ids
 }
 
-// TestFailuresAreCountedAcrossSessions sends one event at a time, each in a separate session,
-// and each fails.
+// TestFailuresAreCountedAcrossSessions sends one event at a time, each in a separate session. Each
+// request fails.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -80,7 +81,7 @@ func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestTimeoutsAreCountedAcrossSessions sends events one by one, and each times out.
+// TestTimeoutsAreCountedAcrossSessions sends events one by one. Each request times out.
 func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
@@ -98,9 +99,8 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough has a webhook that was stopped because of one
-// refused payload. It must get the other deliveries in the run in which its receiver accepts a
-// request.
+// TestASuccessInARunLetsNewDeliveriesThrough has a webhook that one refused payload has stopped. It
+// must get the other deliveries in the run in which its receiver accepts a request.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -296,8 +296,8 @@ func TestWhatIsDroppedIsOver(t *testing.T) {
 	})
 }
 
-// TestTheRecordOfRequests checks the stored data of each request, and the health that is
-// calculated from it.
+// TestTheRecordOfRequests checks the stored data of each request, and the health that the store
+// calculates from this data.
 func TestTheRecordOfRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside the last character
@@ -336,7 +336,7 @@ func TestTheRecordOfRequests(t *testing.T) {
 	})
 }
 
-// wantHealth checks the number of accepted requests to webhooks, and of all requests.
+// wantHealth checks the number of accepted requests to webhooks, and the number of all requests.
 func (r *fixture) wantHealth(webhooks []passerelle.WebhookID, want string) {
 	r.t.Helper()
 	health, err := r.DB.Health(r.t.Context(), r.domain.ID, r.clock.Now(), webhooks...)
@@ -368,9 +368,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the answer, and
-// that its recorded request begins at the time of the request. A request that never reached the
-// receiver must count as a failure, but not in the average time of requests.
+// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the answer. Its
+// recorded request must begin at the time of the request. A request that never reached the receiver
+// must count as a failure, but not in the average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)
@@ -392,7 +392,7 @@ func TestRequestsTakeTheirTime(t *testing.T) {
 		r.emit(1, 1)
 		r.run(0, 1)
 		r.clock.advance(time.Minute)
-		r.run(1, 0) // takes 10 seconds in all: a token, a refusal, another token, and a success
+		r.run(1, 0) // takes 10 seconds in total: a token, a refusal, another token, and a success
 
 		at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second).UTC() }
 		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
