@@ -48,7 +48,8 @@ type importer struct {
 
 	accounts    map[string]*syncedAccount
 	accountKeys []string
-	// goneAccounts and goneSubscriptions are those that the institution no longer lists.
+	// goneAccounts and goneSubscriptions contain the accounts and subscriptions that the
+	// institution no longer lists.
 	goneAccounts      []bankstore.StoredAccount
 	goneSubscriptions []bankstore.StoredSubscription
 
@@ -274,7 +275,7 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks those transactions of an account as deleted whose keys match. It leaves out
+// Gone marks transactions of an account as deleted when their keys match. It leaves out
 // transactions before the day from.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
@@ -373,9 +374,9 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. It marks stored rows as deleted when the connector did
-// not report them: all such assets, and such transactions of the day from or later. It emits an
-// event with the changes.
+// AccountRead ends the read of an account. It marks assets as deleted when the connector did not
+// report them. It does the same with transactions of the day from or later. It emits an event with
+// the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {

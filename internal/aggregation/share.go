@@ -52,9 +52,9 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 	return a.accounts(ctx, d, user, ids)
 }
 
-// WithholdAccounts applies a change that disables accounts. It applies it to all shared accounts of
-// a user or, if connection is not zero, to those of one connection. All accounts of one connection
-// change, or none of them.
+// WithholdAccounts applies a change that disables accounts. It changes all shared accounts of a
+// user or, if connection is not zero, the shared accounts of one connection. All accounts of one
+// connection change, or none of them.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits for the categories, documents and values that a user adds to a transaction,
-// or a client for the user.
+// These are the limits for categories, documents and values that a transaction's user, or a client
+// for the user, adds to the transaction.
 const (
 	MaxCategories        = 10
 	MaxAttached          = 20

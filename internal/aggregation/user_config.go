@@ -19,7 +19,7 @@ const (
 )
 
 // SetConfig stores values of a user by their keys, and replaces earlier values of these keys. It
-// stores all or none.
+// stores all of them or none.
 func (a *Aggregation) SetConfig(ctx context.Context, d passerelle.Domain, id passerelle.UserID, values map[string]string) error {
 	keys := slices.Sorted(maps.Keys(values))
 	for _, key := range keys {

@@ -375,8 +375,8 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 
 // ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
 // domain's time. It leaves out connections whose state already asks for a new consent, and
-// connections that a process is reading. Connections whose consent ended first come first. It lists
-// only connections behind the connection after.
+// connections that a process is reading. The list begins with the consents that ended first. It
+// lists only connections behind the connection after.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {

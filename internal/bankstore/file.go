@@ -19,7 +19,7 @@ type StoredFile struct {
 	// Connector is the connector that fetches the file. It is empty for an uploaded file.
 	Connector string
 	MediaType string
-	// Size is zero until the content is stored. Stored is when the content was stored.
+	// Size is zero until the content is stored. Stored is the time at which the content was stored.
 	Size    int64
 	Created time.Time
 	Stored  *time.Time

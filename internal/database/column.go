@@ -15,7 +15,7 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // Instant returns the instant that Micros stored.
 func Instant(µs int64) time.Time { return time.UnixMicro(µs).UTC() }
 
-// OptionalMicros does the same as Micros, and returns nil, which is stored as NULL, for nil.
+// OptionalMicros does the same as Micros, and returns nil for nil. Nil is stored as NULL.
 func OptionalMicros(t *time.Time) *int64 {
 	if t == nil {
 		return nil
@@ -34,7 +34,7 @@ func OptionalInstant(µs *int64) *time.Time {
 }
 
 // OptionalText returns a text for a column in which NULL and the empty string have the same
-// meaning. It returns nil, which is stored as NULL, for the empty string.
+// meaning. It returns nil for the empty string. Nil is stored as NULL.
 func OptionalText[T ~string](s T) *string {
 	if s == "" {
 		return nil
@@ -51,7 +51,7 @@ func Text[T ~string](s *string) T {
 	return T(*s)
 }
 
-// OptionalID returns an id, or nil, which is stored as NULL, for zero.
+// OptionalID returns an id, and nil for zero. Nil is stored as NULL.
 func OptionalID[T ~int64](id T) *int64 {
 	if id == 0 {
 		return nil
@@ -68,7 +68,7 @@ func ID[T ~int64](id *int64) T {
 	return T(*id)
 }
 
-// OptionalDate returns a day as text, or nil, which is stored as NULL, for the zero day.
+// OptionalDate returns a day as text, and nil for the zero day. Nil is stored as NULL.
 func OptionalDate(d passerelle.Date) *string {
 	if d == (passerelle.Date{}) {
 		return nil

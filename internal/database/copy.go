@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CopySQLite writes the state of a database file at one moment to a new file, and then checks
-// the copy. Other processes may use the database meanwhile.
+// CopySQLite writes the state of a database file at one moment to a new file, and then checks the
+// copy. Other processes may use the database at the same time.
 func CopySQLite(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database to copy: %w", err)

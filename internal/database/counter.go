@@ -11,7 +11,7 @@ import (
 // concurrent transactions seldom wait for each other. A reader adds up the rows.
 const CounterShards = 16
 
-// total identifies one of the totals that units change, and one of its rows.
+// total identifies one row of a total that units change.
 type total struct {
 	domain int64
 	name   string

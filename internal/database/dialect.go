@@ -14,7 +14,7 @@ type Dialect struct {
 	// Name is "sqlite" or "postgres".
 	Name string
 	// EqualsApart is set for a database that cannot use an index on (key, id) to find a position
-	// among rows with the same key. This happens when id is the primary key of the table.
+	// among rows with the same key. This applies when id is the primary key of the table.
 	EqualsApart bool
 	// Alone comes before a table name. The statement then waits for other transactions that have
 	// read the table, and blocks later ones. It is empty for a database that has only one writer at

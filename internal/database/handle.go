@@ -74,7 +74,7 @@ type engine interface {
 
 // Open opens the database at an address. "sqlite:PATH" is a file. Open creates a missing file, and
 // only its owner can read it. "sqlite::memory:" is a private temporary file that Close removes.
-// "postgres://…" is an address as libpq reads it. Open does not change the schema.
+// "postgres://…" is an address in the form that libpq reads. Open does not change the schema.
 func Open(ctx context.Context, url string, config Config) (*Handle, error) {
 	migrations, err := loadMigrations(config.Migrations)
 	if err != nil {

@@ -32,7 +32,7 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 }
 
 // roomy is the length up to which Collect makes a full list four times as long. Rows may be large,
-// and each growth copies them. Longer lists grow like those of append.
+// and each growth copies them. For longer lists, append decides the growth.
 const roomy = 64
 
 // Collect returns all rows of a query, or nil when there are none.

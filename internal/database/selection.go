@@ -76,8 +76,8 @@ func (s Selection) Either(clause string, value any, column string, values []stri
 }
 
 // Newest returns the query for a window of records, and its arguments. The records are sorted by an
-// instant and an id, newest first. It reads one range of an index in that order. It ignores Order
-// and Descending of the window.
+// instant and an id, newest first. The query reads one range of an index in that order. Newest
+// ignores Order and Descending of the window.
 func (s Selection) Newest(columns, instant, id string, w Window) (string, []any) {
 	direction, sign := "DESC", "<"
 	if w.Backward {

@@ -21,7 +21,7 @@ const busyTimeout = 10 * time.Second
 // sqliteEngine is a database file with one writing connection and several reading connections.
 type sqliteEngine struct {
 	path      string
-	temporary string // directory to be removed at the end, or empty
+	temporary string // directory that is removed at the end, or empty
 	readers   *sql.DB
 	serving   *sql.DB // holds the lock of the only server, or nil
 	prepared  *statements

@@ -105,8 +105,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds waiting units to the first one. It waits until the number of units reaches least. It
-// waits until the group has at least least units.
+// gather adds waiting units to the first one. It waits until the number of units reaches least.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}
 	for len(group) < least {

@@ -61,8 +61,8 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 // errEmpty reports an empty JSON body. Only a corrupt row can have one.
 var errEmpty = errors.New("the body is empty")
 
-// withID returns the body of an event, a JSON object, with two additions. The delivery's id is the
-// first member, and added follows it. It returns nil for an empty body.
+// withID returns the body of an event, a JSON object, with the delivery's id as its first member,
+// followed by added. It returns nil for an empty body.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"passerelle/webhook"
 )
 
-// mostHeaders is the number of headers that a request usually has at most.
+// mostHeaders is the largest number of headers that a request usually has.
 const mostHeaders = 16
 
 // These are header values that are the same for every request and never change.
@@ -317,8 +317,8 @@ const AddressRefused = "address refused"
 
 const nameNotFound = "name not found"
 
-// advice contains sentences about failures whose cause is seldom the receiver. The sentences
-// contain no addresses, because the addresses in the operator's network are private.
+// advice contains sentences about failures that the receiver seldom causes. The sentences contain
+// no addresses, because the addresses in the operator's network are private.
 var advice = map[string]string{
 	AddressRefused: "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports.",
 	nameNotFound:   "The service's name server has no address for this name. Check the spelling, and that the name exists there.",

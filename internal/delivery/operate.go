@@ -134,8 +134,8 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 }
 
 // Recover makes the undelivered events since an instant due now, and returns their number. The
-// instant is in the domain's time. It stops counting at MaxDue. It lets a webhook continue that
-// failures have stopped. The caller must wake the sender.
+// instant is in the domain's time. It stops counting at MaxDue. A webhook that failures have
+// stopped then continues. The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64

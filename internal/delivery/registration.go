@@ -30,10 +30,10 @@ type Registration struct {
 }
 
 // Register creates a webhook. The event must exist. The URL must be absolute and have the scheme
-// https. Outside live domains, http is also allowed. It has at most passerelle.MaxURL characters
-// and no user info. The application, the user and the provider must belong to the domain. A domain
-// has at most store.MaxWebhooks webhooks. A webhook for events without a user cannot be limited to
-// a user.
+// https. Outside live domains, http is also allowed. The URL has at most passerelle.MaxURL
+// characters and no user info. The application, the user and the provider must belong to the
+// domain. A domain has at most store.MaxWebhooks webhooks. A webhook for events without a user
+// cannot be limited to a user.
 func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Registration, acts ...store.Audit) (store.Webhook, error) {
 	now := d.now(domain)
 	c, err := d.check(ctx, domain, WebhookUpdate{Event: &r.Event, URL: &r.URL, Auth: &r.Auth, Client: &r.Client, User: &r.User})

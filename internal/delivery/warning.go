@@ -17,8 +17,7 @@ const (
 )
 
 // Warning describes in sentences what an operator should know about a webhook. It says that too
-// many requests fail, that requests take too long, or that they carry no proof of their sender. Too
-// many requests fail, requests take too long, or requests carry no proof of their sender. It
+// many requests fail, that requests take too long, or that they carry no proof of their sender. It
 // returns "" when there is nothing to report. The user token of an application is such a proof.
 // hasApplication means that requests about users can carry it.
 func Warning(w store.Webhook, h store.Health, hasApplication bool) string {

@@ -65,11 +65,11 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource returns the number of the enabled source for payments that has the first priority.
-// Payers validate payments on a page of the bank. A source for reading accounts is therefore used
-// for payments only if it has the mechanism webauth. The number is zero when a connector has no
-// source for payments. The second result is false when the connector has such sources and all of
-// them are disabled.
+// paymentSource returns the number of a source for payments: the first enabled one in the order of
+// priority. Payers validate payments on a page of the bank. A source for reading accounts is
+// therefore used for payments only if it has the mechanism webauth. The number is zero when a
+// connector has no source for payments. The second result is false when the connector has such
+// sources and all of them are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	var open bool
 	open = true

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// lastDay returns the latest possible beginning of the wait of a payment that expires now. The
-// second result is false in a domain in which payments do not expire.
+// lastDay returns an instant. A payment expires now if its wait began at this instant or earlier.
+// The second result is false in a domain in which payments do not expire.
 func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0

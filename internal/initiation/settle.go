@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// Settlement is the outcome of an order as an operator learned it from the bank, when the service
-// cannot find it out.
+// Settlement is the outcome of an order that an operator has learned from the bank. The service
+// could not find out this outcome.
 type Settlement struct {
 	// State is done when the bank has executed the order, and accepted when it will execute the
 	// order. It is rejected when the bank does not have the order.
@@ -96,8 +96,9 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 	return s, i.askInVain(ctx, s)
 }
 
-// askInVain asks the bank about an order, outside any transaction. It fails unless the bank does
-// not know the order. If the bank knows the order, it applies the bank's answer to the payment.
+// askInVain asks the bank about an order, outside any transaction. It succeeds only if the bank
+// does not know the order, or if this program no longer has the connector. If the bank knows the
+// order, it applies the bank's answer to the payment.
 func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	leave, err := i.takeCallSlot(s.attempt.Connector)
 	if err != nil {

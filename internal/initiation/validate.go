@@ -178,8 +178,8 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	return c, fields, err
 }
 
-// atAnotherBank returns an error about the payer's account if this account is at another bank than
-// the connector's. Otherwise it returns err, which is about the connector.
+// atAnotherBank returns an error about the payer's account when this account is not at the
+// connector's bank. Otherwise it returns err, which is about the connector.
 func atAnotherBank(err error, profile connector.Profile, payer *passerelle.Account) error {
 	if payer == nil || profile.Payments == nil || !profile.Payments.Accounts.Exclude(*payer) {
 		return err

@@ -29,8 +29,8 @@ type Attempt struct {
 	// stored. It is unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
-	// Inquiries counts how often a process took over the attempt to ask the bank. A process
-	// whose copy of the attempt has an older count no longer holds the attempt.
+	// Inquiries counts how often a process took over the attempt to ask the bank. A process with an
+	// older count in its copy no longer holds the attempt.
 	Inquiries int64
 
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
@@ -65,8 +65,8 @@ type AttemptOrder struct {
 	// cannot reach the bank. It is encrypted like the fields. It becomes nil once a call has passed
 	// it to the bank.
 	Callback []byte
-	// Reported counts the reports that the bank had sent on its own initiative when the attempt was
-	// loaded.
+	// Reported is the number of reports that the bank had sent on its own initiative when the
+	// attempt was loaded.
 	Reported int64
 	// sealedCallback is the stored form of Callback.
 	sealedCallback []byte
@@ -91,7 +91,7 @@ const (
 	AttemptUnknown  = "unknown"
 )
 
-// Live reports whether the outcome of the attempt is not stored yet.
+// Live reports whether the attempt still lacks a stored outcome.
 func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
 
 // ErrSealed reports that a sealed value cannot be decrypted: it was altered, or its key is missing.
@@ -170,7 +170,7 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 
 // OrderAge returns the time since the service was about to send the order of an attempt. It uses
 // the database's clock, which a sandbox cannot set. For an order without a recorded time, it
-// returns decades.
+// returns the time since 1970.
 func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error) {
 	micros, err := database.One(ctx, r.rows, database.ScanInt, `SELECT {now} - COALESCE(sent, 0) FROM attempt WHERE +domain_id = $1 AND id = $2`, int64(of.Domain), of.OrderID)
 	return time.Duration(micros) * time.Microsecond, err
@@ -206,7 +206,7 @@ func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// agreed returns nil, stored as NULL, for attempts that are not answers.
+// agreed returns Agreed for an answer. For other attempts, it returns nil, which is stored as NULL.
 func (a Attempt) agreed() *bool {
 	if a.Kind != AttemptAnswer {
 		return nil
@@ -254,8 +254,8 @@ func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs copies the callback and the count of reports from before, the copy of the attempt with
-// which the service asked the bank.
+// AskedAs copies two values from the argument before: the callback and the count of reports. The
+// service asked the bank with that copy of the attempt.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
@@ -271,8 +271,8 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	return nil
 }
 
-// ForgetCallback removes the stored callback if it is the one that the attempt was loaded with. It
-// leaves a newer one.
+// ForgetCallback removes the callback with which the attempt was loaded. It does not remove a newer
+// callback.
 func (tx *Tx) ForgetCallback(a Attempt) {
 	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND id = $2 AND callback = $3`, int64(a.Domain), a.OrderID, a.sealedCallback)
 }
@@ -293,9 +293,9 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain whose lease has lapsed, and gives
-// them a new lease. The UPDATE does not repeat the subquery's condition on the state. With that
-// condition, PostgreSQL would start with all unanswered attempts.
+// ClaimAttempts takes over at most limit attempts that have lost their lease, in one domain. It
+// gives each of them a new lease. The UPDATE does not repeat the subquery's condition on the state.
+// With that condition, PostgreSQL would start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/keys"
 )
 
-// MaxAuthProviders is how many providers a domain can have. Two providers that are created at
-// the same moment may exceed the limit by one.
+// MaxAuthProviders limits the providers of a domain. Two providers that are created at the same
+// moment may exceed the limit by one.
 const MaxAuthProviders = 1000
 
 // ErrFull reports that a domain has reached the limit of authentication providers.
@@ -289,10 +289,10 @@ type Rotation struct {
 	From *time.Time
 }
 
-// RotateSecret gives a new secret to a provider that signs. RotateSecret first makes a next secret
-// the present one if it is in effect at the instant real and the new change is planned for later.
-// It drops a next secret that is not yet in effect. The argument real is real time, and now is the
-// domain's time.
+// RotateSecret gives a new secret to a provider that signs. If the change is planned for later and
+// an earlier next secret is already in effect, RotateSecret first makes that secret the present
+// one. It drops a next secret that is not yet in effect. The argument real is real time, and now is
+// the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
@@ -323,7 +323,7 @@ func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 // provider does not exist or is deleted.
 func (tx *Tx) DeleteAuthProvider(domain passerelle.DomainID, id int64, now time.Time) {
 	// The statements below see only data that was committed before they began. UseAuthProvider
-	// waits for units that are assigning the provider to a webhook.
+	// therefore first waits for units that are assigning the provider to a webhook.
 	tx.UseAuthProvider(domain, id)
 	tx.unit.Exec(`UPDATE webhook SET auth_deleted = TRUE WHERE domain_id = $1 AND auth_id = $2`, int64(domain), id)
 	tx.unit.Exec(`UPDATE auth_provider SET deleted = $1 WHERE domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), id)

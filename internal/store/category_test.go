@@ -10,7 +10,7 @@ import (
 
 // TestOwnCategoriesAreBehindNoSequence checks that the sequence of a domain's own categories is not
 // reported as behind. Their ids follow the ids of built-in categories, which the sequence does not
-// count. They follow the ids of built-in categories, which the sequence does not count.
+// count.
 func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {

@@ -57,10 +57,10 @@ func scanDelivery(row database.Row) (Delivery, error) {
 	return d, err
 }
 
-// The service may send a delivery when the delivery is not held back, its webhook is enabled and
-// not deleted, and it is the head of its subject. A delivery is the head when no earlier delivery
-// of the same webhook and subject is undelivered. A held back delivery blocks the later deliveries
-// of its subject.
+// The service may send a delivery only under three conditions. The delivery is not held back, its
+// webhook is enabled and not deleted, and the delivery is the head of its subject. A delivery is
+// the head when no earlier delivery of the same webhook and subject is undelivered. A held back
+// delivery blocks the later deliveries of its subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
@@ -150,8 +150,8 @@ type DeliveryAttempt struct {
 	Failure        string
 	Answer, Detail string
 	Signed         Signed
-	// Reached means that the request reached the receiver. Health records count only these requests
-	// in the average time. Health records store Reached; the attempt does not.
+	// Reached means that the request reached the receiver. Only these requests count in the average
+	// time. The health counters store Reached, but the attempt does not.
 	Reached bool
 }
 
@@ -174,7 +174,7 @@ type Batch struct {
 	Attempts []DeliveryAttempt
 	// AcceptedEvents lists the accepted events of users.
 	AcceptedEvents []int64
-	// Void lists deliveries whose body was erased. RecordBatch drops them.
+	// Void lists deliveries with an erased body. RecordBatch drops them.
 	Void []passerelle.DeliveryID
 	// Stopped means that failures have ended the sender's run.
 	Stopped bool

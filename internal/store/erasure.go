@@ -18,8 +18,8 @@ type Erasure struct {
 	Since  time.Time
 }
 
-// erasureGrace is the time after the deletion of a user during which the erasure still searches for
-// data, because a concurrent write may commit a little later.
+// erasureGrace is a time after the deletion of a user. During this time, the erasure still searches
+// for data, because a concurrent write may commit late.
 const erasureGrace = time.Minute
 
 // farewellPending is the condition that the event about the user's deletion is not delivered yet.

@@ -23,7 +23,7 @@ var (
 	ErrClosed = database.ErrClosed
 	// ErrServed reports that another process already serves from the database.
 	ErrServed = database.ErrServed
-	// ErrWanted reports that a webhook now wants an event whose body was not written, because no
-	// webhook wanted it before.
+	// ErrWanted reports that a webhook now wants an event without a body. The body was not written,
+	// because no webhook wanted the event before.
 	ErrWanted = errors.New("a webhook wants the event by now")
 )

@@ -128,7 +128,8 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 }
 
 // eraseUnsent erases the bodies of users' events without deliveries, because no webhook will
-// receive them. The condition which selects the events; in it, $2 stands for argument.
+// receive them. The argument which is the condition that selects the events. In this condition, $2
+// stands for argument.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)

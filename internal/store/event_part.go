@@ -66,7 +66,8 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part if their number is at least enough.
+// flush stores the bytes in memory as the next part. It does nothing when their number is below
+// enough.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil

@@ -63,7 +63,7 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
-// NewestFieldKey returns the key pair with the highest number, whose public key clients receive. It
+// NewestFieldKey returns the key pair with the highest number. Clients receive its public key. It
 // fails with ErrNotFound when there is none.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))

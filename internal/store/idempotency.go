@@ -54,9 +54,9 @@ type Claim struct {
 	Wait time.Duration
 }
 
-// ClaimKey claims the right to execute a request, and commits this claim. A caller can claim a key
-// that is new or expired, or whose execution was interrupted and has lost its lease. Only one of
-// several simultaneous callers gets the key.
+// ClaimKey claims the right to execute a request, and commits this claim. A caller can claim a new
+// or expired key. It can also claim a key whose execution was interrupted, after the lease has
+// lapsed. Only one of several simultaneous callers gets the key.
 func (db *DB) ClaimKey(ctx context.Context, k RepeatKey) (Claim, error) {
 	var row keyRow
 	err := db.Write(ctx, func(tx *Tx) error { return tx.claimKey(k, &row) })

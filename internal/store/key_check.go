@@ -51,9 +51,10 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys adds a statement to the unit that checks whether the database is bound to the keys of
-// this process. If it is not, the unit runs once more with the keys that are now in use. It fails
-// when this process lacks them. A second call in a unit does nothing.
+// proveKeys adds a statement to the unit. This statement checks whether the database is bound to
+// the keys of this process. If the database is bound to other keys, the unit runs once more with
+// the keys that are now in use. The unit fails when this process lacks those keys. A second call in
+// a unit does nothing.
 func (tx *Tx) proveKeys() error {
 	var err error
 	if tx.seals {

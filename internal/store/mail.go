@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails is the number of newest mails that a domain keeps. A domain keeps more unsent mails, up
-// to MaxUnsentMails. Without this limit, the table of a domain without a mail server would grow
-// forever.
+// MaxMails limits the mails that a domain keeps: it keeps the newest mails. MaxUnsentMails is a
+// higher limit for unsent mails. Without this limit, the table of a domain without a mail server
+// would grow forever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -90,8 +90,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail leases the mail of any domain that has been due for the longest time, and counts the
-// attempt. The argument now is real time. ClaimMail leaves into nil when no mail is due.
+// ClaimMail leases the mail that has been due for the longest time, in any domain, and counts the
+// attempt. The argument now is real time. The result into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -119,8 +119,8 @@ func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// SetAlarm stores when the last mail about a webhook was written, and whether a mail about its
-// recovery is due.
+// SetAlarm stores the time of the last mail about a webhook, and whether a mail about its recovery
+// is due.
 func (tx *Tx) SetAlarm(w Webhook) {
 	tx.unit.Exec(`UPDATE webhook SET alerted = $1, alarmed = $2 WHERE +domain_id = $3 AND id = $4`,
 		database.OptionalMicros(w.Alerted), w.Alarmed, int64(w.Domain), int64(w.ID))

@@ -29,9 +29,9 @@ type Volume struct {
 	Open          time.Duration
 }
 
-// Volumes counts the payments that were registered since an instant. It divides the time into
-// periods of the length, and lists the earliest period first. It counts only the newest
-// MaxOverviewRows payments.
+// Volumes counts the payments that were registered since an instant. It groups them by period, and
+// lists the earliest period first. The argument length is the duration of a period. It counts only
+// the newest MaxOverviewRows payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
 		v, open := Volume{}, int64(0)
@@ -55,7 +55,7 @@ type OpenPayment struct {
 }
 
 // OldestIn returns the payment that was registered first among a domain's payments in a state. The
-// result is false when there is none.
+// second result is false when there is none.
 func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
 	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
 		o := OpenPayment{State: state}

@@ -76,8 +76,8 @@ func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id pas
 	return nil, fmt.Errorf("load payment %d: %w: it changes too fast", id, passerelle.Unavailable)
 }
 
-// mostReads limits the number of times that a payment is read again, because it changed between the
-// query for it and the query for its lines.
+// mostReads limits the repeated reads of a payment. A read is repeated when the payment changes
+// between the query for it and the query for its lines.
 const mostReads = 100
 
 // errTorn reports that the version of lines differs from the version of their payment.

@@ -12,7 +12,8 @@ import (
 )
 
 // PaymentFilter selects payments of one domain. A field with its zero value does not filter. Texts
-// are compared exactly as stored. Only account numbers may contain spaces and small letters.
+// are compared exactly as stored. Account numbers are converted first, so they may contain spaces
+// and small letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
 	// Only is the single payment that the caller's token may access, zero for all.
@@ -181,7 +182,8 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 }
 
 // source returns the table that the query begins with. This is the table of lines if the filter
-// selects by a value of the lines: its index returns payments in the order of the list.
+// selects by a value of the lines. The index of this table returns payments in the order of the
+// list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},

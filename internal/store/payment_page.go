@@ -38,8 +38,8 @@ func (p place) sign() string {
 	return ">"
 }
 
-// stretches returns the parts of the list to be read, in order. It returns at least one stretch,
-// which may be empty.
+// stretches returns the parts of the list to read, in order. It returns at least one stretch, which
+// may be empty.
 func (p place) stretches() []stretch {
 	if p.column == p.id {
 		return p.byID()
@@ -82,8 +82,8 @@ func (p place) keyed() []stretch {
 }
 
 // bare returns the stretches of rows without a key. Their ORDER BY still begins with the key,
-// although it is null in all of these rows: PostgreSQL does not recognise that the index is ordered
-// by id alone.
+// although the key is null in all of these rows. PostgreSQL does not recognise that the index is
+// ordered by id alone.
 func (p place) bare() []stretch {
 	none := stretch{clause: p.column + " IS NULL"}
 	switch {

@@ -209,8 +209,8 @@ func encodeFields(fields []payment.Field) (*string, error) {
 	return &text, nil
 }
 
-// updateInstructions stores the states of the lines. One statement is enough when all states are
-// equal, which is the common case.
+// updateInstructions stores the states of the lines. One statement is enough in the common case, in
+// which all states are equal.
 func (tx *Tx) updateInstructions(p *payment.Payment) {
 	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {

@@ -62,8 +62,8 @@ type ReceivedFilter struct {
 	Valid  *bool
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first. It reads only the first
-// bytes of each body, at most body.
+// NewestReceived lists requests of a domain's receiver, the newest first. It reads only the
+// beginning of each body, at most body bytes.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {

@@ -157,7 +157,7 @@ func scanSettingChange(row database.Row) (SettingChange, error) {
 // Place returns the position of a change in the list.
 func (c SettingChange) Place() []any { return []any{database.Micros(c.At), c.ID} }
 
-// containing returns a LIKE pattern that matches lower-case texts with the text in them.
+// containing returns a LIKE pattern for lower-case texts that contain the text.
 func containing(text string) string {
 	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
 }

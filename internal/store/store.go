@@ -39,7 +39,7 @@ type DB struct {
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
-	// rows is nil in the zero Reader. Its queries must run through another reader.
+	// rows is nil in the zero Reader. The queries of such a Reader run through another reader.
 	rows *database.Querier
 	keys *keys.Ring
 	// sealing is set once the database has confirmed that account numbers are sealed.
@@ -79,20 +79,20 @@ func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	})
 }
 
-// Unit returns the underlying unit, for packages with SQL for tables of their own.
+// Unit returns the underlying unit, for packages with separate tables.
 func (tx *Tx) Unit() *database.Unit { return tx.unit }
 
-// Rows returns the querier of the reader, for packages with SQL for tables of their own.
+// Rows returns the querier of the reader, for packages with separate tables.
 func (r *Reader) Rows() *database.Querier { return r.rows }
 
-// RowSource is an open store or one of its readers, for packages with SQL for tables of their own.
+// RowSource is an open store or one of its readers, for packages with separate tables.
 type RowSource interface {
 	Rows() *database.Querier
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
-// Keys returns the keys of the store, for packages that seal columns of tables of their own. It is
-// nil when the store has no keys.
+// Keys returns the keys of the store, for packages that seal columns of separate tables. It is nil
+// when the store has no keys.
 func (r *Reader) Keys() *keys.Ring { return r.keys }
 
 // Keys returns the keys of the store.
@@ -138,5 +138,5 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Window is the part of a list to be read.
+// Window is the part of a list to read.
 type Window = database.Window

@@ -35,8 +35,8 @@ func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids [
 	return lines, nil
 }
 
-// placedRow is a row with its position in the timeline. A transition has the number 0, so the notes
-// that follow it come after it.
+// placedRow is a row with its position in the timeline. A transition has the number 0, and the
+// notes after it have higher numbers.
 type placedRow struct {
 	TimelineRow
 	payment     passerelle.PaymentID

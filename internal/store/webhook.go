@@ -95,8 +95,8 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// freeFirst sorts webhooks to which another worker is sending last in lists of work, because a
-// lease on them would most likely be refused.
+// freeFirst puts a webhook at the end of a list of work while another worker is sending to it,
+// because a lease on it would most likely be refused.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // waits is the condition that an earlier delivery of the same webhook and subject is held back.
@@ -142,7 +142,7 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 }
 
 // Unwanted checks whether the webhook is deleted, disabled or has a deleted provider. It does so
-// when the unit is written, and stores the result in unwanted. It stores the result in unwanted.
+// when the unit is written, and stores the result in unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,

@@ -14,8 +14,8 @@ import (
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool
-	// Failing selects only webhooks that are stopped, whose last request failed, or whose
-	// authentication provider was deleted.
+	// Failing selects only webhooks with a problem: they are stopped, their last request failed, or
+	// their authentication provider was deleted.
 	Failing bool
 }
 

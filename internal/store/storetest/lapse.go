@@ -7,7 +7,7 @@ import (
 )
 
 // Lapse ends the leases that a killed program had on webhooks and connections. They would lapse
-// after a minute, which is too slow for a test that kills the program a thousand times.
+// after a minute. This is too slow for a test that kills the program a thousand times.
 func Lapse(t testing.TB, url string) {
 	t.Helper()
 	driver, address := "pgx", Direct(t, url)

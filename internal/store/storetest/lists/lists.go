@@ -172,7 +172,7 @@ func Spots[T any](rows []T, at func(T) Spot, selected func(T) bool) []Spot {
 	return spots
 }
 
-// Any reports true, so it selects every row.
+// Any selects every row: it returns true.
 func Any[T any](T) bool { return true }
 
 // Maybe sets a filter value in some draws, and leaves it unset in the others.
