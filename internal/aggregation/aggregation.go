@@ -52,8 +52,7 @@ type Aggregation struct {
 	// devices maps a connection to the device of the user who last shared an account. The next read
 	// removes the entry.
 	devices sync.Map
-	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills
-	// it.
+	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map
 }
 

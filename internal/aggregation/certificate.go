@@ -47,7 +47,6 @@ func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user
 	return page.Bytes(), nil
 }
 
-// institution returns the name of a connection's institution.
 func (a *Aggregation) institution(c bankstore.Connection) string {
 	reader, known := a.Connectors.DataReader(c.Connector)
 	if !known {

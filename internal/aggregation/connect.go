@@ -27,8 +27,7 @@ type Request struct {
 	// Mechanism is the way in which the user authenticates to the source of a new connection.
 	// Empty means the default mechanism of the source.
 	Mechanism passerelle.AuthMechanism
-	// Values are values of the connector's fields, or of the fields that the institution asked
-	// for.
+	// Values are values of the connector's fields, or of the fields that the institution asked for.
 	Values map[string]string
 	// Resume means that the user has finished an action in another app.
 	Resume bool

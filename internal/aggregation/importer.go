@@ -61,7 +61,6 @@ func newImporter(ctx context.Context, run *syncRun) *importer {
 	return &importer{ctx: ctx, lease: run.lease, events: run.events, profile: run.profile, started: run.started}
 }
 
-// syncedAccount is an account of the run.
 type syncedAccount struct {
 	bankstore.StoredAccount
 	transactions reconciler[passerelle.TransactionDetails]
@@ -192,7 +191,6 @@ func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEv
 	return shared, err
 }
 
-// refreshed stores the changes of a known account.
 func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.AccountDetails, digest int64) (bankstore.StoredAccount, error) {
 	if digest == a.Digest && a.Deleted == nil {
 		return a, nil
@@ -249,8 +247,7 @@ func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	return passerelle.DateOf(*a.LastUpdate, time.UTC).AddDays(-rereadDays), true
 }
 
-// rereadDays is the number of past days in which institutions may still change booked
-// transactions.
+// rereadDays is the number of past days in which institutions may still change booked transactions.
 const rereadDays = 30
 
 // horizon returns the first day that a first read requests. The zero day means no limit.
@@ -339,7 +336,6 @@ func checkCurrencies(codes ...passerelle.Currency) error {
 	return nil
 }
 
-// transactionsReconciler returns the reconciler of an account's transactions.
 func (im *importer) transactionsReconciler(a *syncedAccount) reconciler[passerelle.TransactionDetails] {
 	return reconciler[passerelle.TransactionDetails]{
 		seen:    map[uint64]struct{}{},

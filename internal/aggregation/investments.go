@@ -60,7 +60,6 @@ func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	return all, err
 }
 
-// investmentsReconciler returns the reconciler of an account's investments.
 func (im *importer) investmentsReconciler(a *syncedAccount) reconciler[bankstore.NewAsset] {
 	return reconciler[bankstore.NewAsset]{
 		seen:    map[uint64]struct{}{},

@@ -80,7 +80,6 @@ func each[D any](create func(tx *store.Tx, d D, at time.Time) error) func(*store
 	}
 }
 
-// reconcile stores a page.
 func (rc *reconciler[D]) reconcile(im *importer, page []D) error {
 	for chunk := range slices.Chunk(page, pageSize) {
 		if err := rc.reconcilePage(im, chunk); err != nil {

@@ -57,7 +57,6 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 	return nil
 }
 
-// lapsed reports whether the consent has ended.
 func (run *syncRun) lapsed() bool {
 	return run.lease.c.ConsentUntil != nil && !run.started.Before(*run.lease.c.ConsentUntil)
 }

@@ -17,7 +17,6 @@ import (
 // maxSubscriptions limits the subscriptions that a provider may report.
 const maxSubscriptions = 1000
 
-// syncedSubscription is a subscription of the run.
 type syncedSubscription struct {
 	bankstore.StoredSubscription
 	documents reconciler[passerelle.DocumentDetails]
@@ -146,7 +145,6 @@ func checkDocumentAmount(d passerelle.DocumentDetails) error {
 	return errors.Join(checkAmount(*d.Total), checkCurrencies(d.Currency))
 }
 
-// documentsReconciler returns the reconciler of a subscription's documents.
 func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passerelle.DocumentDetails] {
 	return reconciler[passerelle.DocumentDetails]{
 		seen:    map[uint64]struct{}{},

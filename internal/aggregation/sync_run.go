@@ -42,7 +42,6 @@ type syncRun struct {
 	log   *slog.Logger
 }
 
-// readRequest contains the input of a run.
 type readRequest struct {
 	attended bool
 	answers  map[string]string
@@ -128,7 +127,6 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 	return err
 }
 
-// applyOutcome applies an outcome to the connection.
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	c := &run.lease.c
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""

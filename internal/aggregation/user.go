@@ -62,8 +62,7 @@ func (a *Aggregation) emit(tx *store.Tx, u passerelle.User, name webhook.Event, 
 	})
 }
 
-// User returns a stored user. It fails with NotFound when the user does not exist or has
-// expired.
+// User returns a stored user. It fails with NotFound when the user does not exist or has expired.
 func (a *Aggregation) User(ctx context.Context, d passerelle.Domain, id passerelle.UserID) (passerelle.User, error) {
 	return a.userBy(ctx, &a.DB.Reader, d, id)
 }

@@ -241,8 +241,7 @@ func (s *leaseSession) finish(ctx context.Context, to target, due *time.Time, st
 	return nil
 }
 
-// release ends the lease, even when the caller has left. It does nothing when the lease has
-// lapsed.
+// release ends the lease, even when the caller has left. It does nothing when the lease has lapsed.
 func (s *leaseSession) release(ctx context.Context) error {
 	var err error
 	s.limitDB(func() {

@@ -26,8 +26,7 @@ type Client struct {
 	// application has no key.
 	PublicKey string
 	Appearance
-	// Config contains texts that the application's programs store. It is nil when there are
-	// none.
+	// Config contains texts that the application's programs store. It is nil when there are none.
 	Config map[string]string
 	// Logo is the id of the application's picture, zero for none.
 	Logo    int64

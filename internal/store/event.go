@@ -12,8 +12,7 @@ import (
 	"passerelle/webhook"
 )
 
-// EmittedEvent is an event with its body. The body lacks id_webhook_data, which each delivery
-// adds.
+// EmittedEvent is an event with its body. The body lacks id_webhook_data, which each delivery adds.
 type EmittedEvent struct {
 	Domain passerelle.DomainID
 	Name   webhook.Event

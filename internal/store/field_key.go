@@ -14,8 +14,7 @@ import (
 type StoredFieldKey struct {
 	ID     int64
 	Domain passerelle.DomainID
-	// Number counts the keys of a domain from 1. Clients get the public key of the highest
-	// number.
+	// Number counts the keys of a domain from 1. Clients get the public key of the highest number.
 	Number  int64
 	KeyID   string
 	Private []byte

@@ -13,8 +13,7 @@ import (
 type Health struct {
 	// Requests is the number of requests, and Successes the number of accepted ones.
 	Requests, Successes int64
-	// Reached is the number of requests that reached the receiver, and Duration their total
-	// time.
+	// Reached is the number of requests that reached the receiver, and Duration their total time.
 	Reached  int64
 	Duration time.Duration
 }

@@ -31,8 +31,7 @@ type PaymentFilter struct {
 	Payer       string
 	Beneficiary string
 	Reference   string
-	// PayerEnd and BeneficiaryEnd are the last four characters of an account
-	// number.
+	// PayerEnd and BeneficiaryEnd are the last four characters of an account number.
 	PayerEnd       string
 	BeneficiaryEnd string
 	// LabelStart is the beginning of a line's label, in upper or lower case. A list with this

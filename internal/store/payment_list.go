@@ -13,8 +13,7 @@ import (
 // paymentOrder is a sort key of the list.
 type paymentOrder struct {
 	column string
-	// optional is set for keys that may be null. Rows with a null key are last in both
-	// directions.
+	// optional is set for keys that may be null. Rows with a null key are last in both directions.
 	optional bool
 	// shared is set for keys that have the same value in very many payments.
 	shared bool

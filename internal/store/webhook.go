@@ -40,9 +40,8 @@ type Webhook struct {
 	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
 	// It is cleared when a receiver accepts a request or no delivery is left.
 	Stopped bool
-	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess
-	// and LastFailure are the times of the latest accepted and failed request, in the domain's
-	// time.
+	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess and
+	// LastFailure are the times of the latest accepted and failed request, in the domain's time.
 	ConsecutiveFailures      int64
 	LastSuccess, LastFailure *time.Time
 	// Alerted is the time at which the last alarm mail was written. Alarmed is true from the

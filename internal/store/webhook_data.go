@@ -74,8 +74,7 @@ func (d WebhookData) Test() bool { return d.DropReason == testReason }
 // Place returns the position of a delivery in lists.
 func (d WebhookData) Place() []any { return []any{database.Micros(d.Created), int64(d.ID)} }
 
-// WebhookDataFilter selects deliveries of one webhook. A field with its zero value does not
-// filter.
+// WebhookDataFilter selects deliveries of one webhook. A field with its zero value does not filter.
 type WebhookDataFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
