@@ -91,7 +91,7 @@ func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.
 	return took
 }
 
-// sharedAccount creates a connection, and returns its account, which is shared and read.
+// sharedAccount creates a connection, shares and reads its account, and returns the account.
 func (h *fixture) sharedAccount(s *hostileConnector) bankstore.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)

@@ -137,8 +137,8 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestRowsLostAfterCommit cuts the connection before the rows of a unit arrive that the server
-// commits. The caller must learn that the rows are missing, and the unit must be written once.
+// TestRowsLostAfterCommit cuts the connection while the server commits a unit, before the unit's
+// rows arrive. The caller must learn that the rows are missing, and the unit must be written once.
 func TestRowsLostAfterCommit(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)

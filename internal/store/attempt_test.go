@@ -242,8 +242,8 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne checks that an attempt is not answered either when the payment has
-// changed since it was read.
+// TestAttemptAndOutcomeAreOne has a payment that has changed since it was read. The attempt must
+// then not be answered either.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -39,7 +39,7 @@ var notSealed = map[string]string{
 	"token.hash":                 "a hash",
 }
 
-// Queries for every column, as table.column.type.
+// These queries list every column, as table.column.type.
 const (
 	columnsOfSQLite   = `SELECT m.name || '.' || c.name || '.' || c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY 1`
 	columnsOfPostgres = `SELECT table_name || '.' || column_name || '.' || data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1`
