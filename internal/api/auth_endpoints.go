@@ -64,15 +64,16 @@ func (s *Service) authRoutes() []httpapi.Route {
 	}
 }
 
-// credentialsInput is embedded by the inputs of calls that an application makes in its own name.
+// credentialsInput has an application's credentials. Calls that an application makes in its own
+// name embed this input.
 type credentialsInput struct {
 	ClientID      httpapi.Number `body:"client_id" doc:"may also come as HTTP Basic"`
 	ClientSecret  string         `body:"client_secret" max:"255"`
 	Authorization string         `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
-// basic returns the credentials of HTTP Basic authentication. Older clients add a colon after
-// the secret.
+// basic returns the credentials in the header for HTTP Basic, and whether the header has that
+// scheme. Older clients add a colon after the secret.
 func (in credentialsInput) basic() (access.Credentials, bool) {
 	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -86,15 +87,15 @@ func (in credentialsInput) basic() (access.Credentials, bool) {
 	return access.Credentials{ClientID: id, Secret: strings.TrimSuffix(secret, ":")}, true
 }
 
-// came reports whether the call has credentials, valid or not. An id alone does not count,
-// because clients without a secret send it too.
+// came reports whether the call has credentials, valid or not. An id without a secret does not
+// count: clients that have no secret also send their id.
 func (in credentialsInput) came() bool {
 	_, basic := in.basic()
 	return basic || in.ClientSecret != ""
 }
 
-// application returns the application of the credentials. Credentials in the body take
-// precedence.
+// application authenticates the call's application. Credentials in the body take precedence over
+// the header.
 func (s *Service) application(ctx context.Context, c *httpapi.Caller, in credentialsInput) (store.Client, error) {
 	credentials := access.Credentials{ClientID: string(in.ClientID), Secret: in.ClientSecret}
 	if in.ClientID == "" {
@@ -125,8 +126,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 }
 
 // vouched returns the application that a new user belongs to, and whether the call has credentials
-// that may create users. The application is the caller's or, with a config token, the domain's only
-// application. Any other token is ignored, as in calls that need no token.
+// that may create users. With client credentials, the user belongs to that application. With a
+// config token, the user belongs to the domain's only application. Other tokens are ignored,
+// because the call needs no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.came():
@@ -150,7 +152,7 @@ func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentials
 	return client, true, err
 }
 
-// newUser creates a user together with its first token.
+// newUser creates a user and the user's first token.
 func (s *Service) newUser(ctx context.Context, c *httpapi.Caller, owner passerelle.ClientID, permanent bool) (access.Grant, passerelle.User, error) {
 	var grant access.Grant
 	u, err := s.Aggregation.CreateUser(ctx, c.Domain, permanent, func(tx *store.Tx, u passerelle.User) error {
@@ -170,7 +172,7 @@ func (s *Service) expiresIn(at *time.Time) *int64 {
 	return &left
 }
 
-// singleAccess is the type of a code that can be exchanged once.
+// singleAccess is the type of the codes that a client can exchange only once.
 const singleAccess = "singleAccess"
 
 type userCodeInput struct {
@@ -242,7 +244,7 @@ func (s *Service) exchange(ctx context.Context, c *httpapi.Caller, in exchangeIn
 	return accessTokenOutput{grant.Text, "Bearer"}, access.Spent(err)
 }
 
-// code returns the code to exchange, which is in the body or is the bearer token.
+// code returns the code to exchange, from the body or from the bearer token.
 func (in exchangeInput) code() (string, error) {
 	if in.Code != "" {
 		return in.Code, nil
@@ -277,8 +279,8 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 	return accessTokenOutput{grant.Text, "Bearer"}, err
 }
 
-// namedUser makes the user with this id permanent. Without an id it creates a permanent user. also
-// runs in the same transaction.
+// namedUser makes the user with this id permanent. Without an id, namedUser creates a permanent
+// user. The function also runs in the same transaction.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)
@@ -323,8 +325,8 @@ func (s *Service) signedToken(ctx context.Context, c *httpapi.Caller, in signedT
 	return out, err
 }
 
-// signedTokenEnd returns the time of expiry in whole seconds, because the token contains it in
-// whole seconds.
+// signedTokenEnd returns the time of expiry, or nil for a token that does not expire. The time is
+// in whole seconds, as in the token's payload.
 func (s *Service) signedTokenEnd(c *httpapi.Caller, expire bool) *time.Time {
 	if !expire {
 		return nil
@@ -356,8 +358,8 @@ func (s *Service) userToken(ctx context.Context, c *httpapi.Caller, in userToken
 	return userTokenOutput{grant.Text}, err
 }
 
-// named returns the application with an id or name. Without a name it returns the only
-// application of the domain.
+// named returns the application that has this id or name. Without a name, named returns the
+// domain's only application.
 func (s *Service) named(ctx context.Context, c *httpapi.Caller, field, name string) (store.Client, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
 	if err != nil {
@@ -397,7 +399,8 @@ func (s *Service) adminToken(ctx context.Context, c *httpapi.Caller, in adminTok
 	return signedTokenOutput{grant.Text, payload}, err
 }
 
-// revokeToken also succeeds when another call has already revoked the token.
+// revokeToken revokes the caller's token. It also succeeds when another call has already revoked
+// that token.
 func (s *Service) revokeToken(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
 	_, err := s.Access.Revoke(ctx, c.Domain.ID, c.Token)
 	if errors.Is(err, store.ErrNotFound) {

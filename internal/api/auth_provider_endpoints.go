@@ -60,8 +60,7 @@ type endpointInput struct {
 	PrivateCert  *string `body:"private_cert" max:"65536" doc:"private key of the certificate in PEM, not encrypted; never shown"`
 }
 
-// change converts the input to a change of the token endpoint. Input without config changes
-// nothing.
+// change converts the input to a change of the token endpoint. A nil input changes nothing.
 func (in *endpointInput) change() delivery.EndpointChange {
 	if in == nil {
 		return delivery.EndpointChange{}
@@ -91,7 +90,7 @@ type providerOutput struct {
 	Config *providerConfig `json:"config,omitempty"`
 }
 
-// providerConfig is the public part of a configuration.
+// providerConfig is the part of a provider's configuration that answers show.
 type providerConfig struct {
 	SecretKey  string `json:"secret_key,omitempty" doc:"shown only in this answer"`
 	NextFrom   string `json:"next_from,omitempty" doc:"when the new secret replaces the previous one, in real time; until then requests are signed with both"`
@@ -115,7 +114,7 @@ func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in prov
 	return out, err
 }
 
-// shownProvider renders a provider with the public part of its configuration.
+// shownProvider renders a provider with the public part of the provider's configuration.
 func (s *Service) shownProvider(c *httpapi.Caller, a store.AuthProvider) providerOutput {
 	out := providerOutput{ID: a.ID, Type: a.Type, Name: a.Name}
 	if e := a.Endpoint; e != nil {

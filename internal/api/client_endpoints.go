@@ -47,7 +47,8 @@ func (s *Service) clientRoutes() []httpapi.Route {
 	}
 }
 
-// clientFields is embedded by the inputs that create and change an application.
+// clientFields has the fields that clients can set. The calls that create and change an application
+// embed it.
 type clientFields struct {
 	RedirectURIs         []string          `body:"redirect_uris" doc:"addresses that payers and users may be sent back to; without any, a sandbox domain allows every address and a live domain none"`
 	GenerateKeys         bool              `body:"generate_keys" doc:"generate a key pair for signed tokens, which replaces an earlier one"`
@@ -113,7 +114,8 @@ func optionalText(text string) *string {
 	return &text
 }
 
-// missing turns ErrNotFound into the error for clients.
+// missing converts ErrNotFound to the error that clients receive. It returns other errors
+// unchanged.
 func missing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return passerelle.Missing()

@@ -31,8 +31,8 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 	}
 }
 
-// connectorConfig is embedded by the inputs that configure connectors. Values are text in the
-// configuration of the domain.
+// connectorConfig has the fields that configure a connector. The domain's configuration stores
+// their values as text.
 type connectorConfig struct {
 	Hidden          httpapi.Nullable[bool]           `body:"hidden" doc:"whether the connector is hidden from end users"`
 	AuthMechanism   httpapi.Nullable[string]         `body:"auth_mechanism" doc:"one of the available mechanisms; new connections use it unless they name a source"`
@@ -59,8 +59,8 @@ func (in connectorConfig) change(connector string) (settings.ConnectorChange, er
 	return change, nil
 }
 
-// wanted returns the supplied value, or an empty text for null. It returns nil when the request has
-// no value.
+// wanted returns the supplied value, an empty text for null, or nil when the request omits the
+// value.
 func wanted[T ~string](value httpapi.Nullable[T]) *string {
 	if !value.Present {
 		return nil
@@ -78,7 +78,8 @@ type severalConnectors struct {
 	Total      int              `json:"total"`
 }
 
-// configuredConnectors has the configured connector, or a list when the path names several.
+// configuredConnectors has one configured connector, or a list when the path names several
+// connectors.
 type configuredConnectors struct {
 	*wire.Connector
 	*severalConnectors
@@ -107,7 +108,7 @@ type configureConnectorInput struct {
 	connectorConfig
 }
 
-// maxConfigured is how many connectors a path may name.
+// maxConfigured is the largest number of connectors in a path.
 const maxConfigured = 1000
 
 func (s *Service) configureConnector(ctx context.Context, c *httpapi.Caller, in configureConnectorInput) (configuredConnectors, error) {

@@ -73,15 +73,15 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	}
 }
 
-// These are the capabilities that the deprecated lists of connectors filter by.
+// These are the capabilities by which the deprecated lists of connectors filter.
 const (
 	anything    = ""
 	ofAccounts  = "bank"
 	ofDocuments = "document"
 )
 
-// banks returns the connectors of the caller's domain that have a capability, in display order. An
-// empty capability selects all.
+// banks returns the connectors of the caller's domain that have a capability, in display order. The
+// capability "anything" selects all connectors.
 func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)
 	return slices.DeleteFunc(all, func(b wire.Bank) bool {
@@ -113,7 +113,7 @@ type listProvidersOfDocumentsOutput struct {
 	httpapi.Listing
 }
 
-// placedBank is a connector with its position in the list.
+// placedBank has a connector and its position in the list.
 type placedBank struct {
 	wire.Bank
 	place int64
@@ -179,15 +179,15 @@ func (s *Service) able(ctx context.Context, c *httpapi.Caller, in listConnectors
 	return able, err
 }
 
-// The most used connectors are those of the last month. At most useSample payments are counted,
-// which limits the cost.
+// usePeriod is the time in which payments count for the most used connectors. useSample limits how
+// many payments are counted, and with it the cost.
 const (
 	usePeriod = 30 * 24 * time.Hour
 	useSample = 1000
 )
 
-// ranked returns the connectors that were used, the most used first, when the caller asked for the
-// top connectors. Otherwise it returns all of them unchanged.
+// ranked returns the used connectors, the most used first, when top is set. Without top, ranked
+// returns all connectors unchanged.
 func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Bank, top *int64) ([]wire.Bank, error) {
 	if top == nil {
 		return banks, nil
@@ -201,7 +201,8 @@ func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Ba
 	return banks, nil
 }
 
-// carriers returns the connectors that can make the payment with this id, or nil without an id.
+// carriers returns the connectors that can make the payment with this id. It returns nil without an
+// id.
 func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
@@ -236,26 +237,26 @@ func ofCountries(b wire.Bank, codes []string) bool {
 	return codes == nil || slices.ContainsFunc(codes, here)
 }
 
-// windowOf returns one page of a list in memory, ordered by place.
+// windowOf returns one page of a list in memory. The list is ordered by place.
 func windowOf[T any](all []T, place func(T) int64, w httpapi.PageWindow) []T {
 	rows := slices.Clone(all)
 	if w.Backward {
 		slices.Reverse(rows)
 	}
 	if w.From != nil {
-		from, _ := w.From[0].(int64) // position stored an int64, and the cursor was sealed by this service
+		from, _ := w.From[0].(int64) // position stored an int64, and this service sealed the cursor
 		rows = slices.DeleteFunc(rows, func(one T) bool { return place(one) == from || (place(one) > from) == w.Backward })
 	}
 	rows = rows[min(w.Offset, int64(len(rows))):]
 	return rows[:min(w.Limit, len(rows))]
 }
 
-// connectorPath is the path of a call about one connector.
+// connectorPath has the path parameter that names a connector.
 type connectorPath struct {
 	ID string `path:"connectorId"`
 }
 
-// bank returns the connector with a UUID or a deprecated number.
+// bank returns the connector with this capability that a UUID or a deprecated number names.
 func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability string) (wire.Bank, error) {
 	banks, err := s.banks(ctx, c, capability)
 	if err != nil {
@@ -267,7 +268,7 @@ func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability 
 	return wire.Bank{}, passerelle.Missing()
 }
 
-// bankNamed returns a filter for the connector with a UUID or deprecated number.
+// bankNamed returns a filter for the connector that a UUID or a deprecated number names.
 func bankNamed(name string) func(wire.Bank) bool {
 	return func(b wire.Bank) bool { return b.UUID == name || strconv.FormatInt(b.ID, 10) == name }
 }
@@ -333,7 +334,8 @@ func (s *Service) someConnections(ctx context.Context, c *httpapi.Caller, in som
 	return out, err
 }
 
-// state returns the state to filter by: an empty one for healthy connections, or nil for all.
+// state returns the state to filter by. An empty state means healthy connections, and nil means all
+// connections.
 func (in someConnectionsInput) state() (*passerelle.ConnectionState, error) {
 	state := passerelle.ConnectionState(in.Type)
 	switch {
@@ -397,8 +399,8 @@ type incompatibilitiesInput struct {
 	WithHidden bool `query:"all" doc:"include hidden connectors"`
 }
 
-// incompatibilities lists the connectors that cannot make the payment, with the reasons. It
-// lists hidden connectors only on request.
+// incompatibilities lists the connectors that cannot make the payment, with the reasons. Hidden
+// connectors are listed only on request.
 func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

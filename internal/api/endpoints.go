@@ -19,8 +19,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Service contains the dependencies of the endpoints: the database for reads, and use cases for
-// everything else.
+// Service has what the endpoints need: the database for reads, and the use cases.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -30,15 +29,15 @@ type Service struct {
 	Documents   *documents.Documents
 	Simulation  *simulation.Simulation
 	Programs    *programs.Programs
-	// Wake wakes the sender of webhooks after new deliveries.
+	// Wake wakes the sender of webhooks after a call has stored new deliveries.
 	Wake func()
-	// Scenarios are the scenarios of the simulated banks.
+	// Scenarios lists the scenarios of the simulated banks.
 	Scenarios []wire.Scenario
-	// Logins decide how a connection to the test connector behaves.
+	// Logins lists the logins that decide how a connection to the test connector behaves.
 	Logins []wire.Login
-	// Logos are the operator's own logos. It is nil when there are none.
+	// Logos has the operator's own logos. It is nil when the operator has none.
 	Logos *picture.Logos
-	// Now returns the real time, which differs from the time of a sandbox.
+	// Now returns the real time. The time of a sandbox can differ.
 	Now func() time.Time
 }
 

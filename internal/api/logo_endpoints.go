@@ -40,7 +40,7 @@ func (s *Service) logoRoutes() []httpapi.Route {
 	}
 }
 
-// logoSize is a size of logos. Its number is part of a logo's id.
+// logoSize is a size of logos. A logo's id contains the number of its size.
 type logoSize struct {
 	name   string
 	number int64
@@ -49,8 +49,8 @@ type logoSize struct {
 
 var logoSizes = []logoSize{{"main", 1, 256}, {"thumbnail", 2, 64}}
 
-// Logos are numbered by connector and size. They are not stored as files, so their numbers are
-// above those of all stored files.
+// A logo's number consists of its connector and its size. Logos are not stored files, so their
+// numbers are above the numbers of all stored files.
 const (
 	logosOfOne    = 10
 	firstLogoFile = 2_000_000_000
@@ -69,7 +69,7 @@ type listLogosOutput struct {
 	Total int             `json:"total"`
 }
 
-// logosOf returns an endpoint that lists the logos of a connector in these sizes.
+// logosOf returns an endpoint that lists a connector's logos in these sizes.
 func (s *Service) logosOf(sizes ...logoSize) func(context.Context, *httpapi.Caller, connectorPath) (listLogosOutput, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in connectorPath) (listLogosOutput, error) {
 		b, err := s.bank(ctx, c, in.ID, anything)

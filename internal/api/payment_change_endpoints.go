@@ -29,7 +29,7 @@ func (s *Service) paymentChangeRoutes() []httpapi.Route {
 }
 
 // changePaymentInput is the body of one of the six requests that change a payment. The payment's
-// present action decides which of the six is accepted.
+// current state and action decide which requests are accepted.
 type changePaymentInput struct {
 	onePaymentInput
 	httpapi.SensitiveInput
@@ -84,7 +84,8 @@ type cancelBody struct {
 	ClientState       string `body:"client_state" doc:"returned as state, at most 2000 characters"`
 }
 
-// needs returns the scopes that allow the request. The token must have one of them.
+// needs returns the scopes that allow the request. The token must have at least one of these
+// scopes.
 func (in changePaymentInput) needs() []passerelle.Scope {
 	switch {
 	case in.Cancel != nil:
@@ -103,7 +104,7 @@ func (s *Service) changePayment(ctx context.Context, c *httpapi.Caller, in chang
 		return wire.Payment{}, passerelle.Missing()
 	}
 	p, err := s.change(ctx, c, in)
-	if err != nil { // an unknown payment is reported before any other error
+	if err != nil { // an unknown payment takes precedence over other errors
 		_, missing := s.reach(ctx, c, in.ID, false)
 		return wire.Payment{}, cmp.Or(missing, err)
 	}
@@ -145,8 +146,8 @@ func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passe
 	return s.Initiation.Cancel(ctx, c.Domain, id, initiation.CancelRequest{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
 }
 
-// answer returns the answer to the payment's present action, and who answered: the client for a
-// confirmation, and the payer otherwise.
+// answer returns the answer to the payment's current action, and who gave it. The client gives a
+// confirmation, and the payer gives all other answers.
 func (in changePaymentInput) answer() (payment.Actor, initiation.ActionAnswer, error) {
 	switch {
 	case in.Resume != nil:

@@ -55,8 +55,8 @@ func (s *Service) onePayment(ctx context.Context, c *httpapi.Caller, in readPaym
 	return shown[0], err
 }
 
-// evidence returns the pages that the payer saw. It can be several times as long as the payment,
-// so lists do not contain it.
+// evidence returns the pages that the payer saw. Lists omit the evidence, because it can be several
+// times as long as the payment.
 func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID) (*[]wire.Evidence, error) {
 	kept, err := s.DB.Evidence(ctx, c.Domain.ID, id)
 	if err != nil {
@@ -69,8 +69,7 @@ func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle
 	return &all, nil
 }
 
-// expand embeds the requested objects in payments, with one query for each kind of object, for
-// any number of payments.
+// expand embeds the requested objects in payments. It makes one query for all payments.
 func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []store.Listed, shown []wire.Payment, asked httpapi.Expansion) error {
 	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil
@@ -107,8 +106,8 @@ func timeline(happened []store.TimelineRow, zone *time.Location) []wire.Timeline
 	return rows
 }
 
-// reach loads a payment that the caller's token may access. With a token for another payment,
-// the error is the same as for a payment that does not exist.
+// reach loads a payment that the caller's token may access. A token for another payment gets the
+// same error as for an unknown payment.
 func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	if c.Payment != 0 && c.Payment != id {
 		return nil, passerelle.Missing()
@@ -123,9 +122,9 @@ func (s *Service) reach(ctx context.Context, c *httpapi.Caller, id passerelle.Pa
 	return p, nil
 }
 
-// view decides which fields of payments the caller sees. The token of one payment, such as the one
-// in a payer's link, shows the payer's own data. It shows other people's data only if it was issued
-// with that right.
+// view decides which fields of payments the caller sees. A token for one payment, such as the token
+// in a payer's link, shows the payer's own data. Such a token shows other people's data only with
+// the scope for sensitive data.
 func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire.View {
 	return wire.View{
 		Location: c.Location, Sensitive: sensitive.ShowSensitive, ConnectorID: s.Initiation.ConnectorID,
@@ -207,7 +206,7 @@ func (in connectorInput) connector() string {
 	return in.ConnectorUUID
 }
 
-// blame puts the field that the caller used into an error about the connector.
+// blame returns err with the field that the caller used to name the connector.
 func (in connectorInput) blame(err error) error {
 	const field = "connector_uuid"
 	var reported *passerelle.Error

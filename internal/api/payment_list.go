@@ -57,8 +57,8 @@ type listPaymentsOutput struct {
 	TotalExceeded bool `json:"total_exceeded,omitempty" doc:"true when more payments match the filters than total says, which stops at 1000"`
 }
 
-// mostCounted is how many matches of a filter are counted unless the caller requests the exact
-// total. It limits the cost of a page.
+// mostCounted is the largest number of matches that a list counts, unless the caller requests the
+// exact total. The limit bounds the cost of a page.
 const mostCounted = 1000
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
@@ -94,7 +94,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	return out, s.expand(ctx, c, rows, out.Payments, in.Expansion())
 }
 
-// paymentFilter returns a filter for payments that match all parameters.
+// paymentFilter returns a filter for the payments that match all parameters.
 func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.PaymentFilter, error) {
 	filter := store.PaymentFilter{
 		Domain: c.Domain.ID, Only: c.Payment, State: string(in.State), ErrorCode: string(in.ErrorCode), BankPaymentID: in.BankPaymentID,
@@ -123,7 +123,7 @@ func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.
 	return filter, err
 }
 
-// checkEnds returns an error for a text that is too short for a search by last characters.
+// checkEnds fails when the end of an account number does not have exactly four characters.
 func checkEnds(in listPaymentsInput) error {
 	for _, end := range []struct{ field, value string }{{"payer_end", in.PayerEnd}, {"beneficiary_end", in.BeneficiaryEnd}} {
 		if end.value != "" && len(end.value) != 4 {
@@ -145,8 +145,8 @@ func hundredths(field string, amount httpapi.Number) (int64, error) {
 	return bound.Minor, err
 }
 
-// filteredConnectors returns the connectors that match all parameters about connectors. The
-// result is nil when no parameter is about connectors, and empty when no connector matches.
+// filteredConnectors returns the connectors that match all parameters about connectors. It returns
+// nil without such a parameter, and an empty list when no connector matches.
 func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	countries, err := parseCountries("country", in.Country)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Service) filteredConnectors(in listPaymentsInput) ([]string, error) {
 	return left, nil
 }
 
-// numbered returns the connector with a deprecated number, or none.
+// numbered returns the UUID of the connector with a deprecated number, or an empty list.
 func (s *Service) numbered(id int64) []string {
 	for _, one := range s.Initiation.Connectors.Initiators() {
 		if p := one.Profile(); p.ID == id {
@@ -178,7 +178,7 @@ func (s *Service) numbered(id int64) []string {
 	return []string{}
 }
 
-// narrowed returns the intersection of two sets; a nil set contains everything.
+// narrowed returns the elements that are in both sets. A nil set contains everything.
 func narrowed(set, to []string) []string {
 	if set == nil {
 		return to

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ofDeployment is the token that calls need when they affect all domains. Tokens with this scope
-// are created only on the command line.
+// ofDeployment requires a config token with the scope of the deployment. It protects calls that
+// affect all domains. Only the command line creates such tokens.
 var ofDeployment = httpapi.Needs{Kinds: []access.TokenKind{access.ConfigToken}, AnyScope: []passerelle.Scope{passerelle.ScopeDeployment}}
 
 func (s *Service) programRoutes() []httpapi.Route {
@@ -112,7 +112,7 @@ type oneProgramInput struct {
 	ID string `path:"programId" doc:"uuid or number of the connector"`
 }
 
-// program returns the program that a call names.
+// program returns the program that the call names.
 func (s *Service) program(ctx context.Context, in oneProgramInput) (programs.Program, error) {
 	p, err := programs.Find(ctx, &s.DB.Reader, in.ID)
 	if errors.Is(err, store.ErrNotFound) {

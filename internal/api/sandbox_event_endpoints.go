@@ -21,8 +21,8 @@ func (s *Service) sandboxEventRoutes() []httpapi.Route {
 	}
 }
 
-// maxTrigger is the largest body, in bytes, of a call that triggers an event. The event of a
-// first sync can be as large.
+// maxTrigger limits the body of a call that triggers an event, in bytes. The event of a first sync
+// can reach this size.
 const maxTrigger = 4 << 20
 
 type triggerInput struct {

@@ -35,8 +35,8 @@ type certificateInput struct {
 	Type string `path:"type" doc:"signature"`
 }
 
-// certificateOutput contains no files. The public key is a member, and the private key is never
-// returned.
+// certificateOutput contains no ids of files. The public key is a member, and the private key is
+// never returned.
 type certificateOutput struct {
 	ID          int64  `json:"id"`
 	Type        string `json:"type"`
@@ -76,7 +76,8 @@ type signKeysOutput struct {
 	Total int       `json:"total"`
 }
 
-// maxSignKeys is how many keys are listed, enough for a new key a day for years.
+// maxSignKeys is the largest number of keys in the list. It suffices for a new key each day for
+// over two years.
 const maxSignKeys = 1000
 
 func (s *Service) signKeys(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (signKeysOutput, error) {
@@ -106,9 +107,9 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 	return shownSignKey(stored), nil
 }
 
-// Signature returns a function that signs answers to the caller with the newest key of the domain.
-// The header contains the address of the key in the form that the caller can reach. The function is
-// nil when the domain does not sign its answers.
+// Signature returns a function that signs answers with the newest key of the caller's domain. The
+// header of the signature contains the key's address, as the caller can reach it. Signature fails
+// when the domain does not sign its answers.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign answers; to enable that, set the configuration key %s to 1", settings.SignedAnswers)

@@ -32,7 +32,7 @@ type simulateInput struct {
 	Instruction *int              `body:"instruction" doc:"position of an instruction, from 0; when omitted, the whole payment changes"`
 }
 
-// simulate applies a change as if the bank had reported it.
+// simulate changes a payment as if the bank had reported the change.
 func (s *Service) simulate(ctx context.Context, c *httpapi.Caller, in simulateInput) (wire.Payment, error) {
 	if err := simulation.Open(c.Domain); err != nil {
 		return wire.Payment{}, err

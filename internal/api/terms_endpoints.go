@@ -49,7 +49,7 @@ func (s *Service) publicKey(ctx context.Context, c *httpapi.Caller, _ httpapi.No
 	return publicKeyOutput(key), err
 }
 
-// language is embedded by the inputs of calls that return terms.
+// language has the language parameter of the calls that return terms.
 type language struct {
 	Language string `query:"language" max:"35" doc:"language such as en or fr; terms that do not exist in the language are returned in English" example:"fr"`
 }
@@ -94,7 +94,8 @@ type paymentTermsOutput struct {
 	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are still to be accepted; absent once they were accepted"`
 }
 
-// paymentTerms returns the terms that the payer has accepted, or else the current terms to accept.
+// paymentTerms returns the terms that the payer has accepted. Before that, it returns the current
+// terms to accept.
 func (s *Service) paymentTerms(ctx context.Context, c *httpapi.Caller, in onePaymentInput) (paymentTermsOutput, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

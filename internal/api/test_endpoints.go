@@ -45,7 +45,7 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	return s.Aggregation.Show(read, c.Location), err
 }
 
-// maxTested is how many webhooks are tested at the same time.
+// maxTested is the number of webhooks that one call tests, all at the same time.
 const maxTested = 20
 
 type testedOutput struct {
@@ -75,8 +75,8 @@ func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi
 	return out, errors.Join(faults...)
 }
 
-// tested returns the result of a webhook's test. A failure that the webhook itself causes is a
-// result and not an error.
+// tested sends a test to a webhook. When the webhook itself causes a failure, tested returns that
+// failure as a result and not as an error.
 func (s *Service) tested(ctx context.Context, c *httpapi.Caller, w store.Webhook) (testedOutput, error) {
 	out := testedOutput{IDWebhook: int64(w.ID)}
 	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// family is a group of calls that other services with this kind of API had and this service does
-// not have.
+// family is a group of calls that similar services have and this service does not have.
 type family struct {
 	name string
-	// segments are the path segments that identify it.
+	// segments are the path segments by which Unserved recognises the family.
 	segments []string
-	// instead names the replacement in this API.
+	// instead names the replacement of these calls in this API.
 	instead string
 }
 
@@ -29,8 +28,8 @@ var unserved = []family{
 	{"Budgets", []string{"budgets"}, "`balances` sums up periods."},
 }
 
-// Unserved returns the message for an unknown path of such a family. It returns an empty text for
-// other paths.
+// Unserved returns the message for an unknown path that belongs to a family. It returns an empty
+// text for other paths.
 func Unserved(segments []string) string {
 	for _, f := range unserved {
 		if slices.ContainsFunc(segments, func(word string) bool { return slices.Contains(f.segments, word) }) {

@@ -78,8 +78,8 @@ type webhookLogOutput struct {
 }
 
 // nextTry returns when the flusher sends an undelivered delivery again. It returns nil for a
-// delivery that was never tried, because it is sent at once, and for a disabled or deleted webhook,
-// because nothing is sent to it.
+// delivery that was never tried, because the sender tries it immediately. It also returns nil for a
+// disabled or deleted webhook, because such a webhook receives nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:
@@ -169,7 +169,7 @@ func (s *Service) listWebhookData(ctx context.Context, c *httpapi.Caller, in lis
 	return out, s.expandAttempts(ctx, c, w, out.Data, in.Expansion())
 }
 
-// expandAttempts adds the last requests of each delivery, with one query.
+// expandAttempts adds to each delivery its last requests, with one query.
 func (s *Service) expandAttempts(ctx context.Context, c *httpapi.Caller, w store.Webhook, all []webhookDataOutput, e httpapi.Expansion) error {
 	if !e.Has("attempts") {
 		return nil
@@ -226,7 +226,8 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 	return out, err
 }
 
-// monthBefore returns the time a month before the end of a range, or before now without an end.
+// monthBefore returns the time one month before the end of a range. A range without an end ends
+// now.
 func monthBefore(c *httpapi.Caller, end time.Time) time.Time {
 	if end.IsZero() {
 		end = c.Now

@@ -61,8 +61,8 @@ type webhookInput struct {
 	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook ignores new events; undelivered payloads wait"`
 }
 
-// change converts the input to a change. An id that no object can have is kept, so that it is
-// reported as not found.
+// change converts the input to a change. It keeps ids that no object can have, so the use case
+// reports them as not found.
 func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	out := delivery.WebhookUpdate{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Present {
@@ -77,8 +77,8 @@ func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	return out
 }
 
-// named returns the id in a field, or zero for null. Zero in the field is no valid id. It becomes
-// -1, which no object has, so that it is reported as not found.
+// named returns the id in a field, or zero for null. A zero in the field is not a valid id. It
+// becomes -1, an id that no object has, and is then reported as not found.
 func named[T ~int64](id httpapi.Nullable[int64]) *T {
 	value := T(id.Value)
 	if !id.Null && value == 0 {
@@ -147,7 +147,8 @@ func newHealth(c *httpapi.Caller, w store.Webhook, h store.Health) healthOutput 
 	return out
 }
 
-// portion formats a fraction as a decimal of at most four digits, rounded down: 1 means all.
+// portion formats a fraction as a decimal with at most four digits, rounded down. The text 1 means
+// all.
 func portion(part, whole int64) string {
 	if part == whole {
 		return "1"
@@ -171,8 +172,8 @@ func newWebhookEvent(e webhook.Entry) webhookEventOutput {
 	return webhookEventOutput{ID: e.Number, Name: e.Event, Description: e.Description, Subject: e.Subject, Deprecated: e.Deprecated}
 }
 
-// shownWebhooks adds to webhooks their health, their warnings and, on request, their events,
-// with a constant number of queries.
+// shownWebhooks renders webhooks with their health, their warnings and, on request, their events.
+// The number of queries does not depend on the number of webhooks.
 func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []store.Webhook, e httpapi.Expansion) ([]webhookOutput, error) {
 	ids := make([]passerelle.WebhookID, len(all))
 	for i, w := range all {
@@ -295,8 +296,8 @@ func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webho
 	return s.shownWebhook(ctx, c, w, nil)
 }
 
-// updateWebhook changes a webhook. It finds a disabled or deleted one only when the caller requests
-// all, or when the body changes exactly that state.
+// updateWebhook changes a webhook. It finds a disabled or deleted webhook only when the caller
+// requests all webhooks, or when the body changes that state.
 func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updateWebhookInput) (webhookOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {
@@ -316,8 +317,8 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	return s.shownWebhook(ctx, c, w, in.Expansion())
 }
 
-// deletion returns true to delete the webhook, false to restore it, and nil for neither. The time
-// of the deletion is now, whatever date the field has.
+// deletion returns true to delete the webhook, false to restore it, and nil to leave its state
+// unchanged. The deletion takes place now, whatever date the field has.
 func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 	if !in.Deleted.Present {
 		return nil, nil

@@ -141,7 +141,7 @@ type listAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// summedAccounts are accounts with the sums of the accounts that are neither disabled nor
+// summedAccounts has accounts, and the sums of those accounts that are neither disabled nor
 // deleted.
 type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
@@ -202,14 +202,14 @@ func (s *Service) accountRows(ctx context.Context, f bankstore.AccountFilter, pa
 		})
 }
 
-// showAccounts renders accounts of one user with expansions.
+// showAccounts renders one user's accounts with the requested expansions.
 func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []bankstore.StoredAccount, e httpapi.Expansion) ([]wire.BankAccount, error) {
 	shown, err := s.embedding(c).accounts(ctx, rows, e)
 	return shown.list, err
 }
 
-// sums are sums of amounts by currency. Accounts without a currency or an amount do not count,
-// and a sum that is too large for a decimal is nil.
+// sums has the sum of amounts for each currency. It ignores accounts without a currency or an
+// amount. A sum that is too large for a decimal is nil.
 type sums struct {
 	of map[passerelle.Currency]*decimal.Decimal
 }
@@ -235,8 +235,8 @@ func (s *sums) shown() map[passerelle.Currency]*json.Number {
 	return shown
 }
 
-// only returns the sum when all amounts have one currency. It returns zero without amounts, and
-// nil for several currencies.
+// only returns the sum when all amounts have the same currency. It returns zero when there are no
+// amounts, and nil when there are several currencies.
 func (s *sums) only() *json.Number {
 	if len(s.of) == 0 {
 		return wire.Amount(&decimal.Zero)
@@ -274,7 +274,7 @@ func (s *Service) oneAccountOf(ctx context.Context, c *httpapi.Caller, in oneAcc
 	return s.account(ctx, c, in.Connection, in.accountPath, in.Expansion())
 }
 
-// account reads an account of a connection, or of any connection when the connection is zero.
+// account reads an account of a connection. A zero connection means any connection.
 func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountPath, e httpapi.Expansion) (wire.BankAccount, error) {
 	found, err := s.accounts(ctx, c, in.oneUserInput, bankstore.AccountFilter{Connection: connection, IDs: []passerelle.AccountID{in.ID}, All: in.WithDisabled})
 	if err != nil {
@@ -305,7 +305,7 @@ func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInpu
 	return found, nil
 }
 
-// accountChange has the fields of accounts that can change.
+// accountChange has the fields of accounts that a call can change.
 type accountChange struct {
 	Disabled   *bool             `body:"disabled" doc:"false shares the account, true stops sharing it"`
 	Name       *string           `body:"name" max:"255" doc:"the end user's own name for the account; empty restores the institution's name"`
@@ -351,9 +351,9 @@ type changeAllAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// changedAccounts has the changed account, or a list when the path names several accounts.
+// changedAccounts has one changed account, or a list when the path names several accounts.
 type changedAccounts struct {
-	// Balance is the balance of the account or of the list; both have this member.
+	// Balance is the balance of the account or of the list. Both have a member with this name.
 	Balance *json.Number `json:"balance"`
 	*wire.BankAccount
 	*severalAccounts
@@ -373,7 +373,7 @@ func (s *Service) changeAccountsOf(ctx context.Context, c *httpapi.Caller, in ch
 	return s.changedAccounts(ctx, c, in.Connection, in.accountsPath, in.change(), in.Expansion())
 }
 
-// changedAccounts changes accounts and renders them.
+// changedAccounts changes the accounts that the path names, and renders them.
 func (s *Service) changedAccounts(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in accountsPath, change aggregation.AccountChange, e httpapi.Expansion) (changedAccounts, error) {
 	changed, err := s.storeAccountChange(ctx, c, connection, in, change)
 	if err != nil {
@@ -406,7 +406,7 @@ func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in
 	return s.changedAll(ctx, c, bankstore.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
 }
 
-// maxChanged is the number of accounts that one call may change.
+// maxChanged is the largest number of accounts that one call may change.
 const maxChanged = 1000
 
 // changedAll changes all accounts that a filter selects, and renders them.
@@ -441,8 +441,8 @@ func (s *Service) storeAccountChange(ctx context.Context, c *httpapi.Caller, con
 	return s.Aggregation.ChangeAccounts(ctx, c.Domain, found[0].User, in.IDs, change)
 }
 
-// withheld is what the deletion of an account changes: it only disables the account, which exists
-// as long as its institution lists it.
+// withheld is the change that the deletion of an account makes. Deletion only disables the account,
+// because an account exists as long as its institution lists it.
 var withheld = aggregation.AccountChange{Disabled: new(true), Origin: "api"}
 
 type deleteAccountsInput struct{ accountsPath }
@@ -543,7 +543,7 @@ func (s *Service) oneAccountTypeFor(ctx context.Context, c *httpapi.Caller, in o
 	return s.oneAccountType(ctx, c, in.oneAccountTypeInput)
 }
 
-// accountPlace identifies an account. Connection is zero when the path names no connection.
+// accountPlace identifies an account. The connection is zero when the path names no connection.
 type accountPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

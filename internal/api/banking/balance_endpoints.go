@@ -75,7 +75,8 @@ func (s *Service) deltas(ctx context.Context, c *httpapi.Caller, in balancesInpu
 const (
 	// maxBalanceDays is the largest number of days for which one call computes balances.
 	maxBalanceDays = 366
-	// maxBalanced is the largest number of accounts that one call adds up or searches for a holder.
+	// maxBalanced is the largest number of accounts in one call: accounts whose balances it adds
+	// up, or in which it searches for a holder.
 	maxBalanced = 1000
 )
 
@@ -111,8 +112,9 @@ func (s *Service) balances(ctx context.Context, c *httpapi.Caller, in balancesIn
 }
 
 // days returns the first and the last day of the requested period. The first day defaults to the
-// beginning of the current month or, when that is earlier, of the last day's month. The last day
-// defaults to the end of the current month or, when that is later, of the first day's month.
+// beginning of the current month, or of the last day's month when that month is earlier. The last
+// day defaults to the end of the current month, or of the first day's month when that month is
+// later.
 func (in balancesInput) days(c *httpapi.Caller, today passerelle.Date) (passerelle.Date, passerelle.Date, error) {
 	var (
 		first passerelle.Date
@@ -149,8 +151,8 @@ func earlier(a, b passerelle.Date) passerelle.Date {
 	return b
 }
 
-// balancesOf returns the balances of accounts by currency, with one query for each currency.
-// Accounts without a currency or a balance are left out.
+// balancesOf returns the balances of accounts by currency. It makes one query for each currency. It
+// omits accounts without a currency or a balance.
 func (s *Service) balancesOf(ctx context.Context, f bankstore.AccountFilter, first, last passerelle.Date) ([]wire.CurrencyBalances, error) {
 	accounts, err := bankstore.From(s.DB).BankAccounts(ctx, f, store.Window{Limit: maxBalanced + 1})
 	if err != nil {
@@ -185,7 +187,7 @@ func currencyBalances(c passerelle.Currency, present *decimal.Decimal, movements
 	return wire.CurrencyBalances{Currency: c, Present: present, Days: passerelle.DailyBalances(present, movements, first, last)}
 }
 
-// within returns the balances whose days are between two days, both included.
+// within returns the balances from one day to another, both days included.
 func within(all []wire.CurrencyBalances, from, until passerelle.Date) []wire.CurrencyBalances {
 	part := slices.Clone(all)
 	for i := range part {

@@ -1,11 +1,11 @@
-// Package banking has the endpoints about end users and their banking data: users, connections,
-// accounts, transactions and their parts, subscriptions and documents. An endpoint is a row with a
-// function, as in package api, which serves the endpoints of both packages.
+// Package banking has the endpoints for end users and their banking data: connections, accounts,
+// transactions and their parts, subscriptions and documents. Each endpoint is a row with a
+// function, as in package api. Package api also serves these endpoints.
 //
-// It owns the names and types in these requests. It does not own the conventions of all calls
-// (package httpapi), the list of connectors (package api) or any business rule.
+// The package owns the names and types in these requests. Package httpapi owns the conventions of
+// all calls, package api owns the list of connectors, and the use cases own the business rules.
 //
-// Its errors are like those of package api.
+// Its errors follow the same rules as the errors of package api.
 package banking
 
 import (
@@ -20,15 +20,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// Service has the parts that the endpoints call: the database for reads, and use cases for
-// everything else.
+// Service has what the endpoints need: the database for reads, and the use cases.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
 	Documents   *documents.Documents
-	// Now returns the real time, which differs from the time of a sandbox.
+	// Now returns the real time. The time of a sandbox can differ.
 	Now func() time.Time
 }
 

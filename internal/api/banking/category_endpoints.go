@@ -97,7 +97,7 @@ type categoryFields struct {
 	Color      *string                `body:"color" max:"6" doc:"six hexadecimal digits; empty for the parent's colour" example:"2E7D32"`
 }
 
-// onto returns the category with the fields of the request applied to it.
+// onto returns c with the fields of the request applied.
 func (in categoryFields) onto(c passerelle.Category) (passerelle.Category, error) {
 	if in.Parent != nil {
 		c.Parent = *in.Parent
@@ -204,7 +204,7 @@ func (s *Service) deleteCategory(ctx context.Context, c *httpapi.Caller, in whic
 	return httpapi.Nothing{}, s.Aggregation.DeleteCategory(ctx, c.Domain, user, in.Category)
 }
 
-// maxCategorized is the number of transactions that one call may categorize.
+// maxCategorized is the largest number of transactions that one call may categorize.
 const maxCategorized = 1000
 
 type categorizeInput struct {

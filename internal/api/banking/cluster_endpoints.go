@@ -71,7 +71,7 @@ type clusterFields struct {
 	IDCategory *int64         `body:"id_category" min:"1"`
 }
 
-// onto returns the cluster with the fields of the request applied to it.
+// onto returns c with the fields of the request applied.
 func (in clusterFields) onto(c passerelle.Cluster) (passerelle.Cluster, error) {
 	mean, err := bound("mean_amount", string(in.MeanAmount))
 	if err != nil {

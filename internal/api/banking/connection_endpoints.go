@@ -103,20 +103,20 @@ func (s *Service) listConnections(ctx context.Context, c *httpapi.Caller, in lis
 	return listConnectionsOutput{Connections: shown, Listing: listing}, err
 }
 
-// connections renders connections of one user with expansions.
+// connections renders one user's connections with the requested expansions.
 func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []bankstore.Connection, e httpapi.Expansion) ([]wire.Connection, error) {
 	shown, err := s.embedding(c).connections(ctx, rows, e)
 	return shown.list, err
 }
 
-// connectionOutput is a connection. Its HTTP status differs from 200 when the connection waits for
-// the end user.
+// connectionOutput has a connection and an HTTP status. The status can differ from 200 when the
+// connection waits for the end user.
 type connectionOutput struct {
 	wire.Connection
 	status int
 }
 
-// HTTPStatus returns 200 unless the connection waits.
+// HTTPStatus returns the status of the answer. The default is 200.
 func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
 
 func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
@@ -127,7 +127,8 @@ func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one ba
 	return connectionOutput{Connection: shown[0]}, nil
 }
 
-// waiting renders a connection. When it waits for the end user, a setting decides the HTTP status.
+// waiting renders a connection. A setting decides the HTTP status of a connection that waits for
+// the end user.
 func (s *Service) waiting(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {
 	out, err := s.shownConnection(ctx, c, one, asked)
 	if err != nil || one.State.Resolution() != passerelle.ByPerson {
@@ -173,7 +174,7 @@ func (s *Service) connect(ctx context.Context, c *httpapi.Caller, in connectInpu
 	return s.waiting(ctx, c, made, in.Expansion())
 }
 
-// standing renders the connection that an earlier call created, in its present state.
+// standing renders the connection that an earlier call created, in its current state.
 func (s *Service) standing(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.ConnectionID, asked httpapi.Expansion) (connectionOutput, error) {
 	one, err := s.Aggregation.Connection(ctx, c.Domain, user, id)
 	if err != nil {
@@ -187,7 +188,7 @@ type oneConnectionInput struct {
 	Connection passerelle.ConnectionID `path:"connectionId"`
 }
 
-// connection loads the connection, if the caller has access to it.
+// connection loads the connection if the caller has access to it.
 func (s *Service) connection(ctx context.Context, c *httpapi.Caller, in oneConnectionInput) (bankstore.Connection, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -350,7 +351,7 @@ func (s *Service) connectionLogs(ctx context.Context, c *httpapi.Caller, in conn
 	return out, err
 }
 
-// userLogs lists the syncs of all connections of a user. Deleted connections have no syncs.
+// userLogs lists the syncs of all connections of a user. The list omits deleted connections.
 func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsInput) (connectionLogsOutput, error) {
 	id, err := in.theirs(c)
 	if err != nil {
@@ -374,7 +375,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	return out, nil
 }
 
-// logs returns a page of the syncs that a filter selects, and their rows.
+// logs returns one page of the selected syncs, both rendered and as rows.
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter bankstore.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []bankstore.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,

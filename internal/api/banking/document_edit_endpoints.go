@@ -29,7 +29,8 @@ func (s *Service) documentEditRoutes() []httpapi.Route {
 	}
 }
 
-// maxDocument is the largest size in bytes of a body that changes a document, with its file.
+// maxDocument is the largest body of a call that changes a document, in bytes. The body includes
+// the file.
 const maxDocument = 10 << 20
 
 type editDocumentInput struct {
@@ -37,7 +38,7 @@ type editDocumentInput struct {
 	documentFields
 }
 
-// documentFields are the details of a document that a person can set.
+// documentFields has the details of a document that a person can set.
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`
@@ -107,7 +108,7 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 	return s.shownDocument(ctx, c, bankstore.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
 }
 
-// subscription returns the subscription that the document is created in.
+// subscription returns the subscription to create the document in.
 func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
 	switch named := in.IDSubscription; {
 	case in.Subscription == 0 && named == 0:
@@ -147,7 +148,7 @@ func (in documentFields) edit() (bankstore.DocumentEdit, error) {
 	)
 }
 
-// own reads a value that the user sets for one field. Null sets the field to no value.
+// own reads a value that the user sets for one field. Null removes the field's value.
 func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil

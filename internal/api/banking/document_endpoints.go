@@ -36,8 +36,8 @@ func (s *Service) documentRoutes() []httpapi.Route {
 	}
 }
 
-// documentsAnywhere returns the patterns for documents of a user, a subscription and a connection,
-// in long and short form.
+// documentsAnywhere returns the patterns for the documents of a user, a subscription and a
+// connection, in long and short form.
 func documentsAnywhere(rest string) (string, []string) {
 	var aliases []string
 	rest = "/documents" + rest
@@ -47,7 +47,7 @@ func documentsAnywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// documentPlace is where documents are listed: below a user, a connection or a subscription.
+// documentPlace is the user, connection or subscription of a list of documents.
 type documentPlace struct {
 	oneUserInput
 	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`
@@ -168,7 +168,7 @@ func (q documentQuery) filter(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// stamps narrows f by the requested timestamps, which are in whole seconds.
+// stamps narrows f by the requested timestamps. Requested timestamps are in whole seconds.
 func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (bankstore.DocumentFilter, error) {
 	var err error
 	f.Zone = c.Location
@@ -189,8 +189,8 @@ func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// documentDays returns the days of the oldest and the newest document, or nil when there is
-// none.
+// documentDays returns the days of the oldest and the newest document, or nil when there are no
+// documents.
 func (s *Service) documentDays(ctx context.Context, f bankstore.DocumentFilter) (*string, *string, error) {
 	var (
 		first *string
@@ -225,7 +225,7 @@ func (s *Service) oneDocument(ctx context.Context, c *httpapi.Caller, in oneDocu
 	return s.shownDocument(ctx, c, f, in.Expansion())
 }
 
-// shownDocument renders the document that a filter selects.
+// shownDocument renders the one document that a filter selects.
 func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f bankstore.DocumentFilter, e httpapi.Expansion) (wire.Document, error) {
 	d, err := s.selected(ctx, f)
 	if err != nil {
@@ -234,13 +234,13 @@ func (s *Service) shownDocument(ctx context.Context, c *httpapi.Caller, f bankst
 	return s.showDocument(ctx, c, d, e)
 }
 
-// showDocument renders a document with expansions.
+// showDocument renders a document with the requested expansions.
 func (s *Service) showDocument(ctx context.Context, c *httpapi.Caller, d bankstore.StoredDocument, e httpapi.Expansion) (wire.Document, error) {
 	shown, err := s.embedding(c).documents(ctx, []bankstore.StoredDocument{d}, e)
 	return shown.list[0], err
 }
 
-// document loads the document in a path.
+// document loads the document that the path names.
 func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocument) (bankstore.StoredDocument, error) {
 	f, err := s.documentsAt(ctx, c, in.documentPlace, in.WithDisabled)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Service) document(ctx context.Context, c *httpapi.Caller, in whichDocum
 	return s.selected(ctx, f)
 }
 
-// selected returns the document that a filter selects.
+// selected returns the one document that a filter selects.
 func (s *Service) selected(ctx context.Context, f bankstore.DocumentFilter) (bankstore.StoredDocument, error) {
 	found, err := bankstore.From(s.DB).Documents(ctx, f, store.Window{Limit: 1})
 	if err != nil {

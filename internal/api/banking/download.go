@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// extensions has the file name extension for each media type.
+// extensions maps media types to file name extensions.
 var extensions = map[string]string{
 	"application/pdf": ".pdf", "image/gif": ".gif", "image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "text/plain": ".txt",
 	"application/vnd.oasis.opendocument.text": ".odt",

@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/wire"
 )
 
-// These are the limits of expansions. maxBelow is how many accounts or subscriptions a connection
-// can have, maxRecent how many transactions accounts show, and maxEmbedded how many objects an
-// answer has. An object counts each time it is written, because accounts in connections in accounts
+// These are the limits of expansions. maxBelow limits the accounts or subscriptions of a
+// connection. maxRecent limits the transactions that accounts show. maxEmbedded limits the objects
+// in an answer, where an object counts each time it is written: accounts in connections in accounts
 // multiply.
 const (
 	maxBelow    = 1000
@@ -25,7 +25,7 @@ const (
 )
 
 // rendered is a list of objects that are being rendered. embedded has the number of objects inside
-// each of them. It is nil when no expansion was requested.
+// each object of the list. embedded is nil when the call requested no expansion.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
@@ -42,7 +42,8 @@ func show[R, W any](rows []R, asked httpapi.Expansion, render func(R) W) rendere
 	return out
 }
 
-// weight returns the number of objects written for one object, including all embedded ones.
+// weight returns how many objects the answer contains for one object: the object itself and all
+// objects inside it.
 func (s rendered[W]) weight(i int) int {
 	if s.embedded == nil {
 		return 1
@@ -62,8 +63,8 @@ func (s rendered[W]) bounded() (rendered[W], error) {
 	return s, nil
 }
 
-// embedBelow splits a list among the objects that its items belong to. An object without items gets
-// an empty list.
+// embedBelow embeds a list of items in the objects that own them. An object without items gets an
+// empty list.
 func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B], of func(*B) int64, into func(*A) **[]B) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -81,7 +82,7 @@ func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B
 	}
 }
 
-// embedAbove embeds in each object the object that it belongs to.
+// embedAbove embeds in each object its owner.
 func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A], id func(*A) int64, into func(*B) **A) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -97,8 +98,8 @@ func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A
 	}
 }
 
-// embedding renders the calling user's objects with expansions. Each expanded name costs one query,
-// whatever the number of objects.
+// embedding renders the calling user's objects with expansions. Each expanded name costs one query
+// for all objects.
 type embedding struct {
 	*Service
 	c *httpapi.Caller
@@ -106,7 +107,7 @@ type embedding struct {
 
 func (s *Service) embedding(c *httpapi.Caller) embedding { return embedding{s, c} }
 
-// embeds is one possible expansion: its name, and the function that embeds the objects.
+// embeds is one possible expansion. It has a name and the function that embeds the objects.
 type embeds struct {
 	name string
 	with func(asked httpapi.Expansion) error
@@ -218,7 +219,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
 }
 
-// connectionsAbove returns the connections of accounts or subscriptions.
+// connectionsAbove returns the connections with these ids, which own accounts or subscriptions.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
@@ -227,7 +228,7 @@ func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.Connec
 	return e.connections(ctx, slices.Collect(maps.Values(found)), asked)
 }
 
-// recentTransactions embeds in accounts the transactions that the last sync added or changed.
+// recentTransactions embeds in each account the transactions that the last sync added or changed.
 func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
 	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
 	rows, err := bankstore.From(e.DB).NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)
@@ -262,8 +263,8 @@ func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSub
 	}})
 }
 
-// transactions renders transactions with the currencies of their accounts, which span may already
-// contain. Categories and their deprecated numbers are always embedded.
+// transactions renders transactions with the currencies of their accounts. span may already contain
+// these currencies. Each transaction always has its category and the category's deprecated number.
 func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
 	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
 	if err != nil {
@@ -285,8 +286,8 @@ func (e embedding) transactions(ctx context.Context, rows []passerelle.Transacti
 		embeds{"category", func(httpapi.Expansion) error { return e.withCategory(ctx, e.c, e.c.User, out.list) }})
 }
 
-// accountsAbove returns the accounts of transactions. It makes no query when span has what is
-// needed.
+// accountsAbove returns the accounts of transactions. It makes no query when the caller needs only
+// currencies and span contains all of them.
 func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, whole bool) (map[passerelle.AccountID]bankstore.StoredAccount, error) {
 	accounts := map[passerelle.AccountID]bankstore.StoredAccount{}
 	ids, known := []passerelle.AccountID{}, !whole
@@ -364,7 +365,7 @@ func (e embedding) documents(ctx context.Context, rows []bankstore.StoredDocumen
 	}})
 }
 
-// ConnectorView renders a connector with expansions.
+// ConnectorView returns how to render a connector with the requested expansions.
 func ConnectorView(asked httpapi.Expansion) wire.ConnectorView {
 	return wire.ConnectorView{
 		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),

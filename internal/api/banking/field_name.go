@@ -19,8 +19,8 @@ func (s *Service) fieldNames(name string) []string {
 	return names
 }
 
-// fieldNamesOf returns the names of the fields that a connection needs now: the fields of its
-// connector, and the fields that its institution asks for.
+// fieldNamesOf returns the names of the fields that a connection needs now. These are the fields of
+// its connector and the fields that its institution requests.
 func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
 	names := s.fieldNames(c.Connector)
 	if c.Fields == "" {

@@ -41,7 +41,7 @@ func (s *Service) ownerIdentity(ctx context.Context, c *httpapi.Caller, in oneCo
 	return out, nil
 }
 
-// holder returns the party of an account that is the user, if its full name is known.
+// holder returns the party that is the user and has a full name, and whether there is such a party.
 func holder(parties []passerelle.Party) (passerelle.Party, bool) {
 	for _, p := range parties {
 		if p.IsUser != nil && *p.IsUser && p.FullName != "" {

@@ -115,7 +115,7 @@ func (s *Service) oneInformation(ctx context.Context, c *httpapi.Caller, in oneI
 	return wire.TransactionInformation{}, passerelle.Missing()
 }
 
-// forgetInformation removes one note about a transaction, or all of them when the id is zero.
+// forgetInformation removes one note about a transaction. A zero id removes all notes.
 func (s *Service) forgetInformation(ctx context.Context, c *httpapi.Caller, in oneInformationInput) (httpapi.Nothing, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return httpapi.Nothing{}, err

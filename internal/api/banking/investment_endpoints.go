@@ -46,7 +46,7 @@ type listAssetsInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// assetRows returns a page of the assets of one kind at a place, and the accounts at the place.
+// assetRows returns one page of the assets of a kind at a place, and the accounts at that place.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {
@@ -73,7 +73,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 	return at, rows, listing, nil
 }
 
-// assets returns a filter for the assets of one kind at the place.
+// assets returns a filter for the assets of a kind at the place.
 func (at settled) assets(c *httpapi.Caller, kind bankstore.AssetKind, all bool) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
 }
@@ -117,7 +117,8 @@ func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerel
 	}
 }
 
-// listAssets returns the endpoint that lists assets of a kind. wrap names the list in the answer.
+// listAssets returns the endpoint that lists assets of a kind. The function wrap names the list in
+// the answer.
 func listAssets[D, W, Out any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
 		var out Out
@@ -179,8 +180,8 @@ func (s *Service) listInvestments(ctx context.Context, c *httpapi.Caller, in lis
 	return listInvestmentsOutput{Investments: shown, Worth: wire.NewWorth(together(rows, accounts)), Listing: listing}, err
 }
 
-// together returns the total value of the positions that are not deleted. It is empty when their
-// accounts have several currencies.
+// together returns the total value of the positions that are not deleted. The total is empty when
+// their accounts have several currencies.
 func together(rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount) passerelle.Worth {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(a passerelle.Asset[passerelle.InvestmentDetails]) bool { return a.Deleted != nil })
 	for _, a := range rows {
@@ -210,10 +211,10 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 	return accounts, nil
 }
 
-// maxPockets is how many pockets are embedded in the investments of a page.
+// maxPockets limits the pockets that one page of investments embeds.
 const maxPockets = 10_000
 
-// showInvestments renders positions with expansions, which cost one query in all.
+// showInvestments renders positions with expansions, with one query for all positions.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}

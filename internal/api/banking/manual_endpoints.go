@@ -16,7 +16,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Programs create these transactions. A sync neither changes nor removes them.
+// The endpoints of this file create and delete transactions that programs supply. A sync neither
+// changes nor removes these transactions.
 
 func (s *Service) manualRoutes() []httpapi.Route {
 	const place = "/accounts/{accountId}/transactions"
@@ -39,7 +40,7 @@ type createTransactionsInput struct {
 	Transactions []newTransaction `body:"transactions,whole"`
 }
 
-// newTransaction has the fields that the institution would supply and the fields of the user.
+// newTransaction has the fields that an institution usually supplies, and the user's own fields.
 type newTransaction struct {
 	Original   string         `body:"original_wording" max:"2048" doc:"the institution's label; by default, the user's label"`
 	Simplified string         `body:"simplified_wording" max:"2048"`
@@ -54,7 +55,7 @@ type newTransaction struct {
 	transactionEdit
 }
 
-// maxCreated is the number of transactions that one call may create.
+// maxCreated is the largest number of transactions that one call may create.
 const maxCreated = 100
 
 type createTransactionsOutput struct {
@@ -83,7 +84,8 @@ func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in 
 	return s.createdTransactions(ctx, c, at, ids)
 }
 
-// below adds a prefix to the field of an error, and to its message, which begins with the field.
+// below adds a prefix to the field of an error. It adds the prefix to the message too, because the
+// message begins with the field.
 func below(place string, err error) error {
 	var about *passerelle.Error
 	if !errors.As(err, &about) || about.Field == "" {
@@ -108,7 +110,7 @@ func (s *Service) manualTransaction(ctx context.Context, c *httpapi.Caller, user
 	return out, err
 }
 
-// details returns the fields that the institution would supply.
+// details returns the fields that an institution usually supplies.
 func (in newTransaction) details() (passerelle.TransactionDetails, error) {
 	var (
 		d   passerelle.TransactionDetails

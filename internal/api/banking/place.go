@@ -2,8 +2,8 @@ package banking
 
 import "passerelle"
 
-// everywhere returns the patterns of a resource that belongs to a user, a connection or an
-// account, in long and short form.
+// everywhere returns the patterns of a resource below a user, a connection and an account, in long
+// and short form.
 func everywhere(rest string) (string, []string) {
 	var aliases []string
 	places := []string{"", "/accounts/{accountId}", "/connections/{connectionId}", "/connections/{connectionId}/accounts/{accountId}"}
@@ -13,7 +13,7 @@ func everywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// anyPlace is where objects are listed: below a user, a connection or an account.
+// anyPlace is the user, connection or account of a list.
 type anyPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

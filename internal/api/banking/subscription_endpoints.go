@@ -76,7 +76,7 @@ func (s *Service) listSubscriptions(ctx context.Context, c *httpapi.Caller, in l
 	return s.subscriptionsOf(ctx, c, 0, in)
 }
 
-// subscriptionsOf lists the subscriptions of a connection, or all subscriptions when it is zero.
+// subscriptionsOf lists the subscriptions of a connection. A zero connection means all connections.
 func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in listSubscriptionsInput) (listSubscriptionsOutput, error) {
 	user, err := in.theirs(c)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) subscriptionsOf(ctx context.Context, c *httpapi.Caller, connec
 	return listSubscriptionsOutput{Subscriptions: shown, Listing: listing}, err
 }
 
-// showSubscriptions renders subscriptions of one user with expansions.
+// showSubscriptions renders one user's subscriptions with the requested expansions.
 func (s *Service) showSubscriptions(ctx context.Context, c *httpapi.Caller, rows []bankstore.StoredSubscription, e httpapi.Expansion) ([]wire.Subscription, error) {
 	shown, err := s.embedding(c).subscriptions(ctx, rows, e)
 	return shown.list, err
@@ -129,7 +129,7 @@ func (s *Service) oneSubscriptionOf(ctx context.Context, c *httpapi.Caller, in o
 	return s.subscription(ctx, c, in.Connection, in.subscriptionPath, in.Expansion())
 }
 
-// subscription reads a subscription of a connection, or of any connection when it is zero.
+// subscription reads a subscription of a connection. A zero connection means any connection.
 func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connection passerelle.ConnectionID, in subscriptionPath, e httpapi.Expansion) (wire.Subscription, error) {
 	found, err := s.subscriptions(ctx, c, in.oneUserInput, bankstore.SubscriptionFilter{Connection: connection, IDs: []passerelle.SubscriptionID{in.ID}, All: in.WithDisabled})
 	if err != nil {
@@ -210,7 +210,8 @@ func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller,
 	return severalSubscriptions{Subscriptions: shown, Total: len(shown)}, err
 }
 
-// changedSubscriptions is the changed subscription, or a list when several were named.
+// changedSubscriptions has one changed subscription, or a list when the path names several
+// subscriptions.
 type changedSubscriptions struct {
 	*wire.Subscription
 	*severalSubscriptions

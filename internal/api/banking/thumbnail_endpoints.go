@@ -34,7 +34,7 @@ func (s *Service) thumbnail(ctx context.Context, c *httpapi.Caller, in documentF
 	}
 	f, err := bankstore.From(s.DB).File(ctx, c.Domain.ID, d.User, d.File)
 	if errors.Is(err, store.ErrNotFound) {
-		return httpapi.Content{}, passerelle.Missing() // the subscription or the account of the document is no longer shared
+		return httpapi.Content{}, passerelle.Missing() // the user no longer shares the subscription or the account of the document
 	}
 	if err != nil {
 		return httpapi.Content{}, fmt.Errorf("load file %d: %w", d.File, err)

@@ -104,7 +104,7 @@ func (s *Service) detachDocument(ctx context.Context, c *httpapi.Caller, in deta
 	return s.detach(ctx, c, in.ofTransaction, in.Document)
 }
 
-// detach removes one document from a transaction, or all of them when the id is zero.
+// detach removes one document from a transaction. A zero id removes all documents.
 func (s *Service) detach(ctx context.Context, c *httpapi.Caller, in ofTransaction, document passerelle.DocumentID) (httpapi.Nothing, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return httpapi.Nothing{}, err

@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// transactionRoutes returns the same three calls below a user, an account, a connection, and an
-// account of a connection.
+// transactionRoutes returns the same three calls for each place: a user, an account, a connection,
+// and an account of a connection.
 func (s *Service) transactionRoutes() []httpapi.Route {
 	return slices.Concat(
 		transactionsBelow("", httpapi.Handle(listTransactions[transactionsOfUser](s)), httpapi.Handle(oneTransaction[transactionOfUser](s)), httpapi.Handle(editTransaction[editOfUser](s))),
@@ -53,7 +53,7 @@ func transactionsBelow(place string, list, one, edit httpapi.Endpoint) []httpapi
 	}
 }
 
-// transactionPlace says whose transactions a call is about.
+// transactionPlace selects the transactions that a call is about.
 type transactionPlace struct {
 	user       passerelle.UserID
 	connection passerelle.ConnectionID // zero means all connections
@@ -92,7 +92,7 @@ func (in inBoth) place() transactionPlace {
 	return transactionPlace{user: in.ID, connection: in.Connection, account: in.Account}
 }
 
-// These are the inputs of the calls. Each has a place and the fields of the call.
+// These are the inputs of the calls. Each input has a place, and the fields of one call.
 type (
 	transactionsOfUser struct {
 		oneUserInput
@@ -152,14 +152,15 @@ type (
 	}
 )
 
-// settled is a place that exists. named is its account, or nil when the place has none.
+// settled is a place that exists. The field named is the account of the place, or nil when the
+// place has no account.
 type settled struct {
 	transactionPlace
 	named *bankstore.StoredAccount
 }
 
-// settle checks that a named connection and a named account belong to the user, and the account
-// to the connection.
+// settle checks the connection and the account that a place names. Both must belong to the user,
+// and the account must belong to the connection.
 func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionPlace) (settled, error) {
 	out := settled{transactionPlace: at}
 	if _, err := (oneUserInput{at.user}).theirs(c); err != nil {
@@ -179,7 +180,7 @@ func (s *Service) settle(ctx context.Context, c *httpapi.Caller, at transactionP
 	return out, nil
 }
 
-// settleConnection checks that a connection belongs to the user, if a connection is named.
+// settleConnection checks that the connection belongs to the user, if the place names a connection.
 func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at transactionPlace) error {
 	if at.connection == 0 {
 		return nil
@@ -188,7 +189,7 @@ func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at tr
 	return err
 }
 
-// filter returns a filter for all transactions of the place.
+// filter returns a filter for all transactions at the place.
 func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
 	f := bankstore.TransactionFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 	if at.named != nil {
@@ -197,7 +198,7 @@ func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
 	return f
 }
 
-// accounts returns a filter for the accounts of the place.
+// accounts returns a filter for the accounts at the place.
 func (at settled) accounts(c *httpapi.Caller, all bool) bankstore.AccountFilter {
 	f := bankstore.AccountFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, All: all}
 	if at.account != 0 {
@@ -231,7 +232,7 @@ type listTransactionsOutput struct {
 	httpapi.Listing
 }
 
-// listOfTransactions is implemented by the four inputs of calls that list transactions.
+// listOfTransactions is the interface of the four inputs of calls that list transactions.
 type listOfTransactions interface {
 	place() transactionPlace
 	query() transactionQuery
@@ -303,7 +304,8 @@ func bound(field, text string) (*decimal.Decimal, error) {
 	return &d, nil
 }
 
-// valuesNamed parses 12.50, -12.50, 12.50|-12.50 and ±12.50. It returns nil for an empty text.
+// valuesNamed parses the amounts 12.50, -12.50, 12.50|-12.50 and ±12.50. It returns nil for an
+// empty text.
 func valuesNamed(text string) ([]decimal.Decimal, error) {
 	if text == "" {
 		return nil, nil
@@ -346,7 +348,8 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 	return out, err
 }
 
-// writeDates sets the four dates of the answer. A missing date is the requested one or today.
+// writeDates sets the four dates of the answer. A date that the transactions do not supply is the
+// requested date, or today.
 func (s *Service) writeDates(c *httpapi.Caller, f bankstore.TransactionFilter, span bankstore.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
 	low, high := or(f.From, today), or(f.Until, today)
@@ -364,7 +367,7 @@ func or(d, otherwise passerelle.Date) passerelle.Date {
 	return d
 }
 
-// withInformations embeds the notes about each transaction, with one query.
+// withInformations embeds in each transaction the notes about it, with one query.
 func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows []passerelle.Transaction, shown []wire.Transaction) error {
 	place, ids := map[passerelle.TransactionID]map[string]string{}, make([]passerelle.TransactionID, len(rows))
 	for i, t := range rows {
@@ -380,7 +383,7 @@ func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows 
 	return nil
 }
 
-// withCategory embeds the category of each transaction, which costs one query.
+// withCategory embeds in each transaction its category, with one query.
 func (s *Service) withCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, shown []wire.Transaction) error {
 	own, err := bankstore.From(s.DB).OwnCategories(ctx, c.Domain.ID, user, nil)
 	if err != nil {
@@ -398,7 +401,7 @@ func (s *Service) withCategory(ctx context.Context, c *httpapi.Caller, user pass
 	return nil
 }
 
-// namedTransaction is implemented by inputs whose path names a transaction.
+// namedTransaction is the interface of inputs whose path names a transaction.
 type namedTransaction interface {
 	place() transactionPlace
 	which() passerelle.TransactionID
@@ -406,7 +409,7 @@ type namedTransaction interface {
 
 func (in whichTransaction) which() passerelle.TransactionID { return in.Transaction }
 
-// readOfTransaction is implemented by the four inputs of calls that read a transaction.
+// readOfTransaction is the interface of the four inputs of calls that read a transaction.
 type readOfTransaction interface {
 	namedTransaction
 	Expansion() httpapi.Expansion
@@ -453,7 +456,7 @@ type categoryInput struct {
 	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _" example:"food"`
 }
 
-// editOfTransaction is implemented by the four inputs of calls that change a transaction.
+// editOfTransaction is the interface of the four inputs of calls that change a transaction.
 type editOfTransaction interface {
 	namedTransaction
 	edit() (bankstore.TransactionEdit, error)
@@ -482,8 +485,8 @@ func editTransaction[In editOfTransaction](s *Service) func(context.Context, *ht
 
 func (in transactionEdit) category() *int64 { return in.IDCategory }
 
-// numberedCategory returns the code of the category with an id, as a list. The list is nil without
-// an id, and empty for the id of uncategorized transactions.
+// numberedCategory returns a list with the code of the category that has this id. The list is nil
+// without an id. It is empty for the id of uncategorized transactions.
 func (s *Service) numberedCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id *int64) ([]string, error) {
 	if id == nil {
 		return nil, nil
@@ -524,7 +527,8 @@ func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 	return e, nil
 }
 
-// code returns the category's code. The code of a parent is before it, separated by a point.
+// code returns the category's full code: the code of the parent, a point and the category's own
+// code.
 func (in categoryInput) code(field string) (string, error) {
 	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
 		if strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {

@@ -57,8 +57,8 @@ type oneUserInput struct {
 	ID passerelle.UserID `path:"userId" doc:"id of the user, or me"`
 }
 
-// theirs refuses a user's token when the path names another user, with the same error as for a
-// user who does not exist.
+// theirs returns the id of the user in the path. It refuses a user's token when the path names
+// another user. The error is the same as for an unknown user.
 func (in oneUserInput) theirs(c *httpapi.Caller) (passerelle.UserID, error) {
 	if c.Kind == access.UserToken && in.ID != c.User {
 		return 0, passerelle.Missing()

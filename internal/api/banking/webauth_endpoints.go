@@ -26,13 +26,13 @@ func (s *Service) webauthRoutes() []httpapi.Route {
 	}}
 }
 
-// webauthPageInput is what an end user's browser sends.
+// webauthPageInput has the values that an end user's browser sends.
 type webauthPageInput struct {
 	webauthURLInput
 	Token string `query:"token,required" doc:"a temporary code of the user, see /auth/token/code"`
 }
 
-// webauthPage is only for the OpenAPI document. Package webview serves the page.
+// webauthPage exists only for the OpenAPI document. Package webview serves the page.
 func webauthPage(context.Context, *httpapi.Caller, webauthPageInput) (httpapi.Nothing, error) {
 	return httpapi.Nothing{}, nil
 }
@@ -93,8 +93,8 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	return webauthURLOutput{URL: c.Domain.BaseURL + "/webauth?" + query.Encode()}, nil
 }
 
-// receives checks that the named application is the caller's, and that it has registered the
-// redirect address.
+// receives checks that the caller is the named application, and that this application has
+// registered the redirect address.
 func (s *Service) receives(ctx context.Context, c *httpapi.Caller, in webauthURLInput) error {
 	id, err := strconv.ParseInt(string(in.ClientID), 10, 64)
 	if err != nil || c.Client != 0 && int64(c.Client) != id {
