@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// amountText writes an amount in the form of the language.
+// amountText writes an amount in the notation of the language.
 func amountText(w web.Words, m passerelle.Money) string {
 	return m.Written(w.Say("locale"))
 }
@@ -25,8 +25,8 @@ func chunks(s string, size int) []string {
 	return parts
 }
 
-// accountText formats an account number so that it is easy to compare: in groups of four
-// characters, or pairs for a sort code.
+// accountText formats an account number in groups of four characters, or in pairs for a sort code.
+// People compare short groups easily.
 func accountText(a passerelle.Account) string {
 	const sortCode = 6
 	if a.Scheme == passerelle.SortCode && len(a.Identification) > sortCode {
@@ -35,8 +35,8 @@ func accountText(a passerelle.Account) string {
 	return strings.Join(chunks(a.Identification, 4), " ")
 }
 
-// dateText writes a date in the form of the language. Some languages write the first day of a
-// month in another form.
+// dateText writes a date in the notation of the language. Some languages have a special notation
+// for the first day of a month.
 func dateText(w web.Words, d passerelle.Date) string {
 	day := d.In(time.UTC)
 	month := w.Say(fmt.Sprintf("month.%d", day.Month()))
@@ -46,7 +46,7 @@ func dateText(w web.Words, d passerelle.Date) string {
 	return w.Say("date", day.Day(), month, day.Year())
 }
 
-// whenText says in words when an instruction is to be executed.
+// whenText returns the words that say when the bank executes an instruction.
 func whenText(w web.Words, in payment.Instruction) string {
 	switch in.DateType {
 	case payment.Deferred:

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// logoPath is the path of applications' logos. It is followed by the number of the application and
-// the number of its picture, so the address changes with the picture.
+// logoPath is the beginning of the addresses of applications' logos. The number of the application
+// and the number of its picture follow. A new picture therefore has a new address.
 const logoPath = web.AssetPath + "logos/"
 
 // brandOf returns the name, colours and logo of an application for pages.
@@ -24,12 +24,12 @@ func brandOf(c store.Client) web.Brand {
 	return brand
 }
 
-// logo serves the picture of an application, which everybody may see. A picture that no longer
-// exists is answered like any other missing asset.
+// logo serves the picture of an application to everybody. It answers the address of a former
+// picture like the address of any other missing asset.
 func (w *Webview) logo(writer http.ResponseWriter, request *http.Request) {
 	first, second, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, logoPath), "-")
 	client, _ := strconv.ParseInt(first, 10, 64)
-	number, _ := strconv.ParseInt(second, 10, 64) // text that is not a number becomes 0, which no logo has
+	number, _ := strconv.ParseInt(second, 10, 64) // text that is not a number becomes 0, and no logo has that number
 	domain, err := w.Domain(request.Context(), request.Host)
 	if err == nil && client > 0 && number > 0 {
 		logo, err := w.DB.Logo(request.Context(), domain.ID, passerelle.ClientID(client))

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// fault returns an error page. The keys of its texts begin with its name.
+// fault returns an error page. The keys of the page's texts begin with name.
 func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }
@@ -41,20 +41,20 @@ var (
 	errCrammed   = fault(http.StatusBadRequest, "crammed")
 )
 
-// explained is an error page that also shows the exact cause, in the words of the API, to the
-// developers who made the link.
+// explained is an error page that also shows the exact cause, in the words of the API. The
+// developers who made the link need it.
 type explained struct {
 	fault  *web.FaultPage
 	detail string
 }
 
-// Error returns the fault and its detail.
+// Error returns the texts of the fault and of its detail.
 func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
 
 // Unwrap returns the fault without the detail.
 func (e *explained) Unwrap() error { return e.fault }
 
-// wrongLink turns an error about a link into an error page. Nil and internal errors are returned
+// wrongLink converts an error about a link to an error page. It returns nil and internal errors
 // unchanged.
 func wrongLink(err error) error {
 	if errors.Is(err, passerelle.Invalid) {
@@ -63,7 +63,7 @@ func wrongLink(err error) error {
 	return err
 }
 
-// messageOf returns the message of an error as the API's clients see it.
+// messageOf returns the message of an error that clients of the API see.
 func messageOf(err error) string {
 	var reported *passerelle.Error
 	if errors.As(err, &reported) {
@@ -78,15 +78,16 @@ type faultBody struct {
 	Title, Text string
 	// Detail is the exact cause, for the developers who made the link.
 	Detail string
-	// Request is the id by which support finds the request in the log.
+	// Request is the request's id. Support finds the request in the log by this id.
 	Request string
-	// Back is the address of the application, or empty when the application is not known for sure.
+	// Back is the address of the application. It is empty when the service cannot be sure of the
+	// application.
 	Back string
 }
 
-// wayBack returns the address and name of the application, for a person who cannot continue. The
-// address comes from the link, if the application may use it, or else from the flow or payment that
-// this browser had access to.
+// wayBack returns the address and the name of the application, for a person who cannot continue.
+// The address is the one in the link if the application may use it. Otherwise it comes from a flow
+// or payment to which this browser had access.
 func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	query := pc.request.URL.Query()
 	if client, err := w.namedClient(pc, query); err == nil && w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// choosing returns the input for a list of institutions on a page.
+// choosing returns the input for a page's list of institutions.
 func (w *Webview) choosing(pc *pageContext, favourites []string, hints ...string) chooser.Inquiry {
 	return chooser.Inquiry{HTTP: pc.request, Words: pc.words, Recent: w.recent(pc), Favourites: favourites, Hints: hints}
 }
@@ -42,8 +42,8 @@ func (w *Webview) markOf(uuid, name string) chooser.Mark {
 // bankLogoPath is the path of the operator's logos of institutions.
 const bankLogoPath = web.AssetPath + "banks/"
 
-// bankLogo serves the operator's logo of an institution. An address with another version of the
-// logo is answered like any missing asset.
+// bankLogo serves the operator's logo of an institution. It answers an address with another version
+// of the logo like the address of any missing asset.
 func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	uuid, version, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, bankLogoPath), ".")
 	content, current := w.Logos.Find(uuid)
@@ -54,7 +54,8 @@ func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	web.Picture(writer, request, picture.MediaType, content)
 }
 
-// The banks with which a person paid before are stored only in a cookie of their browser.
+// The service does not store the banks with which a person paid before. Only a cookie in the
+// person's browser lists them.
 const (
 	recentCookie = "recent_banks"
 	recentLife   = 180 * 24 * time.Hour
@@ -63,12 +64,12 @@ const (
 
 func (w *Webview) recent(pc *pageContext) []string {
 	var uuids []string
-	_ = w.sealer.Read(pc.request, recentCookie, &uuids) // without a cookie the list is empty
+	_ = w.sealer.Read(pc.request, recentCookie, &uuids) // without a cookie, the list is empty
 	return uuids
 }
 
-// rememberBank puts a bank first in the list in this browser's cookie, and limits the length of the
-// list. An error is ignored, because the payment is already ordered.
+// rememberBank puts a bank first in the list in this browser's cookie, and limits the length of
+// that list. It ignores an error, because the payment is already ordered.
 func (w *Webview) rememberBank(pc *pageContext, uuid string) {
 	others := slices.DeleteFunc(w.recent(pc), func(other string) bool { return other == uuid })
 	uuids := append([]string{uuid}, others...)

@@ -29,13 +29,13 @@ const (
 	flowManage    = "manage"
 )
 
-// flowLife is how long a flow lasts from its link on. The cookie lives longer, so that the
-// service can still report to the client that the flow has ended.
+// flowLife is the longest time from the opening of a link to the end of its flow. The cookie lives
+// longer, so the service can still tell the client that the flow has ended.
 const flowLife = 2 * time.Hour
 
-// flowState is the state that the person's browser stores of a flow, sealed in a cookie. It says
-// who the person is, what the client requested, and where the person is redirected at the end. The
-// present step is in the address and in the store.
+// flowState is the state of a flow that the person's browser stores, sealed in a cookie. It says
+// who the person is, what the client requested, and where the flow redirects the person at its end.
+// The address and the database determine the current step.
 type flowState struct {
 	// handle identifies the flow in addresses. The handle alone gives no access.
 	handle string
@@ -51,24 +51,24 @@ type flowState struct {
 	State       string `json:"s,omitempty"`
 	// Until is the end of the flow, in real time.
 	Until time.Time `json:"e"`
-	// Framed flows run in a frame inside a page of the client.
+	// Framed is set when the flow runs in a frame inside a page of the client.
 	Framed bool `json:"w,omitempty"`
-	// Connection is the connection that the link names, or zero. Sync is the number of its last
-	// read when the link was opened.
+	// Connection is the connection that the link names, or zero. Sync is the number of the
+	// connection's last read before the link was opened.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
 	Sync       int64                   `json:"y,omitempty"`
-	// Reset makes the flow ask for new credentials even when the stored ones work.
+	// Reset makes the flow request new credentials even when the stored credentials work.
 	Reset bool `json:"x,omitempty"`
-	// Sources lists the sources of the connection that the client wants to be repaired. An empty
-	// list means all.
+	// Sources lists those sources of the connection that the client wants to repair. An empty list
+	// means all sources.
 	Sources []string `json:"o,omitempty"`
-	// Most is how many connections may be made.
+	// Most is the largest number of connections that the flow may make.
 	Most int `json:"m,omitempty"`
-	// Parent is the handle of the flow that started this one, when a person who manages connections
-	// adds another. It is empty for a flow with its own link.
+	// Parent is the handle of the flow that started this flow. A flow has a parent when a person
+	// who manages connections adds another one. Parent is empty for a flow with its own link.
 	Parent string `json:"h,omitempty"`
-	// Made are the new connections that share something. Deleted is the connection that was deleted
-	// last.
+	// Made lists the new connections that share something. Deleted is the connection that the
+	// person deleted last.
 	Made    []passerelle.ConnectionID `json:"d,omitempty"`
 	Deleted passerelle.ConnectionID   `json:"l,omitempty"`
 	Filter  filter                    `json:"i"`
@@ -90,8 +90,8 @@ const flowCookiePrefix = "journey_"
 
 func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 
-// serveFlow handles all addresses of the flows about connections. A link from a client begins a
-// flow. A link from one of these pages contains the handle of a flow.
+// serveFlow handles all addresses of the flows about connections. A client's link begins a flow.
+// The links on these pages contain the handle of a flow.
 func (w *Webview) serveFlow(pc *pageContext) error {
 	if pc.request.Method == http.MethodPost {
 		if hasFiles(pc.request) {
@@ -122,8 +122,8 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 
 const handleParameter = "session"
 
-// openLink handles a person who comes back from an institution to a waiting flow. When they come
-// back in another window than the one with the flow, it shows a page with the result.
+// openLink handles a person who comes back from an institution to a waiting flow. When the person
+// comes back in another window than the flow's, openLink shows the result on a page.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -133,8 +133,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// refuseLink shows a page to a person whose flow has ended or belongs to another browser. A client
-// that has a redirect address, or shows the flow in a frame, gets an error.
+// refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
+// client has a redirect address or shows the flow in a frame, the client gets an error.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -166,7 +166,7 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 		return err
 	}
 	if err := w.fits(t); err != nil {
-		return err // checked before a single-use code is used up
+		return err // the check comes before the use of a single-use code
 	}
 	if err := w.identify(pc, t, query.Get("code")); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 }
 
 // named reports whether a domain parameter means the domain of the request. The parameter may be
-// its host, the first label of its host, or its name.
+// the domain's name, its host, or the first label of that host.
 func (pc *pageContext) named(domain string) bool {
 	_, parent, _ := strings.Cut(web.Origin(pc.domain.BaseURL), "://")
 	bare, _, _ := strings.Cut(parent, ":")
@@ -213,7 +213,7 @@ func (w *Webview) newFlowSession(pc *pageContext, query url.Values) (*flowSessio
 	return t, wrongLink(t.count(query))
 }
 
-// checkDomain returns an error when the domain parameter of a link means another domain.
+// checkDomain fails when the domain parameter of a link means another domain.
 func (pc *pageContext) checkDomain(query url.Values) error {
 	if domain := query.Get("domain"); !pc.named(domain) {
 		return &explained{errSender, fmt.Sprintf("domain: %q is not this service; leave it out, or name the host", domain)}
@@ -222,7 +222,7 @@ func (pc *pageContext) checkDomain(query url.Values) error {
 }
 
 // linkedBy returns the client whose link the person followed. The client must be allowed to
-// redirect to the address in the link. The address may be missing when the person only manages
+// redirect to the address in the link. A link may omit the address when the person only manages
 // connections.
 func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, error) {
 	if err := pc.checkDomain(query); err != nil {
@@ -235,7 +235,7 @@ func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, err
 	return client, w.checkRedirect(pc, client.ID, query)
 }
 
-// checkRedirect returns an error for an address to which the client may not redirect people.
+// checkRedirect fails for an address to which the client may not redirect people.
 func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	uri := query.Get(redirectParameter)
 	_, err := passerelle.ParseRedirectURI(redirectParameter, uri)
@@ -248,7 +248,7 @@ func (w *Webview) checkRedirect(pc *pageContext, client passerelle.ClientID, que
 	return err
 }
 
-// flagged reads a boolean parameter, which may have no value.
+// flagged reads a boolean parameter. A parameter without a value means true.
 func flagged(query url.Values, name string) bool {
 	return query.Has(name) && !slices.Contains([]string{"0", "false"}, strings.ToLower(query.Get(name)))
 }
@@ -277,8 +277,8 @@ func (t *flowSession) count(query url.Values) error {
 	return nil
 }
 
-// identify exchanges a code for its user. Without a code, a person who makes a connection becomes a
-// new user when they first act.
+// identify exchanges a code for its user. A person without a code who makes a connection becomes a
+// new user with their first action.
 func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	if text == "" {
 		return nil
@@ -301,12 +301,12 @@ func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	return nil
 }
 
-// flowCookie returns the cookie in which the browser keeps a flow.
+// flowCookie returns the cookie in which the browser stores a flow.
 func (pc *pageContext) flowCookie(handle string, framed bool) web.Cookie {
 	return web.Cookie{Name: flowCookieName(handle), Path: pc.root, Secure: pc.secure(), Framed: framed, Life: sessionLife}
 }
 
-// storeFlow stores the present flow in the browser's cookie.
+// storeFlow stores the current state of the flow in the browser's cookie.
 func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	err := w.sealer.Set(pc.writer, pc.flowCookie(t.handle, t.Framed), t.flowState)
 	if errors.Is(err, web.ErrLongCookie) {
@@ -315,8 +315,8 @@ func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 	return err
 }
 
-// fits returns an error when the cookie of a flow could become too large. It counts all data that
-// may be added during the flow.
+// fits fails when the cookie of a flow could become too large. It counts all data that may be added
+// during the flow.
 func (w *Webview) fits(t *flowSession) error {
 	const long = math.MaxInt64
 	most := t.flowState
@@ -329,11 +329,11 @@ func (w *Webview) fits(t *flowSession) error {
 	return err
 }
 
-// maxFlows is how many flows a browser keeps at once. The cookie of each is sent with every
-// request, and a server limits the headers of a request.
+// maxFlows is the largest number of flows that a browser stores at the same time. The browser sends
+// the cookie of each flow with every request, and a server limits a request's headers.
 const maxFlows = 8
 
-// dropOldestFlow makes room for a new flow. It drops the oldest of the unfinished flows.
+// dropOldestFlow makes room for a new flow. It drops the oldest flows in the browser's cookies.
 func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	var former []flowState
 	for _, cookie := range pc.request.Cookies() {
@@ -404,13 +404,14 @@ func (t *flowSession) ownsForm(form url.Values) bool {
 
 const formParameter = "csrf"
 
-// These are the parameters in the addresses of these pages, besides the handle.
+// These are the parameters in the addresses of these pages. The handle is a further parameter.
 const (
 	connectionStep = "connection"
 	bankStep       = "bank"
 )
 
-// to returns the address of a step of a flow, with additional parameters as pairs.
+// to returns the address of a step of a flow. Additional parameters are pairs of a name and a
+// value.
 func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	query := url.Values{handleParameter: {t.handle}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -421,12 +422,13 @@ func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), query)
 }
 
-// along returns the address of the present page.
+// along returns the address of the current page.
 func (pc *pageContext) along(t *flowSession) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), pc.where(t))
 }
 
-// where returns the parameters of the requested page, or of the page from which a form was sent.
+// where returns the parameters of the requested page. For a form, these are the parameters of the
+// page with that form.
 func (pc *pageContext) where(t *flowSession) url.Values {
 	query := url.Values{handleParameter: {t.handle}}
 	for _, name := range []string{connectionStep, bankStep, "by", chooser.CountryParameter, chooser.SearchParameter, chooser.FromParameter, "step", "after"} {

@@ -17,7 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// entryOf returns an institution as a list entry.
+// entryOf converts an institution to a list entry.
 func (w *Webview) entryOf(b wire.Bank, address string) chooser.Institution {
 	return chooser.Institution{
 		UUID: b.UUID, Name: b.Name, Mark: w.markOf(b.UUID, b.Name), Countries: b.Countries, Address: address, Disturbed: b.Disturbed, Apart: b.Peculiar,
@@ -28,15 +28,15 @@ func (w *Webview) entryOf(b wire.Bank, address string) chooser.Institution {
 type institutionsBody struct {
 	flowBody
 	Chooser *chooser.List
-	// None is set when there is no institution to choose.
+	// None is set when there is no institution to choose from.
 	None bool
-	// Unknown is set while the code of the person is not known. The code may be in the fragment
-	// of the address, which browsers do not send.
+	// Unknown is set while the service does not know the person's code. The code may be in the
+	// fragment of the address, and browsers do not send fragments.
 	Unknown bool
 }
 
-// chooseInstitution shows the list of institutions, or the form of the chosen one. A single
-// institution counts as chosen.
+// chooseInstitution shows the list of institutions, or the form of the chosen institution. When
+// there is only one institution, it counts as chosen.
 func (w *Webview) chooseInstitution(pc *pageContext, t *flowSession) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *Webview) listInstitutions(pc *pageContext, t *flowSession, all []wire.B
 type credentialsBody struct {
 	flowBody
 	Institution chooser.Institution
-	// Others are the other ways to give access to the same institution.
+	// Others lists the other ways to give access to the same institution.
 	Others []otherWay
 	// Unknown has the same meaning as in institutionsBody.
 	Unknown bool
@@ -91,8 +91,8 @@ type credentialsBody struct {
 // otherWay is a link to the form for another way to give access.
 type otherWay struct{ Text, Address string }
 
-// askCredentials shows the form for the credentials of an institution. When others is set, the page
-// also offers to choose another institution.
+// askCredentials shows the form for the credentials of an institution. With others, the page also
+// offers to choose another institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
@@ -116,8 +116,8 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 
 func (w way) key() string { return "credentials." + string(w.Mechanism) }
 
-// entries returns fields as form inputs, with the values that the client supplied. The client's
-// secret values are not shown. They are added when the form is submitted.
+// entries returns fields as form inputs, with the values that the client supplied. It does not show
+// the client's secret values. The service adds them when the person submits the form.
 func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)
@@ -134,7 +134,7 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string
 	return questions(fields, shown, wrong)
 }
 
-// begin connects to the institution of the form.
+// begin connects the person to the institution of the form.
 func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {
@@ -164,7 +164,7 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 }
 
 // connect begins a connection in the background, or asks the institution for the address of its
-// page, and redirects the browser to the page of the connection's state.
+// page. It then redirects the browser to the page for the connection's state.
 func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, values map[string]string) error {
 	id, err := w.underWay(pc, t, b)
 	if err != nil {

@@ -17,26 +17,26 @@ import (
 	"passerelle/internal/wire"
 )
 
-// These are more values of the step parameter.
+// These are further values of the step parameter.
 const (
-	// stepMore is set after something was shared, when another connection may be made.
+	// stepMore is set after the person shared something, when they may make another connection.
 	stepMore = "more"
-	// stepDone is set when the person goes back to the client after something was shared.
+	// stepDone is set when the person has shared something and goes back to the client.
 	stepDone = "done"
-	// stepRepair is set when a person who manages their connections repairs one.
+	// stepRepair is set when a person who manages connections repairs one of them.
 	stepRepair = "repair"
-	// stepForget is set when the person wants to delete a connection and must confirm.
+	// stepForget is set when the person wants to delete a connection and must confirm the deletion.
 	stepForget = "forget"
 )
 
-// flowConnection is the connection of a flow, with its institution.
+// flowConnection is the connection in a flow, with its institution.
 type flowConnection struct {
 	*flowSession
 	c    bankstore.Connection
 	bank wire.Bank
 }
 
-// showFlow shows the page for the present state of a flow.
+// showFlow shows the page for the current state of a flow.
 func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 	if left, err := w.leaveFlow(pc, t); left {
 		return err
@@ -58,8 +58,8 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 	return w.chooseInstitution(pc, t)
 }
 
-// leaveFlow redirects a person who stops or has finished to the client, and reports whether it
-// did.
+// leaveFlow redirects a person to the client when the person stops or has finished. It reports
+// whether it did so.
 func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	switch {
 	case !pc.reading():
@@ -72,7 +72,8 @@ func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	return false, nil
 }
 
-// about returns the connection in the address, or else the connection of the link, or zero.
+// about returns the connection in the address. Without one, it returns the connection of the link,
+// or zero.
 func (t *flowSession) about(pc *pageContext) (passerelle.ConnectionID, error) {
 	text := pc.request.URL.Query().Get(connectionStep)
 	if text == "" {
@@ -85,7 +86,7 @@ func (t *flowSession) about(pc *pageContext) (passerelle.ConnectionID, error) {
 	return passerelle.ConnectionID(id), nil
 }
 
-// loadConnection loads a connection of the person.
+// loadConnection loads a connection that belongs to the person.
 func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) (*flowConnection, error) {
 	c, err := w.Aggregation.Connection(pc.context(), pc.domain, t.User, id)
 	if err != nil {
@@ -95,8 +96,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	return &flowConnection{t, c, b}, err
 }
 
-// showConnection shows the state of a connection: the reason why it cannot be read or, when it can,
-// the page that the flow is for.
+// showConnection shows why a connection cannot be read. For a connection that works, it shows the
+// page that the flow exists for.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -119,14 +120,14 @@ func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.
 	return w.showSharing(pc, s)
 }
 
-// needsNothing reports whether a connection needs no action of the person.
+// needsNothing reports whether the connection needs no action from the person.
 func (w *Webview) needsNothing(pc *pageContext, s *flowConnection) (bool, error) {
 	concerned, err := w.usesLinkedSource(pc, s)
 	return !concerned || s.c.State == "" && !s.wantsNewCredentials(), err
 }
 
-// showProblem shows the reason why a connection cannot be read. Until that is known, it shows the
-// page that waits.
+// showProblem shows why a connection cannot be read. While the service does not know the reason, it
+// shows a page that waits.
 func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 	if s.c.State == passerelle.Validating || s.c.Locked && s.c.State != "" {
 		return w.waitForBank(pc, s)
@@ -134,8 +135,8 @@ func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 	return w.showState(pc, s)
 }
 
-// wantsNewCredentials reports whether the client requests new credentials, and the person has
-// not entered any since the link was opened.
+// wantsNewCredentials reports whether the client requests new credentials that the person has not
+// entered since opening the link.
 func (s *flowConnection) wantsNewCredentials() bool {
 	return s.Flow == flowReconnect && s.Reset && s.c.Sync <= s.Sync
 }
@@ -152,7 +153,7 @@ func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, er
 	return slices.ContainsFunc(sources, func(one bankstore.ConnectionSource) bool { return slices.Contains(s.Sources, one.Name) }), nil
 }
 
-// flowBody is the content that every page of a flow has.
+// flowBody is the content that all pages of a flow have.
 type flowBody struct {
 	frame
 	Title, Text string
@@ -162,18 +163,18 @@ type flowBody struct {
 	// Done confirms the last action. Slow is set when a wait takes longer than usual.
 	Done string
 	Slow bool
-	// Action is the target of forms, Step the value of their field "step", and Button the text of
+	// Action is the target of forms. Step is the value of their field "step". Button is the text of
 	// the only button.
 	Action, Step, Button string
 	Questions            []question
 	// After is the number of seconds until the page's script sends the form, or 0 for never.
 	After int
-	// Address is where the person continues. Apart is set when it opens in another window, which
-	// gets Ticket instead of a cookie.
+	// Address is where the person continues. Apart is set when this address opens in another
+	// window. That window gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
 	// Back is the address of the previous page. Leave is the address that leaves the flow, and
-	// LeaveText the text of its link.
+	// LeaveText is the text of that link.
 	Back, Leave, LeaveText string
 }
 
@@ -188,11 +189,11 @@ func (pc *pageContext) flowFrame(t *flowSession) frame {
 	return f
 }
 
-// body returns the body of a page. key is the prefix of the keys of its texts.
+// body returns the body of a page. The keys of the page's texts begin with key.
 func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	leaving := "journey.leave"
 	if t.Flow == flowManage {
-		leaving = "list.done" // the person has nothing to continue with
+		leaving = "list.done" // the person has nothing to continue
 	} else if t.Parent != "" {
 		leaving = "share.back"
 	}
@@ -215,7 +216,7 @@ func (s *flowConnection) address(pc *pageContext, pairs ...string) string {
 	return pc.to(s.flowSession, append([]string{connectionStep, strconv.FormatInt(int64(s.c.ID), 10)}, pairs...)...)
 }
 
-// flowPage returns a page of a flow. Pages of the client may show it in a frame.
+// flowPage returns a page of a flow. The client's own pages may show it in a frame.
 func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, body any) web.Page {
 	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client), Sheets: sheets}
 	if origin := web.Origin(t.RedirectURI); origin != "" && origin != web.Origin(pc.domain.BaseURL) {
@@ -227,22 +228,22 @@ func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, 
 	return page
 }
 
-// polls returns how often the page has asked for the present state.
+// polls returns how often the page has asked for the current state.
 func (pc *pageContext) polls() int {
 	n, _ := strconv.Atoi(pc.request.URL.Query().Get("look"))
 	return max(n, 0)
 }
 
 // The page that waits for an institution asks for the state at growing intervals, up to
-// slowestPoll. After manyPolls it says that the person can leave and come back later. The page that
-// waits for an approval in another app asks at most maxPolls times without a click.
+// slowestPoll. After manyPolls, the page says that the person can leave and come back later. The
+// page that waits for an approval in another app asks at most maxPolls times without a click.
 const (
 	slowestPoll = 15 * time.Second
 	manyPolls   = 10
 	maxPolls    = 60
 )
 
-// waitForBank shows that the institution is being read.
+// waitForBank shows that the service is reading the institution.
 func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	body, n := s.body(pc, "reading"), pc.polls()
 	if s.Flow == flowConnect {
@@ -256,8 +257,8 @@ func (w *Webview) waitForBank(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateText has the key of the text about a state, and the step of the form on its page. When step
-// is empty, the person can do nothing.
+// stateText has the key of the text about a state, and the step of the form on the state's page.
+// The step is empty when the person can do nothing.
 type stateText struct{ key, step string }
 
 var stateTexts = map[passerelle.ConnectionState]stateText{
@@ -275,7 +276,7 @@ var stateTexts = map[passerelle.ConnectionState]stateText{
 	"":                                     {"stand.reset", "fill"},
 }
 
-// showState shows the reason why a connection cannot be read, and what the person can do.
+// showState shows why a connection cannot be read, and what the person can do about it.
 func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	body, err := w.stateBody(pc, s, pc.step())
 	if err != nil {
@@ -294,8 +295,8 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, page)
 }
 
-// stateBody returns the content about the state of a connection and what the person can do about
-// it. step is the step of the page with the form.
+// stateBody returns the content about the state of a connection, and what the person can do about
+// it. The argument step is the step of the page with the form.
 func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (flowBody, error) {
 	here := stateTexts[s.c.State]
 	if s.bank.UUID == "" {
@@ -309,7 +310,7 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 		}
 		body.Questions = questions(fields, pc.values, pc.problem.field)
 		if len(fields) == 0 {
-			here.step = "bank" // the person enters them on the institution's page
+			here.step = "bank" // the person enters the fields on the institution's page
 		}
 	}
 	if body.Step = here.step; here.step != "" {
@@ -328,8 +329,8 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	return body, nil
 }
 
-// leadApart makes the link to the institution's page open another window when the flow is in a
-// frame of the client, because institutions do not allow frames.
+// leadApart makes the link to the institution's page open another window when the client shows the
+// flow in a frame. Institutions do not allow frames.
 func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 	if !s.Framed {
 		return nil
@@ -341,7 +342,7 @@ func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 }
 
 // showBankLink shows the link to the institution's own page. When the link opens another window,
-// this page checks the result by itself.
+// the page with the link checks the result by itself.
 func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
 	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
 	switch {
@@ -353,8 +354,8 @@ func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody
 	return pages.Send(pc.writer, page)
 }
 
-// ticket is the access that a flow in a frame passes to another window, where the browser uses
-// other cookies.
+// ticket gives a second window access to a flow in a frame. The browser uses other cookies in that
+// window.
 type ticket struct {
 	Handle string
 	Flow   flowState
@@ -362,8 +363,8 @@ type ticket struct {
 
 const ticketName = "ticket"
 
-// redirectToBank redirects the person to the page of the institution, and marks this browser as
-// the one that must come back.
+// redirectToBank redirects the person to the institution's page. It marks this browser, and only
+// this browser can come back.
 func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBody) error {
 	if web.Origin(s.c.URL) == "" {
 		return fmt.Errorf("connection %d is to be allowed at an address that no browser can open", s.c.ID)
@@ -377,9 +378,9 @@ func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBo
 	return pages.Send(pc.writer, page)
 }
 
-// resumeConnection continues a connection and redirects the browser to its present page. A
-// connection that is being read already is only shown. Mistakes that the person can correct are
-// shown at once.
+// resumeConnection continues a connection and redirects the browser to the connection's current
+// page. It only shows a connection that is already being read. It immediately shows mistakes that
+// the person can correct.
 func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
 	r.Background, r.Landing = true, pc.landing(s.flowSession)
 	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)
@@ -394,8 +395,8 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	return nil
 }
 
-// entryProblem returns the mistake that an error reports about the entered values. It is empty for
-// other errors.
+// entryProblem returns the mistake in the entered values that an error reports. The result is empty
+// for other errors.
 func entryProblem(err error) problem {
 	var reported *passerelle.Error
 	switch {
@@ -407,7 +408,7 @@ func entryProblem(err error) problem {
 	return problem{key: "problem.entry", field: reported.Field}
 }
 
-// fillIn sends the institution only the values that it asked for.
+// fillIn sends to the institution only those values that it requested.
 func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) error {
 	fields, err := w.wanted(pc, s.c, s.bank)
 	if err != nil {
@@ -426,7 +427,7 @@ func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) er
 	return w.resumeConnection(pc, s, aggregation.Request{Values: values})
 }
 
-// tryAgain reads the institution again while the user is present.
+// tryAgain reads from the institution again while the person is present.
 func (w *Webview) tryAgain(pc *pageContext, s *flowConnection, _ url.Values) error {
 	return w.resumeConnection(pc, s, aggregation.Request{})
 }
@@ -436,7 +437,8 @@ func (w *Webview) confirmed(pc *pageContext, s *flowConnection, _ url.Values) er
 	return w.resumeConnection(pc, s, aggregation.Request{Resume: true})
 }
 
-// openBankPage asks the institution for the address of its page and redirects the person to it.
+// openBankPage asks the institution for the address of its page, and redirects the person to that
+// page.
 func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Values) error {
 	wish := aggregation.Webauth{Connection: s.c.ID, Landing: pc.landing(s.flowSession)}
 	c, _, err := w.Aggregation.BeginWebauth(pc.context(), pc.domain, s.User, wish)
@@ -456,8 +458,8 @@ func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Valu
 	return nil
 }
 
-// connectionActions has the functions for forms about a connection, by the value of the field
-// "step".
+// connectionActions maps the value of the field "step" to the function for that form about a
+// connection.
 var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection, url.Values) error{
 	"fill":   (*Webview).fillIn,
 	"again":  (*Webview).tryAgain,
@@ -467,14 +469,14 @@ var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection,
 	"forget": (*Webview).deleteConnection,
 }
 
-// flowActions has the functions for the other forms of a flow, by the value of the field "step".
+// flowActions maps the value of the field "step" to the function for that other form of a flow.
 var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
 	"code":  (*Webview).takeCode,
 	"begin": (*Webview).begin,
 	"add":   (*Webview).add,
 }
 
-// reply handles a submitted form. Whatever the result, it is shown by a page of the flow.
+// reply handles a submitted form. A page of the flow shows the result.
 func (w *Webview) reply(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -505,8 +507,8 @@ func (w *Webview) reply(pc *pageContext) error {
 	return answer(w, pc, s, form)
 }
 
-// sentBy returns the flow of a form. The browser proves its access with the cookie or, in a
-// separate window, with the ticket.
+// sentBy returns the flow of a form. The browser proves its access with the cookie. A separate
+// window uses the ticket instead.
 func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error) {
 	if !form.Has(ticketName) {
 		return w.findFlow(pc, pc.request.URL.Query().Get(handleParameter))
@@ -520,8 +522,8 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 	return w.resumed(pc, t)
 }
 
-// underWay returns a connection to the institution that the person began a moment ago. It prevents
-// a second click on the button from making a second connection.
+// underWay returns the connection to the institution that the person began a moment ago, or zero.
+// Without this check, a second click on the button would make a second connection.
 func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
 	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
 	if err != nil {

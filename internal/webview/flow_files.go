@@ -25,8 +25,8 @@ import (
 // stepFiles is set when the person wants to upload statement files.
 const stepFiles = "files"
 
-// These limits apply to one upload. The page that shows the contents sends the files again, so
-// nothing is stored before the person confirms.
+// These limits apply to one upload. The service stores nothing before the person confirms: the page
+// that shows the contents sends the files again.
 const (
 	maxFiles     = 20
 	maxFileBytes = 8 << 20
@@ -37,22 +37,22 @@ const (
 // filesBody is the content of the page on which a person uploads statement files.
 type filesBody struct {
 	flowBody
-	// Limit is the largest size of an upload. Files are the chosen files. Import is set when they
-	// can be imported, and Done when they have been imported.
+	// Limit is the largest size of an upload. Files lists the chosen files. Import is set when the
+	// person can import them, and Done when the service has imported them.
 	Limit        string
 	Files        []shownFile
 	Import, Done bool
 }
 
-// shownFile is a file as the page shows it. Refused is the reason why the file is refused, and
-// Where the line and field of the mistake. Content is the file in base64, or empty once it is
-// imported.
+// shownFile describes a file on the page. Refused says why the service refuses the file, and Where
+// names the line and the field of the mistake. Content is the file in base64. It is empty after the
+// import.
 type shownFile struct {
 	Name, Refused, Where, Content string
 	Accounts                      []shownFileAccount
 }
 
-// shownFileAccount is an account of a file on the page.
+// shownFileAccount describes an account of a file on the page.
 type shownFileAccount struct {
 	Name, Period, Counts, Balance string
 	Disabled                      bool
@@ -79,15 +79,15 @@ func (w *Webview) handOver(pc *pageContext, s *flowConnection, files []shownFile
 // takesFiles reports whether a person can upload files on the page of a connection.
 func (s *flowConnection) takesFiles() bool { return s.Flow == flowManage && imports.Takes(s.c) }
 
-// hasFiles reports whether a form may contain files. Such a form is only read when it comes from
-// the person of a flow.
+// hasFiles reports whether a form may contain files. The service reads such a form only when the
+// person of a flow sends it.
 func hasFiles(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && media == "multipart/form-data"
 }
 
-// replyWithFiles reads a form with files. It shows their contents, or imports them once the person
-// has confirmed.
+// replyWithFiles reads a form with files. It shows the contents of the files. Once the person has
+// confirmed, it imports them.
 func (w *Webview) replyWithFiles(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -123,11 +123,11 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 	return w.takeFiles(pc, s, form.Get("step") == "import", files)
 }
 
-// maxFileParts is higher than the number of parts of any form of these pages.
+// maxFileParts is more than the parts of any form of these pages.
 const maxFileParts = 2*maxFiles + 10
 
-// readFiles reads the fields and files of a form. A field with an earlier file has the file's name,
-// followed by its content in base64.
+// readFiles reads the fields and files of a form. A field for a file that was sent before has the
+// file's name, followed by the file's content in base64.
 func readFiles(r *http.Request) (url.Values, []handed, error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -163,14 +163,14 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 	case name == "content":
 		content, err = base64.StdEncoding.DecodeString(string(content))
 		return handed{form.Get("name"), content}, true, err
-	case name != "file": // no file was chosen
+	case name != "file": // the person chose no file
 		form.Set(name, string(content))
 	}
 	return handed{}, false, nil
 }
 
-// takeFiles shows the contents of files, or imports them in the order of the form. When one file is
-// refused, no file is imported.
+// takeFiles shows the contents of files, or imports the files in the order of the form. When one
+// file is refused, it imports none.
 func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, files []handed) error {
 	size := 0
 	for _, f := range files {
@@ -200,7 +200,7 @@ func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, 
 	return w.handOver(pc, s, shown, done)
 }
 
-// checkFiles checks files together. It imports them when the person has confirmed and no file is
+// checkFiles checks files together. It imports them only if the person has confirmed and no file is
 // refused.
 func (w *Webview) checkFiles(pc *pageContext, confirmed bool, files []imports.File) ([]imports.CheckedFile, bool, error) {
 	use := &imports.Imports{DB: w.DB, Aggregation: w.Aggregation}
@@ -219,8 +219,8 @@ func (w *Webview) checkFiles(pc *pageContext, confirmed bool, files []imports.Fi
 	return checked, true, nil
 }
 
-// shownFile describes what an import of a file would add, or why the file is refused, in the
-// person's language.
+// shownFile describes, in the person's language, what an import of the file would add, or why the
+// file is refused.
 func (pc *pageContext) shownFile(f handed, c imports.CheckedFile) shownFile {
 	one := shownFile{Name: f.name, Content: base64.StdEncoding.EncodeToString(f.content)}
 	if c.Refused == nil {
@@ -242,7 +242,7 @@ func (pc *pageContext) shownFile(f handed, c imports.CheckedFile) shownFile {
 	return one
 }
 
-// fileAccounts describes the accounts of a file in words.
+// fileAccounts describes in words the accounts of a file.
 func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	var all []shownFileAccount
 	for i, of := range r.Summary.Accounts {
@@ -270,8 +270,8 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	return all
 }
 
-// money formats an amount in the page's language, or as a plain decimal number when it has more
-// digits than the currency.
+// money formats an amount in the page's language. An amount with more digits than its currency
+// becomes a plain decimal number.
 func (pc *pageContext) money(of statementfile.AccountSummary, amount decimal.Decimal) string {
 	c := of.Account.Currency
 	minor, err := amount.Mul(decimal.MustNew(pow10(c.Digits()), 0))

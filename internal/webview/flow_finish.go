@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// These are the error codes that a client gets for a flow that ended without a result.
+// These are the error codes that a client gets when a flow ends without a result.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -27,12 +27,12 @@ func failure(code, description string) url.Values {
 
 func connectionText(id passerelle.ConnectionID) string { return strconv.FormatInt(int64(id), 10) }
 
-// reconnected returns the parameters for the client: the connection that works again.
+// reconnected returns the parameters for the client: the id of the connection that works again.
 func (t *flowSession) reconnected(c bankstore.Connection) url.Values {
 	return url.Values{"connection_id": {connectionText(c.ID)}}
 }
 
-// managed returns the parameters for the client: the deleted connection, if any.
+// managed returns the parameters for the client: the id of the deleted connection, if any.
 func (t *flowSession) managed() url.Values {
 	if t.Deleted == 0 {
 		return url.Values{}
@@ -40,7 +40,7 @@ func (t *flowSession) managed() url.Values {
 	return url.Values{"connection_id": {connectionText(t.Deleted)}, "connection_deleted": {"true"}}
 }
 
-// connected returns the parameters for the client: the new connections.
+// connected returns the parameters for the client: the ids of the new connections.
 func (t *flowSession) connected() url.Values {
 	reported := url.Values{"connection_id": {connectionText(t.Made[0])}}
 	if t.Most > 1 {
@@ -77,8 +77,8 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow redirects a person who leaves the flow to the client. When the person did not cause
-// the connection's state, the client gets that state as the reason.
+// cancelFlow redirects a person who leaves the flow to the client. When the connection is in a
+// state that the person did not cause, the client gets that state as the reason.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	if t.Flow == flowManage {
 		return w.finishFlow(pc, t, t.managed())
@@ -98,21 +98,22 @@ func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// finishedBody is the content of the last page of a flow. It is shown when there is no address to
-// redirect to, or when the flow is in a frame of a client's page.
+// finishedBody is the content of the last page of a flow. The page appears when there is no address
+// to redirect to, or when a client's page shows the flow in a frame.
 type finishedBody struct {
 	frame
 	Title, Text string
-	// Message is the message to the client's page, and Origins the origins that may receive it.
+	// Message is the message for the client's page. Origins lists the origins that may receive the
+	// message.
 	Message, Origins string
-	// Address is the client's address. A button leads to it, in case the message does not reach the
-	// client's page.
+	// Address is the client's address. A button opens it if the message does not reach the client's
+	// page.
 	Address string
 }
 
 // finishFlow ends a flow and removes its cookies, because another person may use the browser next.
 // It redirects the person to the client's address, or sends a message to the client's page around
-// the frame. A flow that another flow started returns to that flow.
+// the frame. A flow that another flow started continues with that other flow.
 func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
@@ -158,7 +159,7 @@ func (t *flowSession) framed() bool { return t.Framed && len(framers(t.client)) 
 // framers returns the origins whose pages may show a client's flows in a frame.
 func framers(client store.Client) []string { return access.FrameOrigins(client) }
 
-// members maps parameters of a callback to their names in the message.
+// members maps the parameters of a callback to their names in the message to the client's page.
 var members = map[string]string{
 	"connection_id": "connectionId", "connection_ids": "connectionIds", "code": "code", "state": "state",
 	"error": "error", "error_description": "errorDescription",
@@ -182,15 +183,15 @@ func termination(reported url.Values) (string, error) {
 	return string(raw), nil
 }
 
-// moreBody is the content of the page on which another connection can be made.
+// moreBody is the content of the page on which a person can make another connection.
 type moreBody struct {
 	flowBody
-	// Made describes what is shared, one line for each connection. Stop explains how to stop
-	// sharing.
+	// Made describes what the person shares, with one line for each connection. Stop explains how
+	// to stop sharing.
 	Made []string
 	Stop string
-	// Another is the address of the list of institutions, or empty when no more connections may be
-	// made.
+	// Another is the address of the list of institutions. It is empty when the person may make no
+	// more connections.
 	Another string
 }
 
@@ -230,7 +231,7 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// acknowledgement is how long a confirmation is shown before the page continues by itself.
+// acknowledgement is the time for which a page shows a confirmation before it continues by itself.
 const acknowledgement = 8 * time.Second
 
 // sharedOf returns one line that says what a connection shares.
@@ -263,7 +264,7 @@ func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// takeCode exchanges a code that a form contains.
+// takeCode exchanges the code in a form.
 func (w *Webview) takeCode(pc *pageContext, t *flowSession, form url.Values) error {
 	if t.User == 0 {
 		if err := w.identify(pc, t, strings.TrimPrefix(strings.TrimSpace(form.Get("code")), "#")); err != nil {

@@ -12,14 +12,14 @@ import (
 	"passerelle/payment"
 )
 
-// way is a way to give access to an institution: an authentication mechanism through a source.
+// way is one way to give access to an institution: an authentication mechanism of a source.
 type way struct {
 	Mechanism passerelle.AuthMechanism
 	source    string
 }
 
-// waysOf returns the ways to give access to an institution. The default of new connections comes
-// first.
+// waysOf returns the ways to give access to an institution. New connections use the first way by
+// default.
 func waysOf(b wire.Bank) []way {
 	var all []way
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b wire.Source) int { return a.Priority - b.Priority })
@@ -36,7 +36,7 @@ func waysOf(b wire.Bank) []way {
 	return all
 }
 
-// wayBy returns the way with a mechanism, or the default when there is no such way.
+// wayBy returns the way with a mechanism. Without such a way, it returns the default.
 func wayBy(b wire.Bank, mechanism string) way {
 	all := waysOf(b)
 	i := slices.IndexFunc(all, func(w way) bool { return string(w.Mechanism) == mechanism })
@@ -51,7 +51,7 @@ func asked(b wire.Bank, w way) []payment.Field {
 	}))
 }
 
-// asForms converts fields for forms. The converted patterns match the whole value.
+// asForms converts fields for forms. The pattern of a converted field matches the whole value.
 func asForms(fields []wire.ConnectorField) []payment.Field {
 	shown := make([]payment.Field, len(fields))
 	for i, f := range fields {
@@ -77,7 +77,8 @@ func (w *Webview) offered(pc *pageContext, f filter) ([]wire.Bank, error) {
 	return slices.DeleteFunc(all, func(b wire.Bank) bool { return !f.offers(b) }), nil
 }
 
-// bankOf returns the institution of a connection. When it no longer exists, only its name is set.
+// bankOf returns the institution of a connection. For an institution that no longer exists, it sets
+// only the name.
 func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, error) {
 	all, err := w.Aggregation.Banks(pc.context(), pc.domain)
 	if err != nil {
@@ -90,8 +91,8 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 	return all[i], nil
 }
 
-// wanted returns the fields that a connection waits for. These are the fields that the institution
-// named, or all fields of its source.
+// wanted returns the fields that a connection waits for: the fields that the institution named, or
+// all fields of the connection's source.
 func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {
 	if c.Fields != "" {
 		var fields []wire.ConnectorField

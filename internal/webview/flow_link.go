@@ -18,20 +18,20 @@ const (
 	maxConnections = 20
 )
 
-// filter selects the institutions that a client offers and the data that it wants to be shared.
-// Empty fields select everything.
+// filter selects the institutions that a client offers, and the data that the client wants users to
+// share. Empty fields select everything.
 type filter struct {
-	// Connectors are the numbers of the connectors to choose from. 0 stands for an unknown
+	// Connectors lists the numbers of the connectors to choose from. The number 0 means an unknown
 	// connector.
 	Connectors []int64 `json:"c,omitempty"`
-	// Capabilities are the capabilities that a connector must have.
+	// Capabilities lists the capabilities that a connector must have.
 	Capabilities []string `json:"p,omitempty"`
 	Country      string   `json:"o,omitempty"`
 	// IBANs, Types and Usages select accounts.
 	IBANs  []string `json:"i,omitempty"`
 	Types  []string `json:"t,omitempty"`
 	Usages []string `json:"u,omitempty"`
-	// Values are prefilled values, by the number of the connector and the name of the field.
+	// Values maps the number of a connector and the name of a field to the field's prefilled value.
 	Values map[int64]map[string]string `json:"v,omitempty"`
 }
 
@@ -61,7 +61,7 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	return f, nil
 }
 
-// listOf reads a parameter that is a list. Its items are separated by commas, or the parameter is
+// listOf reads a parameter with a list. The items are separated by commas, or the parameter is
 // repeated.
 func listOf(query url.Values, name string) []string {
 	var all []string
@@ -80,7 +80,8 @@ func plainNumber(number string) string {
 	return strings.ToUpper(strings.Join(strings.Fields(number), ""))
 }
 
-// numberOf returns the number of the connector with this number or UUID, or 0.
+// numberOf returns the number of the connector that a number or UUID names. It returns 0 for an
+// unknown connector.
 func numberOf(banks []wire.Bank, name string) int64 {
 	i := slices.IndexFunc(banks, func(b wire.Bank) bool {
 		return strings.EqualFold(b.UUID, name) || strconv.FormatInt(b.ID, 10) == name
@@ -91,7 +92,7 @@ func numberOf(banks []wire.Bank, name string) int64 {
 	return banks[i].ID
 }
 
-// prefilled reads the parameters {connector_uuid}.{field}. Unknown fields are ignored.
+// prefilled reads the parameters {connector_uuid}.{field}. It ignores unknown fields.
 func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string {
 	values := map[int64]map[string]string{}
 	for name := range query {
@@ -108,8 +109,8 @@ func prefilled(query url.Values, banks []wire.Bank) map[int64]map[string]string 
 	return values
 }
 
-// offers reports whether an institution matches the filter and may be offered. Institutions that
-// are hidden or accept no new connections are never offered.
+// offers reports whether an institution matches the filter and can be offered. Hidden institutions
+// are never offered. Institutions that accept no new connections are never offered either.
 func (f filter) offers(b wire.Bank) bool {
 	wanted := f.Capabilities
 	if len(wanted) == 0 {
@@ -123,26 +124,26 @@ func (f filter) offers(b wire.Bank) bool {
 	return !b.Hidden && !b.Restricted && len(waysOf(b)) > 0 && f.suits(b)
 }
 
-// suits reports whether an institution matches all of the filter except the capabilities.
+// suits reports whether an institution matches the filter. It does not check the capabilities.
 func (f filter) suits(b wire.Bank) bool {
 	return (len(f.Connectors) == 0 || slices.Contains(f.Connectors, b.ID)) &&
 		(f.Country == "" || slices.Contains(b.Countries, f.Country)) &&
 		overlap(f.Types, b.AccountTypes) && overlap(f.Usages, b.Usages)
 }
 
-// overlap reports whether one of the wanted values exists. It returns true when no value is wanted,
-// or when the existing values are unknown.
+// overlap reports whether at least one wanted value exists. It returns true when no value is
+// wanted, and when the existing values are unknown.
 func overlap[T ~string](wanted []string, there []T) bool {
 	return len(wanted) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(one T) bool { return slices.Contains(wanted, string(one)) })
 }
 
-// account reports whether the filter allows an account to be shared.
+// account reports whether the filter lets users share an account.
 func (f filter) account(a passerelle.BankAccount) bool {
 	among := func(wanted []string, one string) bool { return len(wanted) == 0 || slices.Contains(wanted, one) }
 	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
 }
 
-// accounts reports whether the filter allows any account to be shared. A client that names
+// accounts reports whether the filter lets users share accounts at all. A client that names
 // capabilities gets only the data of these capabilities.
 func (f filter) accounts() bool {
 	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })

@@ -29,13 +29,13 @@ type listBody struct {
 // managed is a connection in the list.
 type managed struct {
 	chooser.Institution
-	// Standing describes its state, and Bad is set when the person must act. Detail distinguishes
-	// it from other connections to the same institution.
+	// Standing describes the state of the connection. Bad is set when the person must act. Detail
+	// distinguishes the connection from other connections to the same institution.
 	Standing, Detail string
 	Bad              bool
 }
 
-// managedPage is how many connections are read for one page of the list.
+// managedPage is the number of connections that one page of the list reads.
 const managedPage = 100
 
 // list shows the connections of a person, oldest first.
@@ -77,7 +77,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, w.flowPage(pc, t, "list", body.Title, body))
 }
 
-// acknowledged returns the text that confirms what was done on another page.
+// acknowledged returns the text that confirms the last action on another page.
 func (pc *pageContext) acknowledged(t *flowSession) string {
 	switch step := pc.step(); {
 	case step == stepEnded && t.Deleted != 0:
@@ -88,18 +88,18 @@ func (pc *pageContext) acknowledged(t *flowSession) string {
 	return ""
 }
 
-// These are the values of step for which a page shows a confirmation.
+// Each of these values of step makes a page show a confirmation.
 const (
 	stepEnded = "ended"
 	stepAdded = "added"
 	stepSaved = "saved"
 )
 
-// mostNamed is how many accounts of a connection the list names.
+// mostNamed is the number of accounts that the list names for one connection.
 const mostNamed = 3
 
-// describe returns texts that distinguish connections. A text has the accounts and, when two
-// connections have the same institution, a part of the login.
+// describe returns texts that distinguish connections. A text names the accounts. When two
+// connections have the same institution, the text also has a part of the login.
 func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Connection) (map[passerelle.ConnectionID]string, error) {
 	ids, same := make([]passerelle.ConnectionID, len(all)), map[string]int{}
 	for i, c := range all {
@@ -144,8 +144,8 @@ func shortName(a passerelle.BankAccount) string {
 	return name
 }
 
-// loginHint returns a part of a connection's login, enough for the person to recognise it. There is
-// no hint for a connection that was authorised on the institution's page.
+// loginHint returns a part of a connection's login by which the person recognises the login. A
+// connection that the person authorised on the institution's page has no hint.
 func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, error) {
 	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -161,12 +161,12 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 	return []string{pc.words.Say("list.login", string(login[:min(2, (len(login)+1)/2)])+"…")}, nil
 }
 
-// added is the suffix of the handle of a flow that another flow started.
+// added is the suffix in the handle of a flow that another flow started.
 const added = "-add"
 
-// add begins a flow for another connection of a person who manages connections. At its end the
-// person returns to the first flow. There is only one such flow at a time, because otherwise the
-// number of cookies would grow without limit.
+// add begins a flow in which a person who manages connections adds another one. At the end of that
+// flow, the person returns to the first flow. Only one added flow exists at a time, because
+// otherwise the number of cookies would grow without limit.
 func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	if t.Flow != flowManage || t.User == 0 {
 		return errUnread
@@ -187,7 +187,7 @@ func (pc *pageContext) onward(flow, handle string) string {
 	return pc.root + "/" + cmp.Or(pc.lang, pc.words.Lang) + "/" + flow + "?" + url.Values{handleParameter: {handle}}.Encode()
 }
 
-// covers reports whether the client wants the person to manage connections to this institution.
+// covers reports whether the client lets the person manage connections to this institution.
 func (f filter) covers(b wire.Bank) bool {
 	for _, capability := range f.Capabilities {
 		if !slices.Contains(b.Capabilities, capability) {
@@ -210,7 +210,7 @@ func (s *flowConnection) stateText(words web.Words) (string, bool) {
 	return words.Say("standing.person"), true
 }
 
-// manage adds the content for people who manage their connections.
+// manage adds the content that only people who manage their connections see.
 func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
 	text, bad := s.stateText(pc.words)
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
@@ -258,7 +258,7 @@ func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "forget", body.Title, body))
 }
 
-// deleteConnection deletes a connection with all data that was read through it.
+// deleteConnection deletes a connection and all data that was read through it.
 func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Values) error {
 	if s.Flow != flowManage {
 		return errUnread
@@ -274,8 +274,8 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 	return w.showDeleted(pc, s.flowSession)
 }
 
-// showDeleted shows the page after a deletion: the person's other connections, unless the link is
-// about the deleted one.
+// showDeleted shows the page after a deletion. The page lists the person's other connections,
+// unless the link is about the deleted connection.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())

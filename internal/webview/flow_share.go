@@ -16,48 +16,49 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// fromWebview is the origin of consents given on these pages.
+// fromWebview is the origin of the consents that people give on these pages.
 const fromWebview = "webview"
 
 // sharingBody is the content of the page on which a person chooses what to share.
 type sharingBody struct {
 	flowBody
-	// Standing describes the state of a managed connection, Forget is the address for deleting it,
-	// and Files the address for uploading statement files.
+	// Standing describes the state of a managed connection. Forget is the address for deleting the
+	// connection. Files is the address for uploading statement files.
 	Standing, Forget, Files string
 	// Mend describes what the person must do when the connection needs an action.
 	Mend *flowBody
-	// What, Until and Stop are the terms of the consent: which data is read, how long, and how
-	// to end it.
+	// What, Until and Stop are the terms of the consent: which data is read, until when, and how to
+	// end the consent.
 	What, Until, Stop string
-	// PickAll is the address of the page with all items ticked, and PickNone with none ticked.
+	// PickAll is the address of the page with all items ticked. PickNone is its address with no
+	// items ticked.
 	PickAll, PickNone string
-	// Count is the text of the button. A script composes it from the texts in Counted.
+	// Count is the text of the button. A script makes this text from the texts in Counted.
 	Count                   string
 	Counted                 counted
 	Accounts, Subscriptions []item
 	Search                  bool
-	// Paged is set when there are more items than fit on a page. Then each page is submitted
-	// separately. Next is the address of the next page, or empty on the last one.
+	// Paged is set when one page cannot show all items. The person then submits each page
+	// separately. Next is the address of the next page, and is empty on the last page.
 	Paged bool
 	Next  string
 	chooser.Part
 }
 
-// item is an account or a subscription that may be shared.
+// item is an account or a subscription that the person may share.
 type item struct {
 	ID           int64
 	Name, Detail string
 	Shared       bool
 }
 
-// shareable has the accounts and subscriptions of a connection that match the client's filter.
+// shareable has those accounts and subscriptions of a connection that match the client's filter.
 type shareable struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is higher than the number of accounts, or of subscriptions, of any institution.
+// mostItems is more than the accounts, or the subscriptions, of any institution.
 const mostItems = 1000
 
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
@@ -83,8 +84,8 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 	return all, nil
 }
 
-// showSharing shows the items that can be shared. Only items that are already shared are ticked,
-// because consent must be an explicit act of the person.
+// showSharing shows the items that the person can share. It ticks only items that are already
+// shared, because a consent must be an explicit act of the person.
 func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	all, err := w.shareable(pc, s)
 	if err != nil {
@@ -103,7 +104,7 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	}
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
-	if body.Mend != nil && body.Mend.After > 0 { // the page then needs this script too
+	if body.Mend != nil && body.Mend.After > 0 { // the page also needs this script
 		page.Module, page.Fallback = "resume.mjs", readAgain
 	}
 	return pages.Send(pc.writer, page)
@@ -128,7 +129,7 @@ func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
 	}
 }
 
-// ticked returns how many accounts and contracts are ticked on the page.
+// ticked returns how many accounts and how many contracts are ticked on the page.
 func (b *sharingBody) ticked() (int, int) {
 	count := func(items []item) int {
 		return len(slices.DeleteFunc(slices.Clone(items), func(i item) bool { return !i.Shared }))
@@ -136,8 +137,8 @@ func (b *sharingBody) ticked() (int, int) {
 	return count(b.Accounts), count(b.Subscriptions)
 }
 
-// pickParameter decides which items are ticked when the page opens. Without it, these are the
-// shared ones.
+// pickParameter decides which items are ticked when the page opens. Without this parameter, the
+// shared items are ticked.
 const pickParameter = "pick"
 
 // picked reports whether an item is ticked when the page opens.
@@ -151,7 +152,7 @@ func (pc *pageContext) picked(shared bool) bool {
 	return shared
 }
 
-// counted has the texts that mention a number of accounts and contracts.
+// counted has the texts that contain a number of accounts and contracts.
 type counted struct {
 	Nothing, Share, And                          string
 	OneAccount, Accounts, OneContract, Contracts string
@@ -168,7 +169,8 @@ func newCounted(words web.Words, managed bool) counted {
 	}
 }
 
-// things returns words for a number of accounts and contracts, or an empty text for none.
+// things returns the words for a number of accounts and contracts. It returns an empty text for
+// zero accounts and contracts.
 func (c counted) things(accounts, contracts int) string {
 	number := func(n int, one, many string) string {
 		if n == 1 {
@@ -195,7 +197,7 @@ func (c counted) text(accounts, contracts int) string {
 	return c.Nothing
 }
 
-// list puts all items on the page, or the part that the address asks for.
+// list puts all items on the page, or only the part that the address requests.
 func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	accounts := len(all.accounts)
 	b.Part = chooser.NewPart(pc.request.URL.Query(), accounts+len(all.subscriptions), mostShown)
@@ -216,7 +218,7 @@ func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	b.Search = !b.Paged && len(b.Accounts) >= manyItems
 }
 
-// mostShown is how many items are on one page.
+// mostShown is the largest number of items on one page.
 const mostShown = 150
 
 // manyItems is the number of accounts at which the list gets a search field.
@@ -254,8 +256,8 @@ func kindOf(t passerelle.AccountType) string {
 	return "other"
 }
 
-// share applies a person's choice. Ticked items are shared from now on, and items that are not
-// ticked are no longer shared.
+// share applies a person's choice. It shares the ticked items from now on, and stops sharing the
+// other items.
 func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) error {
 	if s.Flow == flowReconnect {
 		return errUnread
@@ -277,7 +279,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 		pc.notice = "notice.reading"
 		return w.showSharing(pc, s)
 	case errors.Is(err, passerelle.NotFound):
-		web.Redirect(pc.writer, s.address(pc)) // the connection was deleted after the page was shown
+		web.Redirect(pc.writer, s.address(pc)) // the connection was deleted after the person opened the page
 		return nil
 	case err != nil:
 		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
@@ -289,7 +291,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 	return w.shared(pc, s)
 }
 
-// shared continues after a choice: it redirects to the client or shows the next step.
+// shared continues after a choice. It redirects to the client, or shows the next step.
 func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
 		web.Redirect(pc.writer, s.address(pc, "step", stepSaved))
@@ -308,14 +310,14 @@ func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	return nil
 }
 
-// selection is what a person's choice changes.
+// selection has the changes that a person's choice makes.
 type selection struct {
 	accounts      picked[passerelle.AccountID]
 	subscriptions picked[passerelle.SubscriptionID]
 }
 
-// picked lists the items of one kind that are to be shared or no longer shared, and counts the
-// ticked ones.
+// picked lists the items of one kind to share, and those to share no longer. It also counts the
+// ticked items.
 type picked[T ~int64] struct {
 	shared, withheld []T
 	ticked           int
@@ -338,7 +340,7 @@ func newSelection(all shareable, form url.Values) selection {
 	ticked := func(name string, id int64, shared bool) bool {
 		number := strconv.FormatInt(id, 10)
 		if form.Has("paged") && !slices.Contains(form["listed"], name+" "+number) {
-			return shared || form.Has("all") // the item is on another part of the list
+			return shared || form.Has("all") // another part of the list shows the item
 		}
 		return form.Has("all") || slices.Contains(form[name], number)
 	}
@@ -355,8 +357,8 @@ func newSelection(all shareable, form url.Values) selection {
 
 func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
 
-// changeSharing first stops sharing, so that the act never causes a read of data that the person no
-// longer shares.
+// changeSharing first stops sharing. The act therefore never reads data that the person no longer
+// shares.
 func (w *Webview) changeSharing(pc *pageContext, s *flowConnection, c selection) error {
 	yes, no := false, true
 	steps := []func() error{

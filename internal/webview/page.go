@@ -12,15 +12,15 @@ import (
 	"passerelle/payment"
 )
 
-// frame is the data that every page needs around its content.
+// frame has the data that every page needs around its content.
 type frame struct {
 	// Seller is the application that requests the payment.
 	Seller    string
 	Payment   passerelle.PaymentID
 	Languages []translation
-	// Form is the token that every form contains.
+	// Form is the token in every form.
 	Form string
-	// Steps are the steps of the flow. It is empty when there is only one step.
+	// Steps lists the steps of the flow. It is empty for a flow with only one step.
 	Steps []journeyStep
 }
 
@@ -37,7 +37,7 @@ const (
 	stepsOfEither  = 3
 )
 
-// at sets the step of the flow that the page belongs to. The first step is 1.
+// at sets the page's step in the flow. The first step is 1.
 func (f frame) at(journey string, current int) frame {
 	f.Steps = nil
 	for n := 1; n <= stepsOfEither; n++ {
@@ -61,8 +61,7 @@ func (pc *pageContext) frame(s *payerSession) frame {
 	return f
 }
 
-// currentStep returns the query that a link to another language needs in order to show the same
-// page.
+// currentStep returns the query by which a link in another language opens the same page.
 func (pc *pageContext) currentStep() string {
 	query, kept := pc.request.URL.Query(), ""
 	for _, name := range []string{"bank", chooser.SearchParameter, chooser.CountryParameter} {
@@ -113,10 +112,10 @@ func evidenceOf(pc *pageContext, s *payerSession, act payment.Act, bank, terms s
 	return &payment.Evidence{Payment: s.payment.ID, Act: act, Language: pc.words.Lang, Shown: shown}
 }
 
-// sheets are the style sheets of these pages in addition to the common one.
+// sheets are the style sheets that these pages use in addition to the common style sheet.
 var sheets = []string{"payer.css"}
 
-// page returns a page about a payment. A page with a problem gets the status 422.
+// page returns a page about a payment. The status is 422 when the page has a problem.
 func (pc *pageContext) page(s *payerSession, name, title string, body any, problem string) web.Page {
 	page := web.Page{
 		Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(s.client),
@@ -128,9 +127,9 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 	return page
 }
 
-// formTargets lists the origins to which the answer to a form may redirect. The client's origin is
-// needed when the payment is refused or cancelled, or needs no further step. The bank's site is not
-// known yet. A page of this service redirects to it later.
+// formTargets lists the origins to which the answer to a form may redirect. The list contains the
+// client's origin for payments that are refused, cancelled or complete. It does not contain the
+// bank's site, which is not known yet. A later page of this service redirects to the bank.
 func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {

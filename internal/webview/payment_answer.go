@@ -19,7 +19,7 @@ import (
 // maxForm is larger, in bytes, than any form of these pages.
 const maxForm = 64 << 10
 
-// paymentActions has the functions for forms about a payment, by the value of the field "step".
+// paymentActions maps the value of the field "step" to the function for that form about a payment.
 var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.Values) error{
 	"":       (*Webview).pay,
 	"fields": (*Webview).fill,
@@ -28,7 +28,7 @@ var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.
 	"cancel": (*Webview).cancel,
 }
 
-// submit handles a submitted form. Whatever the result, it is shown by the payment's page.
+// submit handles a submitted form. The payment's page shows the result.
 func (w *Webview) submit(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errForeign
@@ -59,7 +59,7 @@ func (pc *pageContext) form() (url.Values, error) {
 		return nil, errTooLarge
 	}
 	if errors.Is(err, passerelle.Unavailable) {
-		return nil, err // the service has no memory for the body at the moment
+		return nil, err // the service has no memory for the body now
 	}
 	if err != nil {
 		return nil, errForm
@@ -71,8 +71,8 @@ func (pc *pageContext) form() (url.Values, error) {
 	return form, nil
 }
 
-// fieldValues returns the values of payment fields in a form, without surrounding spaces and
-// without empty ones.
+// fieldValues returns the values of payment fields in a form. It removes surrounding spaces and
+// omits empty values.
 func fieldValues(form url.Values) map[string]string {
 	values := map[string]string{}
 	for name := range form {
@@ -84,8 +84,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill sends the bank the values that it asked for. When the bank asks for the same fields again
-// without another message, the values were wrong.
+// fill sends to the bank the values that it requested. When the bank requests the same fields again
+// without a new message, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
@@ -102,7 +102,8 @@ func sameFields(a, b []payment.Field) bool {
 }
 
 // approved asks the bank whether it has registered the payer's approval. The page's script also
-// sends this form without a click. In that case no message says that the approval is still missing.
+// sends this form, without a click. After such a request, no message says that the approval is
+// missing.
 func (w *Webview) approved(pc *pageContext, s *payerSession, form url.Values) error {
 	p, err := w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true})
 	next := stepOnward
@@ -131,9 +132,9 @@ func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a in
 	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
-// proceed redirects the browser to the page of the payment's state after a form. When the payment
-// has changed since the form was shown, that is another page. A mistake that the payer can correct
-// is shown at once.
+// proceed redirects the browser after a form to the page for the payment's state. The page differs
+// from the page with the form when the payment has changed. A mistake that the payer can correct
+// appears immediately.
 func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
 	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {
@@ -154,8 +155,8 @@ type problem struct {
 	field string
 }
 
-// problems has the key of the text for a mistake in a field. A row applies to all fields whose
-// names begin with field.
+// problems maps the field of a mistake to the key of its text. A row applies to all fields whose
+// names begin with the row's field.
 var problems = []struct{ field, key string }{
 	{"connector_uuid", "problem.bank"},
 	{"fields.", "problem.field"},
@@ -163,8 +164,8 @@ var problems = []struct{ field, key string }{
 	{"id_terms", "problem.terms"},
 }
 
-// problemOf returns the text for a mistake that the payer can correct. The key is empty for other
-// errors.
+// problemOf returns the mistake that an error reports, if the payer can correct it. The key is
+// empty for other errors.
 func problemOf(err error) problem {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) || reported.Kind != passerelle.Invalid {
@@ -178,8 +179,8 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf returns the key of a text about an error that the payer did not cause, after which they
-// can try again. It returns "" for other errors.
+// noticeOf returns the key of a text about an error that the payer did not cause and after which
+// the payer can try again. It returns an empty text for other errors.
 func noticeOf(err error) string {
 	if errors.Is(err, passerelle.Unavailable) {
 		return "notice.unreached"

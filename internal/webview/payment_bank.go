@@ -10,20 +10,21 @@ import (
 	"passerelle/payment"
 )
 
-// bank is a connector with the data that payment pages show.
+// bank is a connector, with the data that payment pages show.
 type bank struct {
 	chooser.Institution
-	// Fields are the fields that the payer must fill in before the order can be sent.
+	// Fields lists the fields that the payer must fill in before the service can send the order.
 	Fields []payment.Field
-	// Payers means that the payer's account is at this bank.
+	// Payers is set when the payer's account is at this bank.
 	Payers bool
-	// Account is the scheme of the paying account's number. It is set when the payer must name an
-	// account.
+	// Account is the scheme of the account number that the payer must enter. It is empty when the
+	// bank needs no number.
 	Account passerelle.AccountScheme
 }
 
-// banks lists the banks that can make the payment, and returns the chosen one: an earlier choice,
-// even of a bank that is not offered to everybody, or the bank of the payer's account.
+// banks lists the banks that can make the payment. It also returns the chosen bank: an earlier
+// choice, or the bank of the payer's account. An earlier choice may be a bank that the list does
+// not offer to everybody.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	var (
 		all    []bank
@@ -59,7 +60,8 @@ func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, er
 	return all, cmp.Or(chosen, bankOfPayer(all)), nil
 }
 
-// bankOfPayer returns the only bank at which the payer's account is, or an empty text.
+// bankOfPayer returns the bank of the payer's account. It returns an empty text unless exactly one
+// bank holds the account.
 func bankOfPayer(all []bank) string {
 	var own []string
 	for _, b := range all {
@@ -73,7 +75,7 @@ func bankOfPayer(all []bank) string {
 	return own[0]
 }
 
-// holdsPayer reports whether the account that the client named as the payer's is at a bank.
+// holdsPayer reports whether a bank holds the account that the client named as the payer's account.
 func holdsPayer(p *payment.Payment, settings *payment.Settings) bool {
 	if p.Payer == nil {
 		return false
@@ -92,7 +94,7 @@ func required(fields []payment.Field) []payment.Field {
 	return needed
 }
 
-// entries returns banks as list entries.
+// entries converts banks to list entries.
 func entries(banks []bank) []chooser.Institution {
 	all := make([]chooser.Institution, len(banks))
 	for i, b := range banks {
@@ -119,8 +121,8 @@ func find(all []bank, uuid string) (bank, bool) {
 	return all[i], true
 }
 
-// bankName returns the name of the chosen bank, or an empty text when its connector is no longer
-// installed.
+// bankName returns the name of the chosen bank. It returns an empty text when the bank's connector
+// is no longer installed.
 func (w *Webview) bankName(p *payment.Payment) string {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {
@@ -129,7 +131,7 @@ func (w *Webview) bankName(p *payment.Payment) string {
 	return c.Profile().Name
 }
 
-// settings returns what the chosen bank can do, or nil when no bank is chosen.
+// settings returns the settings of the chosen bank, or nil when no bank is chosen.
 func (w *Webview) settings(p *payment.Payment) *payment.Settings {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {

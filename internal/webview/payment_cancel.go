@@ -16,8 +16,8 @@ func (w *Webview) cancellable(p *payment.Payment) bool {
 	return p.MayCancel(payment.ByPayer, settings != nil && settings.Cancellable) == nil
 }
 
-// cancelAddress returns the address of the page that asks whether to cancel, or an empty text when
-// the payer cannot cancel.
+// cancelAddress returns the address of the page that asks whether to cancel. It returns an empty
+// text when the payer cannot cancel.
 func (w *Webview) cancelAddress(pc *pageContext, p *payment.Payment) string {
 	if !w.cancellable(p) {
 		return ""
@@ -25,7 +25,7 @@ func (w *Webview) cancelAddress(pc *pageContext, p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepCancel
 }
 
-// confirmCancellation shows the page that asks whether to cancel. It changes nothing.
+// confirmCancellation shows the page that asks whether to cancel. It does not change the payment.
 func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 	key := "cancel.bank"
 	if s.payment.State == payment.Created {
@@ -36,8 +36,9 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 	return w.send(pc, s, "cancel", body)
 }
 
-// cancel cancels a payment that was not sent to a bank, or else asks the bank to cancel it. When
-// the bank wants the payer to approve the cancellation, the payment's page leads to that approval.
+// cancel cancels a payment that no bank has received. Otherwise it asks the bank to cancel the
+// payment. When the bank requires an approval of the cancellation, the payment's page leads the
+// payer to that approval.
 func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
 		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),
@@ -56,8 +57,9 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	return w.show(pc, s)
 }
 
-// abandoned reports whether the payer has abandoned a payment that the bank does not cancel. The
-// payment ends when the bank accepts no approval any more, and the payer need not wait for that.
+// abandoned reports whether the payer has abandoned a payment that the bank cannot cancel. The
+// payment ends when the bank no longer accepts an approval. The payer does not need to wait for
+// that.
 func (w *Webview) abandoned(pc *pageContext, p *payment.Payment) bool {
 	last, err := w.lastAttempt(pc, p.ID)
 	return err == nil && last.Kind == store.AttemptAnswer && !last.Live() && p.State == payment.Validating && p.Detail == ""

@@ -13,15 +13,15 @@ import (
 	"passerelle/payment"
 )
 
-// draft contains the payer's input so far.
+// draft has the payer's input so far.
 type draft struct {
 	Bank   string
 	Fields map[string]string
-	// Holder and Number are the payer's account.
+	// Holder and Number identify the payer's account.
 	Holder, Number string
-	// Terms is the number of the terms that were shown.
+	// Terms is the number of the terms that the page showed.
 	Terms int64
-	// Problem is the key of the text about a mistake in the input, and Wrong the field with the
+	// Problem is the key of the text about a mistake in the input. Wrong is the field with the
 	// mistake, if any.
 	Problem, Wrong string
 }
@@ -36,7 +36,7 @@ type listBanksBody struct {
 	Cancel string
 }
 
-// orderBody is the content of the page on which the payer orders the payment with a bank.
+// orderBody is the content of the page on which the payer orders the payment from a bank.
 type orderBody struct {
 	frame
 	summary
@@ -44,9 +44,9 @@ type orderBody struct {
 	Title, Action string
 	Chosen        bank
 	Questions     []question
-	// InForce are the terms that the payer accepts by continuing.
+	// InForce has the terms that the payer accepts by continuing.
 	InForce initiation.LocalizedTerms
-	// Others is the address of the list, or empty when it has no other banks.
+	// Others is the address of the list of banks. It is empty when the list has no other banks.
 	Others string
 	Cancel string
 }
@@ -54,8 +54,8 @@ type orderBody struct {
 // listed is the value of the bank parameter that requests the complete list.
 const listed = "any"
 
-// choose shows the banks that can make a payment. When the draft or an earlier choice names a bank,
-// or there is only one, it shows the page of that bank.
+// choose shows the banks that can make a payment. It shows the page of one bank when the draft or
+// an earlier choice names that bank, or when there is only one.
 func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
 	all, chosen, err := w.banks(pc, s.payment)
 	if err != nil {
@@ -101,14 +101,14 @@ func countryOf(a passerelle.Account) string {
 	return a.Identification[:min(2, len(a.Identification))]
 }
 
-// noBank shows a page which says that no bank can make the payment.
+// noBank shows a page that says that no bank can make the payment.
 func (w *Webview) noBank(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "nobank")
 	body.Leave, body.Steps = pc.awayAddress(s.payment), nil
 	return w.send(pc, s, "nobank", body)
 }
 
-// confirm shows the payment with a bank and asks for the fields that the bank needs.
+// confirm shows the payment with a bank, and requests the fields that the bank needs.
 func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank, others bool) error {
 	terms, err := w.Initiation.Terms(pc.context(), pc.domain, pc.words.Lang)
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *Webview) pay(pc *pageContext, s *payerSession, form url.Values) error {
 	return w.order(pc, s, chosen, d)
 }
 
-// retry shows the form again, if there is still something to choose.
+// retry shows the form again, if the payer still has something to choose.
 func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 	if s.payment.State != payment.Created {
 		return w.show(pc, s)
@@ -157,14 +157,14 @@ func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 }
 
 func readDraft(form url.Values) draft {
-	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // text that is not a number becomes 0, which no terms have
+	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // text that is not a number becomes 0, and no terms have that number
 	return draft{
 		Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: fieldValues(form), Terms: terms,
 	}
 }
 
-// choice converts a draft for the use case. When the page asks for no fields, the values from the
-// client stay.
+// choice converts a draft for the use case. When the page requests no fields, the choice keeps the
+// client's values.
 func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	choice := initiation.Choice{Connector: chosen.UUID, WebviewURL: webviewURL, Validated: true}
 	if len(chosen.Fields) > 0 {
@@ -177,7 +177,7 @@ func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 }
 
 // order records that the payer has accepted the terms, and sends the order. It then redirects the
-// browser to the page of the payment.
+// browser to the payment's page.
 func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) error {
 	p, err := w.Initiation.AcceptTerms(pc.context(), pc.domain, s.payment.ID, d.Terms)
 	if err == nil {

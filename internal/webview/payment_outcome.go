@@ -8,13 +8,14 @@ import (
 	"passerelle/payment"
 )
 
-// maxBankMessage is how many characters of a bank's message are put into an address. Some programs
-// refuse addresses of more than a few thousand bytes, and one character can become twelve bytes.
+// maxBankMessage is the largest number of characters of a bank's message in an address. Some
+// programs refuse addresses of more than a few thousand bytes, and one character can become twelve
+// bytes.
 const maxBankMessage = 120
 
-// leave returns the address to which the payer is redirected in the payment's present state. It is
-// the client's redirect address or, when the payment will not be made, the client's address for
-// payers who could not pay.
+// leave returns the address to which the service redirects the payer in the payment's current
+// state. This is the client's redirect address. When the payment cannot be made, it is the client's
+// address for payers who could not pay.
 func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
 		return s.giveUp()
@@ -31,11 +32,12 @@ func (s *payerSession) outcome() result {
 	return outcome(s.payment, cmp.Or(s.payment.ClientState, s.State))
 }
 
-// result has the parameters that the client gets when the payer is redirected to it.
+// result has the parameters that the client gets when the service redirects the payer to the
+// client.
 type result url.Values
 
 // outcome returns the state of a payment and, for a rejected payment, the reason. The parameter
-// error means that the payer cancelled, whoever reported the cancellation first.
+// error means that the payer cancelled. It does not matter who reported the cancellation first.
 func outcome(p *payment.Payment, state string) result {
 	reported := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
 	add := func(name, value string) {
@@ -54,7 +56,7 @@ func outcome(p *payment.Payment, state string) result {
 	return result(reported)
 }
 
-// at appends the result, as the query, to a client's address that has none.
+// at appends the result as the query of a client's address. The address must not have a query.
 func (r result) at(uri string) string {
 	if len(r) == 0 {
 		return uri

@@ -18,24 +18,24 @@ import (
 	"passerelle/payment"
 )
 
-// sessionLife is how long a browser keeps access to a payment. The token of the session usually
-// expires earlier.
+// sessionLife is the time for which a browser keeps access to a payment. The token of the session
+// usually expires earlier.
 const sessionLife = 24 * time.Hour
 
-// session is the encrypted cookie that gives a payer's browser access to one payment. Its token is
-// checked again for every page, so that a revoked token has no effect from then on.
+// session is the encrypted cookie that gives a payer's browser access to one payment. Every page
+// checks the token in it again, so revoking the token ends the access immediately.
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
-	// RedirectURI is where the person is redirected when the payment cannot be made. It is an
-	// address that the client may use, or empty.
+	// RedirectURI is the address for a person whose payment cannot be made. The client may use this
+	// address. It is empty when the link names no such address.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
 	// Form is a token in every form of this session.
 	Form string `json:"form"`
 }
 
-// owns reports whether a form belongs to the session.
+// owns reports whether a form with this token belongs to the session.
 func (s session) owns(token string) bool {
 	return s.Form != "" && subtle.ConstantTimeCompare([]byte(s.Form), []byte(token)) == 1
 }
@@ -49,7 +49,8 @@ type payerSession struct {
 }
 
 // enter exchanges the code in the address for a cookie, and redirects the browser to an address
-// without the code. Banks send people back to the configured host, so the cookie must be set there.
+// without the code. Banks redirect people to the configured host, so the browser must receive the
+// cookie on that host.
 func (w *Webview) enter(pc *pageContext) error {
 	if w.returnToClient(pc) {
 		return nil
@@ -71,8 +72,8 @@ func (w *Webview) enter(pc *pageContext) error {
 	return nil
 }
 
-// returnToClient redirects a browser on another host to the configured host, and reports whether
-// it did.
+// returnToClient redirects a browser that uses another host to the configured host. It reports
+// whether it did so.
 func (w *Webview) returnToClient(pc *pageContext) bool {
 	parent := web.Origin(pc.domain.BaseURL)
 	if _, host, _ := strings.Cut(parent, "://"); strings.EqualFold(host, pc.request.Host) {
@@ -82,11 +83,11 @@ func (w *Webview) returnToClient(pc *pageContext) bool {
 	return true
 }
 
-// secure reports whether people reach the domain over https.
+// secure reports whether people open the domain over https.
 func (pc *pageContext) secure() bool { return strings.HasPrefix(pc.domain.BaseURL, "https://") }
 
-// exchange checks the code. It returns a session with it and with the other parameters of the
-// address.
+// exchange checks the code in the address. It returns a session with the code and the other
+// parameters of the address.
 func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	s := session{Code: query.Get("code"), State: query.Get("state"), RedirectURI: query.Get(redirectParameter), Form: rand.Text()}
 	if err := w.checkAddress(pc, query); err != nil {
@@ -107,8 +108,7 @@ func (w *Webview) exchange(pc *pageContext, query url.Values) (session, error) {
 	return s, nil
 }
 
-// checkAddress returns an error for a link to another domain, and for a link of an unknown
-// application.
+// checkAddress fails for a link to another domain, and for a link of an unknown application.
 func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	if err := pc.checkDomain(query); err != nil || !query.Has(clientParameter) {
 		return err
@@ -117,8 +117,8 @@ func (w *Webview) checkAddress(pc *pageContext, query url.Values) error {
 	return err
 }
 
-// checkSender returns an error when the link names another application than the code does, or a
-// redirect address that the application may not use. A link may omit both. Then the application
+// checkSender fails when the link and the code name different applications. It also fails when the
+// application may not use the link's redirect address. A link may omit both: the application then
 // comes from the code, and the address from the payment.
 func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query url.Values) error {
 	if named := query.Get(clientParameter); named != "" && client != 0 && named != strconv.FormatInt(int64(client), 10) {
@@ -130,7 +130,8 @@ func (w *Webview) checkSender(pc *pageContext, client passerelle.ClientID, query
 	return w.checkRedirect(pc, client, query)
 }
 
-// principal returns the principal of a code, if the code allows one payment to be validated.
+// principal returns the principal of a code. It fails unless the code allows its holder to validate
+// one payment.
 func (w *Webview) principal(pc *pageContext, code string) (access.Principal, error) {
 	principal, err := w.Access.Authenticate(pc.context(), pc.domain.ID, code)
 	if errors.Is(err, passerelle.Unauthenticated) {
@@ -145,8 +146,8 @@ func (w *Webview) principal(pc *pageContext, code string) (access.Principal, err
 	return principal, nil
 }
 
-// acceptable reports whether the client may redirect people to the URI. Other addresses are
-// ignored, so that these pages never redirect to a stranger's address.
+// acceptable reports whether the client may redirect people to the URI. These pages ignore other
+// addresses, and therefore never redirect to a stranger's address.
 func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false
@@ -185,13 +186,13 @@ func (w *Webview) resume(pc *pageContext) (*payerSession, error) {
 	return s, nil
 }
 
-// cookieName returns a different name for each payment, so that a person can make two payments in
-// two tabs of one browser.
+// cookieName returns a different name for each payment, so a person can make two payments in two
+// tabs of one browser.
 func cookieName(id passerelle.PaymentID) string { return "payment_" + paymentText(id) }
 
 func paymentText(id passerelle.PaymentID) string { return strconv.FormatInt(int64(id), 10) }
 
-// address returns the path of a payment's page, without the code and without a host.
+// address returns the path of a payment's page, without a code or a host.
 func (pc *pageContext) address(id passerelle.PaymentID) string {
 	return pc.inLanguage(cmp.Or(pc.lang, pc.words.Lang), id)
 }
@@ -200,7 +201,7 @@ func (pc *pageContext) inLanguage(lang string, id passerelle.PaymentID) string {
 	return pc.root + "/" + lang + "/payment?payment_id=" + paymentText(id)
 }
 
-// returnURL returns the address of a payment's page to which banks send people back.
+// returnURL returns the address of the payment's page to which banks redirect people.
 func (pc *pageContext) returnURL(id passerelle.PaymentID) string {
 	return web.Origin(pc.domain.BaseURL) + pc.address(id)
 }

@@ -14,19 +14,20 @@ import (
 
 // These are the values of the step parameter. The stored state decides whether a step applies.
 const (
-	// stepOnward is set when the payer has just acted. If the bank is the next step, the payer is
-	// redirected there without another click. A payer who comes back from the bank without a
-	// decision stays on the page, because otherwise the redirects would repeat for ever.
+	// stepOnward is set when the payer has just acted. If the bank is next, the service redirects
+	// the payer there without another click. A payer who comes back from the bank without a
+	// decision stays on the page, because otherwise the redirects would never end.
 	stepOnward = "onward"
-	// stepAgain is set when the payer has approved, but the bank has not registered it yet.
+	// stepAgain is set when the payer has approved and the bank has not registered the approval
+	// yet.
 	stepAgain = "again"
-	// stepCancel is set when the payer wants to cancel and must confirm.
+	// stepCancel is set when the payer wants to cancel and must confirm the cancellation.
 	stepCancel = "cancel"
 	// stepLeave is set when the payer goes back to the client without an outcome.
 	stepLeave = "leave"
 )
 
-// actions has the page for each action that a payment can wait for. Confirmation is missing,
+// actions maps each action that a payment can wait for to its page. Confirmation is missing,
 // because the client confirms.
 var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) error{
 	payment.Redirect:      (*Webview).onward,
@@ -35,7 +36,7 @@ var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) err
 	payment.PSUValidation: (*Webview).consent,
 }
 
-// show shows the page for the payment's present state. When the payer has nothing to do, it
+// show shows the page for the payment's current state. When the payer has nothing to do, show
 // redirects the payer to the client.
 func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	p := s.payment
@@ -63,7 +64,7 @@ func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	return w.goBack(pc, s)
 }
 
-// goBack sends the payer to the client with the result of the payment.
+// goBack redirects the payer to the client with the result of the payment.
 func (w *Webview) goBack(pc *pageContext, s *payerSession) error {
 	s.payment = w.Initiation.Returned(pc.context(), pc.domain, s.payment)
 	web.Redirect(pc.writer, s.leave())
@@ -77,14 +78,14 @@ func (w *Webview) goAway(pc *pageContext, s *payerSession) error {
 	return nil
 }
 
-// awayAddress returns the link for a payer who gives up. It leads to this service, which records
-// that the payer leaves.
+// awayAddress returns the link for a payer who gives up. The link opens an address of this service,
+// which records that the payer leaves.
 func (pc *pageContext) awayAddress(p *payment.Payment) string {
 	return pc.address(p.ID) + "&step=" + stepLeave
 }
 
-// lastAttempt returns the last call to a bank about a payment, if any. The bank may not have
-// answered it yet.
+// lastAttempt returns the last attempt at a bank for a payment, if any. The bank may not have
+// answered that attempt yet.
 func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
 	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -93,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the bank has not answered the payer's last act, or has not said how the
-// payer is to approve.
+// awaited reports whether an answer of the bank is missing. The bank may still owe the answer to
+// the payer's last act, or the way in which the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -107,32 +108,32 @@ type stepBody struct {
 	// Bank is the name of the bank. Message is the bank's message to the payer.
 	Bank, Message string
 	// Problem is the key of a text about a mistake in the values. Notice is the key of a text about
-	// another result of the form, for example that the bank cannot be reached.
+	// another result of the form. For example, the bank may be unreachable.
 	Problem, Notice string
 	// Action is the target of forms.
 	Action string
 	// Address is where the payer continues.
 	Address string
-	// Questions are the fields that the bank asks the payer to fill in.
+	// Questions lists the fields that the bank asks the payer to fill in.
 	Questions []question
 	// After is the number of seconds until the page asks the bank again, or 0 for never. Left is
 	// the number of seconds for which the page continues to ask.
 	After, Left int
-	// Leave is the address for leaving the page when the payment can no longer be cancelled. Long
-	// is set when the wait is longer than usual.
+	// Leave is the address for leaving the page when the payer can no longer cancel. Long is set
+	// when the wait is longer than usual.
 	Leave string
 	Long  bool
-	// Cancel is the address for cancelling the payment, or empty when that is impossible.
+	// Cancel is the address for cancelling the payment. It is empty when the payer cannot cancel.
 	Cancel string
 }
 
 // LeftText formats Left as minutes and seconds.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
-// Late reports whether the page has stopped asking the bank without a click.
+// Late reports whether the page no longer asks the bank without a click.
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
-// step returns the body of a page. key is the prefix of the keys of its texts.
+// step returns the body of a page. The keys of the page's texts begin with key.
 func (w *Webview) step(pc *pageContext, s *payerSession, key string) stepBody {
 	body := stepBody{
 		frame: pc.frame(s).at(stepsOfPayment, 3), summary: pc.summary(s), Title: pc.words.Say(key + ".title"), Text: pc.words.Say(key + ".text"),
@@ -150,15 +151,15 @@ func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepB
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// A waiting page asks again after a quarter of the time waited so far. The result of a fast bank is
-// shown quickly, and a slow bank causes few requests.
+// A waiting page asks again after a quarter of the time that it has waited. It therefore shows the
+// result of a fast bank quickly, and sends few requests to a slow bank.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute
 	longWait     = 20 * time.Second
 )
 
-// wait shows that the bank is working. since is on the domain's clock.
+// wait shows that the bank is working. The time since is on the domain's clock.
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
@@ -169,7 +170,7 @@ func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error 
 	return pages.Send(pc.writer, page)
 }
 
-// onward redirects the payer to the bank, to approve the payment or its cancellation.
+// onward redirects the payer to the bank, where the payer approves the payment or its cancellation.
 func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	if web.Origin(s.payment.ValidateURI) == "" {
 		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)
@@ -184,7 +185,7 @@ func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// during returns the key of a step's text. Other texts apply while the payment is being cancelled.
+// during returns the key of a step's text. The texts differ while the bank cancels the payment.
 func during(p *payment.Payment, key string) string {
 	if p.Detail == payment.Cancelling {
 		return "cancelling." + key
@@ -193,8 +194,8 @@ func during(p *payment.Payment, key string) string {
 }
 
 // While a payer approves in another app, the page's script asks the bank every few seconds. Without
-// scripts, the browser only reloads the page, and the bank is asked when the payer presses a
-// button. After payerTimeout both stop, because the payer has probably left.
+// scripts, the browser only reloads the page, and the payer must press a button to ask the bank.
+// After payerTimeout both stop, because the payer has probably left.
 const (
 	askAgain     = 7 * time.Second
 	readAgain    = 10 * time.Second
@@ -220,7 +221,7 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// ask shows the bank's questions to the payer.
+// ask shows to the payer the questions of the bank.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "fields")
 	body.Questions = questions(s.payment.Fields, pc.values, pc.problem.field)

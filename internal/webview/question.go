@@ -10,14 +10,14 @@ import (
 	"passerelle/payment"
 )
 
-// fieldPrefix is the prefix of the names that payment fields have in forms.
+// fieldPrefix is the prefix that the names of payment fields have in forms.
 const fieldPrefix = "field."
 
-// fewChoices is the largest number of choices that are shown side by side. More choices are in a
-// list that opens.
+// fewChoices is the largest number of choices that the page shows side by side. More choices appear
+// in a list that opens.
 const fewChoices = 5
 
-// passwordType is the type of a field that hides what is typed.
+// passwordType is the type of a field that hides its input.
 const passwordType = "password"
 
 // question is a field of a form, with the data that the page needs to show it.
@@ -25,21 +25,23 @@ type question struct {
 	payment.Field
 	// Input is the name of the field in the form.
 	Input string
-	// Value is the earlier input. Wrong is set when the earlier input was refused.
+	// Value is the earlier input. Wrong is set when the service refused that input.
 	Value string
 	Wrong bool
-	// Browsers check the input with Pattern. Hint describes the pattern in words.
+	// Pattern is the pattern with which browsers check the input. Hint describes the pattern in
+	// words.
 	Pattern string
 	Hint    hint
-	// Open is set for choices that are shown side by side.
+	// Open is set for choices that the page shows side by side.
 	Open bool
-	// Picture is a picture that a person needs to answer. Its media type has been checked.
+	// Picture is a picture that the person needs to answer. The service has checked its media type.
 	Picture template.URL
 	// Code is set for a one-time code.
 	Code bool
 }
 
-// Said returns the label in the page's language, if the label means the same at every institution.
+// Said returns the label in the page's language, if the label has the same meaning at every
+// institution.
 func (q question) Said(words web.Words) string {
 	key := "label." + strings.ToLower(q.Label)
 	if said := words.Say(key); said != key {
@@ -48,8 +50,8 @@ func (q question) Said(words web.Words) string {
 	return q.Label
 }
 
-// Filled returns the attribute autocomplete, which names the stored value that browsers may fill
-// in.
+// Filled returns the value of the attribute autocomplete. Browsers fill in the stored value that
+// this attribute names.
 func (q question) Filled() string {
 	if q.Code {
 		return "one-time-code"
@@ -57,8 +59,8 @@ func (q question) Filled() string {
 	return "off"
 }
 
-// Kind returns the type of the input element. Payment fields always have the type text, so a
-// password is recognised by its name.
+// Kind returns the type of the input element. Kind recognises a password by the field's name,
+// because payment fields always have the type text.
 func (q question) Kind() string {
 	if q.Type == "text" && q.Name == passwordType {
 		return passwordType
@@ -70,7 +72,8 @@ func (q question) Kind() string {
 	return "text"
 }
 
-// questions returns fields with the earlier input. wrong is the name of the refused field.
+// questions returns fields with the earlier input. The argument wrong is the name of the refused
+// field.
 func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
 	all := make([]question, len(fields))
 	for i, field := range fields {
@@ -83,8 +86,8 @@ func questions(fields []payment.Field, supplied map[string]string, wrong string)
 	return all
 }
 
-// pattern converts a pattern of Go, which matches any part of the text, for browsers, which match
-// the whole text. Browsers ignore a pattern that they cannot parse.
+// pattern converts a Go pattern for browsers. A Go pattern matches any part of the text, and a
+// browser's pattern matches the whole text. Browsers ignore patterns that they cannot parse.
 func pattern(perl string) string {
 	if perl == "" {
 		return ""
@@ -92,8 +95,8 @@ func pattern(perl string) string {
 	return `[\s\S]*(?:` + perl + `)[\s\S]*`
 }
 
-// shapes are the most frequent patterns of input. key is the key of a text that describes the
-// pattern. The submatches are the number of characters, or the two limits of a range.
+// shapes lists the most frequent patterns of input. Each row has the key of a text that describes
+// the pattern. The submatches are the number of characters, or the two limits of a range.
 var shapes = []struct {
 	pattern *regexp.Regexp
 	key     string
@@ -106,7 +109,7 @@ var shapes = []struct {
 	{regexp.MustCompile(`^\^\.\{(\d+)(?:,(\d*))?\}\$$`), "fields.characters", false},
 }
 
-// hint describes a pattern in words: the key of a text, and the number in it.
+// hint describes a pattern in words. It has the key of a text, and the number in that text.
 type hint struct {
 	Key, Count string
 	// Digits is set when the input may contain only digits.
@@ -121,8 +124,8 @@ func (h hint) Text(words web.Words) string {
 	return words.Say(h.Key, h.Count)
 }
 
-// hintOf describes a pattern in words. For most patterns of banks it returns no hint. Then only the
-// label is shown, so that the person never sees a regular expression.
+// hintOf returns a description of a pattern in words. Most patterns of banks have no description.
+// The page then shows only the label, so the person never sees a regular expression.
 func hintOf(perl string) hint {
 	for _, s := range shapes {
 		found := s.pattern.FindStringSubmatch(perl)
@@ -144,7 +147,8 @@ func hintOf(perl string) hint {
 // codes are parts of the names that banks give to fields for one-time codes.
 var codes = []string{"otp", "code", "tan", "sms", "pin"}
 
-// code reports whether a field is for a one-time code. Browsers and phones can fill in such a code.
+// code reports whether a field is for a one-time code. Browsers and phones can fill in one-time
+// codes.
 func code(f payment.Field) bool {
 	name := strings.ToLower(f.Name)
 	return f.Type != "list" && slices.ContainsFunc(codes, func(part string) bool { return strings.Contains(name, part) })

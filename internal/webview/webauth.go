@@ -16,10 +16,11 @@ import (
 	"passerelle/internal/web"
 )
 
-// WebauthPath is the path at which a browser begins the redirect to the page of an institution.
+// WebauthPath is the path that a browser opens to be redirected to an institution's page.
 const WebauthPath = "/2.0/webauth"
 
-// maxReturn is how many bytes an institution may send when a person comes back from it.
+// maxReturn limits the bytes that an institution may send when a person comes back from the
+// institution.
 const maxReturn = 8 << 10
 
 // These are the parameters of the address that a browser opens first. All other parameters are
@@ -35,8 +36,8 @@ const (
 	connectionParameter = "id_connection"
 )
 
-// webauth redirects a person to the page of their institution, for a new connection or for a
-// connection that waits for them. When it fails, it redirects the person to the client with the
+// webauth redirects a person to their institution's page, for a new connection or for a connection
+// that waits for the person. When this fails, webauth redirects the person to the client with the
 // error. It shows a page instead if the client may not receive the person.
 func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
@@ -50,8 +51,8 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	// Check the code before any redirect. Otherwise a stranger could redirect people anywhere
-	// through an application without registered addresses.
+	// The check of the code comes before any redirect. Otherwise a stranger could redirect people
+	// anywhere through an application without registered addresses.
 	code, err := w.redeem(pc, client, query.Get(tokenParameter))
 	if err != nil {
 		return err
@@ -89,8 +90,8 @@ func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (sto
 	return code, nil
 }
 
-// departure returns the name of the cookie that marks a browser redirected to a connection's
-// institution. The cookie contains only its name, and is sealed under it.
+// departure returns the name of the cookie for a browser that was redirected to a connection's
+// institution. The cookie contains only this name, and is sealed under it.
 func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }
@@ -99,8 +100,8 @@ func (pc *pageContext) departureCookie(id passerelle.ConnectionID) web.Cookie {
 	return web.Cookie{Name: departure(id), Path: WebauthPath, Secure: pc.secure(), Life: sessionLife}
 }
 
-// markDeparture marks this browser with a cookie as the one that was redirected. When the person
-// comes back, no other browser is accepted.
+// markDeparture sets a cookie in the browser that is redirected. When the person comes back, the
+// service accepts only the browser with this cookie.
 func (w *Webview) markDeparture(pc *pageContext, id passerelle.ConnectionID) error {
 	return w.sealer.Set(pc.writer, pc.departureCookie(id), true)
 }
@@ -111,8 +112,8 @@ func (w *Webview) departed(pc *pageContext, id passerelle.ConnectionID) bool {
 	return w.sealer.Read(pc.request, departure(id), &did) == nil && did
 }
 
-// clientOf returns the client that sent the person, if it may receive people at the requested
-// address.
+// clientOf returns the client that sent the person. It fails when the client may not receive people
+// at the requested address.
 func (w *Webview) clientOf(pc *pageContext, query url.Values) (store.Client, error) {
 	client, err := w.namedClient(pc, query)
 	if err != nil {
@@ -165,8 +166,8 @@ func newWish(query url.Values) (aggregation.Webauth, error) {
 	return wish, wish.Check()
 }
 
-// sendBack redirects to the client with the mistake in its request, or with the problem of the
-// connection. An internal error is shown on a page.
+// sendBack redirects to the client with the mistake in the client's request, or with the problem of
+// the connection. It shows an internal error on a page.
 func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error) error {
 	var reported *passerelle.Error
 	if !errors.As(err, &reported) {
@@ -176,8 +177,8 @@ func (w *Webview) sendBack(pc *pageContext, wish aggregation.Webauth, err error)
 	return nil
 }
 
-// returned handles a person who comes back from the page of their institution. When no client waits
-// for the person, a page shows the result.
+// returned handles a person who comes back from their institution's page. When no client waits for
+// the person, a page shows the result.
 func (w *Webview) returned(pc *pageContext, state string) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
@@ -211,8 +212,8 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived tells a person in this window whether the institution can be read now. There is no
-// waiting page that would show it.
+// arrived shows in this window whether the service can read the institution now. No other page in
+// this window would show it.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {

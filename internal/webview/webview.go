@@ -1,19 +1,19 @@
-// Package webview has the pages for end users. On some pages, a payer sees a payment, chooses a
-// bank, enters what the bank asks for, waits, cancels, and is redirected to the bank or back to the
-// application. On others, a person connects an institution, chooses what to share, and later
-// repairs or ends the connection.
+// Package webview has the pages for end users. On the pages about a payment, a payer sees the
+// payment, chooses a bank, enters what the bank requests, waits, or cancels. The pages redirect the
+// payer to the bank and back to the application. On the pages about a connection, a person connects
+// an institution, chooses what to share, and later repairs or ends the connection.
 //
-// Files about payments begin with payment_, and files about connections with flow_. A flow is what
-// a person does from one link on: connect, reconnect or manage.
+// Files about payments begin with payment_, and files about connections begin with flow_. A flow is
+// what a person does after opening a link: connect, reconnect or manage.
 //
-// It owns the addresses of these pages, the cookies that give access to one payment or one flow,
-// and the choice of the page for each state of a payment or connection. Only the stored state
-// decides which page is shown, so that every page can be reloaded, and works when people go back or
-// return later. It does not own the rules of payments and connections or the calls to banks
-// (packages initiation and aggregation do), nor the design and sending of pages (package web does).
+// The package owns the addresses of these pages and the cookies that give access to one payment or
+// one flow. It also chooses the page for each state of a payment or connection. Only the stored
+// state decides which page appears. People can therefore reload every page, go back, and return
+// later. Packages initiation and aggregation own the calls to banks and the rules of payments and
+// connections. Package web owns the design and the sending of pages.
 //
 // Every failure shows a page in plain words with the id of the request. A person without access to
-// a payment learns nothing about it, not even whether it exists.
+// a payment does not even learn whether the payment exists.
 package webview
 
 import (
@@ -41,7 +41,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// CallbackPath is the path to which banks send people back.
+// CallbackPath is the path to which banks redirect people.
 const CallbackPath = "/2.0/webauth/callback"
 
 // NotificationPath is the path to which banks report that an order or a consent has changed.
@@ -59,7 +59,7 @@ var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}
 //go:embed all:pages words
 var embedded embed.FS
 
-// The language in an address may be any language that has a file of texts.
+// An address may have any language for which a file of texts exists.
 var (
 	pages = web.MustPages(embeddedIn("pages"))
 	words = web.MustDictionary(embeddedIn("words"), "en")
@@ -73,7 +73,7 @@ func embeddedIn(directory string) fs.FS {
 	return files
 }
 
-// Config has the dependencies of New. Every field but Logos is required.
+// Config has the dependencies of New. Every field except Logos is required.
 type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
@@ -86,25 +86,25 @@ type Config struct {
 	Aggregation *aggregation.Aggregation
 	// Notifications handles reports of banks.
 	Notifications *notification.Notifications
-	// Logos are the operator's own logos. It is nil when there are none.
+	// Logos has the operator's own logos. It is nil when the operator has none.
 	Logos *picture.Logos
-	// MAC derives the key of the cookies from a secret of the deployment. New panics when the
-	// result is shorter than 32 bytes.
+	// MAC derives the key of the cookies from a secret of the deployment. New panics when the key
+	// has fewer than 32 bytes.
 	MAC func(purpose string, data []byte) []byte
 	// Now returns the real time.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Webview serves the pages. New returns one.
+// Webview serves the pages. New makes a Webview.
 type Webview struct {
 	Config
 	sealer *web.Sealer
 	assets http.Handler
 }
 
-// New returns the handler of the pages, the callback, and the assets of the pages (below
-// web.AssetPath). Every other address shows a page that says that it does not exist.
+// New returns the handler of the pages, the callback, and the pages' assets (below web.AssetPath).
+// The handler answers every other address with a page that says that the address does not exist.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
@@ -142,7 +142,7 @@ func unslashed(r *http.Request) *http.Request {
 	return &same
 }
 
-// pageContext is a request, together with the data that its page needs.
+// pageContext has a request, and the data that the request's page needs.
 type pageContext struct {
 	writer  http.ResponseWriter
 	request *http.Request
@@ -151,11 +151,11 @@ type pageContext struct {
 	domain passerelle.Domain
 	// flow is the name of the flow in the address, or empty for other addresses.
 	flow string
-	// lang is the language in the address, and words has its texts.
+	// lang is the language in the address, and words has the texts of that language.
 	lang  string
 	words web.Words
-	// problem is a mistake in the submitted form, and values has the input. The page that shows the
-	// form again needs both. notice is the key of a text about another result of the form.
+	// problem is a mistake in the submitted form, and values has the form's input. The page needs
+	// both to show the form again. notice is the key of a text about another result of the form.
 	problem problem
 	values  map[string]string
 	notice  string
@@ -163,7 +163,7 @@ type pageContext struct {
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
-// step returns the step parameter. The payment may no longer be at that step.
+// step returns the step parameter. The payment may have left that step.
 func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
 func (pc *pageContext) reading() bool {
@@ -177,7 +177,7 @@ func (pc *pageContext) simulated() bool {
 	return pc.domain.Kind == passerelle.Sandbox && !reads
 }
 
-// serve sends the page of an address.
+// serve sends the page for the address of the request.
 func (w *Webview) serve(pc *pageContext) error {
 	exists := pc.parse()
 	if err := w.locate(pc); err != nil {
@@ -208,7 +208,7 @@ type aboutBody struct {
 	Try string
 }
 
-// about shows a person who opens a root what the pages below it are for.
+// about shows the purpose of the pages to a person who opens a root.
 func (w *Webview) about(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod
@@ -223,9 +223,9 @@ func (w *Webview) about(pc *pageContext) error {
 	})
 }
 
-// tryLink returns a link for newcomers who want to try these pages. It works in a sandbox domain
-// with one application, and the flow ends at the address of a shop that does not exist. In other
-// domains the link is empty.
+// tryLink returns a link for newcomers who want to try these pages. The link exists only in a
+// sandbox domain with one application. The flow ends at the address of a shop that does not exist.
+// In other domains, tryLink returns an empty text.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil
@@ -280,7 +280,7 @@ func (w *Webview) locate(pc *pageContext) error {
 	return nil
 }
 
-// speak makes requests to banks prefer the language of the page to the languages of the browser.
+// speak makes requests to banks prefer the page's language to the languages of the browser.
 func (pc *pageContext) speak() {
 	ctx := pc.context()
 	device := connector.DeviceOf(ctx)
@@ -323,10 +323,10 @@ func (w *Webview) notified(pc *pageContext) error {
 	return nil
 }
 
-// callback handles people who come back from their banks. When a payer comes back, the service asks
-// the bank for the state of the payment, and redirects the payer to the payment's page, which shows
-// the next step. After a cancellation through the API, the payer is redirected to the client's
-// address for cancellations, if the client supplied one.
+// callback handles people who come back from their banks. For a payer, the service asks the bank
+// for the state of the payment. It then redirects the payer to the payment's page, which shows the
+// next step. After a cancellation through the API, it redirects the payer to the client's address
+// for cancellations, if the client supplied one.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod

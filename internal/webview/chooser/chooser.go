@@ -1,9 +1,10 @@
-// Package chooser makes lists of institutions to choose from, for the pages for end users.
+// Package chooser makes the lists from which end users choose an institution.
 //
-// It owns the order of a list, its sections and parts, the search, the country that limits the
-// list, and the marks of institutions without a picture. It does not own which institutions there
-// are, where choosing one leads, or how a list looks. It knows nothing about a person except their
-// request. Its functions do not fail: a search that finds nothing returns an empty list.
+// The package owns the order of a list, its sections and parts, the search, and the country that
+// limits the list. It also makes the marks of institutions that have no picture. Its callers decide
+// which institutions exist, where a choice leads and how a list looks. The package knows only the
+// person's request, and nothing else about the person. Its functions do not fail: a search without
+// matches returns an empty list.
 package chooser
 
 import (
@@ -20,53 +21,54 @@ import (
 	"passerelle/internal/web"
 )
 
-// many is how many institutions a list must have to get a search field.
+// many is the number of institutions from which on a list has a search field.
 const many = 9
 
 // Most is the largest number of institutions on one page of a list. It keeps the page small on a
 // phone, even with long names. Users find other institutions with the search field.
 const Most = 60
 
-// Institution is an institution on a list.
+// Institution is an entry of a list.
 type Institution struct {
 	UUID, Name string
 	// key is the name in the form used for comparisons.
 	key  string
 	Mark Mark
-	// Countries are the countries of the institution. Place is the name of its country when pages
+	// Countries lists the countries of the institution. Place is the country's name if the page
 	// must show it.
 	Countries []string
 	Place     string
 	// Address is the page that opens when the user chooses the institution.
 	Address string
 	// Disturbed marks an institution that has failed several times in a row. Apart marks an
-	// institution of the sandbox with special behaviour.
+	// institution of the sandbox that behaves in a special way.
 	Disturbed, Apart bool
 }
 
-// Section is a part of a list. Heading is the key of the heading's text, or empty for no heading.
+// Section is a part of a list. Heading is the key of the heading's text. It is empty when the
+// section has no heading.
 type Section struct {
 	Heading string
 	Entries []Institution
 }
 
-// List is a list of institutions, limited to the ones that a user searches for. The service does
-// the search. The page's script only makes the browser ask again while the user types.
+// List is a list of the institutions that match a user's search. The service does the search. While
+// the user types, the page's script only makes the browser ask the service again.
 type List struct {
 	Words web.Words
-	// Path is the address of the page without its query, and Kept are the parameters that a
-	// search must keep.
+	// Path is the address of the page without its query. Kept lists the parameters that a search
+	// must keep.
 	Path string
 	Kept []Parameter
-	// Searchable is set when the list is too long to be read.
+	// Searchable is set when the list is long enough to need a search field.
 	Searchable bool
 	Search     string
-	// Country is the chosen country, or empty for all countries. CountryLink leads to the choice of
-	// another country.
+	// Country is the chosen country, or empty for all countries. CountryLink opens the page to
+	// choose another country.
 	Country, CountryLink string
 	Sections             []Section
-	// Found is the number of matching institutions, and Elsewhere the number of those in other
-	// countries. ElsewhereLink leads to them.
+	// Found is the number of matching institutions. Elsewhere is the number of matching
+	// institutions in other countries, and ElsewhereLink opens their list.
 	Found, Elsewhere int
 	ElsewhereLink    string
 	Part
@@ -75,28 +77,29 @@ type List struct {
 // Parameter is one parameter of an address.
 type Parameter struct{ Name, Value string }
 
-// These are the query parameters of a search. everywhere is the country that means all countries.
+// These are the query parameters of a search. The value everywhere means all countries.
 const (
 	SearchParameter  = "search"
 	CountryParameter = "country"
 	everywhere       = "any"
 )
 
-// StepCountry is the value of the parameter "step" that asks for the list of countries.
+// StepCountry is the value of the parameter "step" that opens the list of countries.
 const StepCountry = "country"
 
-// Inquiry has the input for a list: the request for its page and the data about the user.
+// Inquiry is the input for a list: the request for the page, and the data about the user.
 type Inquiry struct {
 	HTTP  *http.Request
 	Words web.Words
-	// Recent are the UUIDs of institutions that the user used before. Favourites are the UUIDs of
-	// those that the operator wants first in the list.
+	// Recent lists the UUIDs of the institutions that the user used before. Favourites lists the
+	// UUIDs of the institutions that the operator puts first.
 	Recent, Favourites []string
-	// Hints are countries to try, in this order, when the user has chosen no country.
+	// Hints lists the countries to try, in this order, when the user has chosen no country.
 	Hints []string
 }
 
-// List returns the institutions that the parameters of the address select. It sorts all in place.
+// List returns the institutions that the parameters of the address select. List sorts the slice all
+// in place.
 func (r Inquiry) List(all []Institution) *List {
 	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
 	sortEntries(all)
@@ -129,7 +132,7 @@ func (r Inquiry) List(all []Institution) *List {
 	return c
 }
 
-// Help lets the script of a page search while the user types.
+// Help lets the page's script search while the user types.
 func (c *List) Help(page *web.Page) {
 	if c.Searchable {
 		page.Module, page.Asks = "search.mjs", true
@@ -149,7 +152,7 @@ func sortEntries(all []Institution) {
 	})
 }
 
-// keep stores the parameters that a search does not change.
+// keep stores those parameters that a search does not change.
 func (c *List) keep(query url.Values) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains([]string{SearchParameter, FromParameter, "step"}, name) {
@@ -158,8 +161,8 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent adds to the institutions of a country the ones that the user used before in other
-// countries.
+// withRecent returns the institutions of a country, and the institutions that the user used before
+// in other countries.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }
@@ -170,8 +173,8 @@ func withRecent(there, found []Institution, recent []string) []Institution {
 	return there
 }
 
-// divide splits a list into sections: used before, favourites, other institutions up to a number,
-// and institutions of the sandbox with special behaviour.
+// divide splits a list into sections: institutions used before, favourites, other institutions, and
+// institutions of the sandbox with special behaviour. It limits the other institutions to a number.
 func (c *List) divide(r Inquiry, all []Institution, most int) {
 	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
 	for i, e := range all {
@@ -246,7 +249,7 @@ func within(all []Institution, code string) []Institution {
 	return there
 }
 
-// folded returns a text for comparisons, without accents and case.
+// folded returns a text without accents and capital letters, for comparisons.
 func folded(text string) string {
 	return strings.ToLower(strings.Map(func(character rune) rune {
 		if unicode.Is(unicode.Mn, character) {

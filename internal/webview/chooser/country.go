@@ -8,8 +8,9 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// country returns the country that limits a list. This is the country in the address or else the
-// first of the reader's region and the hints that has institutions.
+// country returns the country that limits a list. The country in the address comes first. Without
+// one, country tries the reader's region and then the hints, and returns the first of them that has
+// institutions.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
@@ -37,7 +38,7 @@ func (r Inquiry) region() string {
 	return ""
 }
 
-// place sets the shown country of institutions that are in only one country.
+// place sets the shown country of those institutions that are in only one country.
 func (r Inquiry) place(all []Institution) {
 	for i := range all {
 		if len(all[i].Countries) == 1 {
@@ -46,8 +47,8 @@ func (r Inquiry) place(all []Institution) {
 	}
 }
 
-// changed returns the address of the page with another value of one parameter. The list starts at
-// its beginning again.
+// changed returns the address of the page with another value for one parameter. The address opens
+// the beginning of the list.
 func (r Inquiry) changed(name, value string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(FromParameter)
@@ -60,13 +61,13 @@ func (r Inquiry) changed(name, value string) string {
 type Nation struct {
 	Name  string
 	Count int
-	// Address is the page that opens when the user chooses the country. Chosen marks the present
+	// Address is the page that opens when the user chooses the country. Chosen marks the current
 	// choice.
 	Address string
 	Chosen  bool
 }
 
-// countriesOf counts the institutions of each country, by its code.
+// countriesOf returns the number of institutions for each country code.
 func countriesOf(all []Institution) map[string]int {
 	counts := map[string]int{}
 	for _, e := range all {

@@ -10,7 +10,8 @@ import (
 )
 
 // Mark is the picture of an institution in a list: the operator's picture, or letters on a coloured
-// shape. Letters, shape and colour follow from the name, so neighbours usually look different.
+// shape. The name determines the letters, the shape and the colour, so neighbours usually look
+// different.
 type Mark struct {
 	// Logo is the address of the operator's picture, or empty.
 	Logo string
@@ -33,7 +34,7 @@ func NewMark(name string) Mark {
 	return Mark{Class: fmt.Sprintf("s%d c%d", n%markShapes, n/markShapes%markColors), Letters: lettersOf(name)}
 }
 
-// particles are words in names that are not used for the letters.
+// particles are the words of names from which lettersOf takes no letters.
 var particles = []string{"a", "and", "da", "das", "de", "del", "der", "des", "di", "die", "do", "du", "e", "et", "la", "le", "les", "of", "the", "und", "y"}
 
 // lettersOf returns two letters of a name: the first letters of its first two words, or the

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// Part is the part of a long list that one page shows. Earlier and Later are the addresses of the
-// parts before and after it. They are empty when there is no such part.
+// Part is the part of a long list that one page shows. Earlier is the address of the part before
+// it, and Later the address of the part after it. Each is empty when there is no such part.
 type Part struct {
 	First, End     int
 	Earlier, Later string
@@ -24,8 +24,8 @@ type Parts struct {
 // Parts returns the data of the template block of the same name.
 func (s Part) Parts(words web.Words) Parts { return Parts{s, words} }
 
-// NewPart returns the part that an address asks for in its query, from a list of length entries.
-// The largest part has most entries.
+// NewPart returns the part that the query of an address requests. The list has length entries, and
+// a part has at most most entries.
 func NewPart(query url.Values, length, most int) Part {
 	query = maps.Clone(query)
 	first, _ := strconv.Atoi(query.Get(FromParameter)) // without a position, the list starts at 0
@@ -46,5 +46,5 @@ func NewPart(query url.Values, length, most int) Part {
 	return s
 }
 
-// FromParameter is the parameter with the position at which the part begins, counted from 0.
+// FromParameter is the parameter with the position of the part's first entry, counted from 0.
 const FromParameter = "from"
