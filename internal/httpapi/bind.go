@@ -12,27 +12,27 @@ import (
 	"passerelle"
 )
 
-// binding is the state of filling one input from one request.
+// binding has the state while a request fills an input.
 type binding struct {
 	path path
-	// strict makes unknown names an error.
+	// strict is set when an unknown name is an error.
 	strict bool
-	// user is the value of "me" in a path.
+	// user is the id that "me" means in a path.
 	user passerelle.UserID
 }
 
 // setter stores a node in a field. It fails when the node is not valid for the field.
 type setter func(b *binding, v reflect.Value, n *node) error
 
-// nodeReader is a type that parses its own value, such as a value that may be a string or an
-// array.
+// nodeReader is the interface of types that parse their own value. For example, a value may be a
+// string or an array.
 type nodeReader interface {
 	readNode(at *path, n *node) error
-	// schema describes the accepted values.
+	// schema returns the schema of the accepted values.
 	schema() *schema
 }
 
-// valued is implemented by types with a fixed set of values.
+// valued is the interface of types with a fixed set of values.
 type valued interface{ Values() []string }
 
 // compile chooses the setter of a field by its type.
@@ -84,7 +84,8 @@ func implements[T any](t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[T]())
 }
 
-// as returns a field as an interface that its type implements, which newPlan has checked.
+// as returns a field as an interface. newPlan has checked that the field's type implements this
+// interface.
 func as[T any](v reflect.Value) T {
 	own, ok := reflect.TypeAssert[T](v.Addr())
 	if !ok {
@@ -157,7 +158,7 @@ const (
 	maxName    = 255
 )
 
-// bounded returns an error for a text that is longer than maxText.
+// bounded fails for a text of more than maxText characters.
 func (p *path) bounded(n *node) error {
 	if len(n.text) > maxText && utf8.RuneCountInString(n.text) > maxText {
 		return p.invalid("longer than %d characters", maxText)
@@ -206,7 +207,7 @@ func setText(r rules) setter {
 	}
 }
 
-// longest returns the largest number of characters that a text may have.
+// longest returns the largest number of characters of a text.
 func (r rules) longest() int64 {
 	if r.max == nil {
 		return maxText
@@ -231,7 +232,7 @@ func setInteger(r rules) setter {
 	}
 }
 
-// span describes the allowed range of a number in words.
+// span returns the words that describe the allowed range of a number.
 func (r rules) span() string {
 	switch {
 	case r.max == nil:
@@ -242,10 +243,10 @@ func (r rules) span() string {
 	return fmt.Sprintf("from %d to %d", *r.min, *r.max)
 }
 
-// pathSetter returns a setter for a field in the path. An identifier is a positive decimal number
-// as the service writes it. Any other text identifies no resource and is answered as not found,
-// without a hint at the form of identifiers. A list of identifiers, separated by commas, makes the
-// call change several objects.
+// pathSetter returns a setter for a field in the path. An identifier is a positive decimal number,
+// written as the service writes it. The answer to any other text is "not found", without a hint
+// about the form of identifiers. A path with identifiers separated by commas changes several
+// objects.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -286,8 +287,8 @@ func setIdentifiers(t reflect.Type, set setter) setter {
 	}
 }
 
-// set fills a struct from the members of an object. A null member means the same as an absent one,
-// except for types that parse their own value and are not required.
+// set fills a struct from the members of an object. It treats a null member like an absent one. An
+// optional field whose type parses its own value receives the null.
 func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	if n.shape != object {
 		return b.path.wrong("an object", n)
@@ -312,7 +313,8 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct that has a field for all members without a field of their own.
+// setOpen fills a struct with a field for free names. That field receives all members that have no
+// field of their own.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	named, rest := node{shape: object}, node{shape: object}
 	for _, member := range n.nodes {
@@ -332,7 +334,7 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	return f.set(b, v, &named)
 }
 
-// complete handles the fields that are absent in the request.
+// complete handles the fields that the request does not have.
 func (f *fields) complete(b *binding, v reflect.Value, came uint64) error {
 	for i := range f.list {
 		if came&(1<<i) != 0 {
@@ -361,9 +363,9 @@ func (f *field) fill(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// unknown handles a name that is not declared. Names that clients of this API family send are
-// ignored. A name that differs from a known one only in case is refused, because ignoring it would
-// silently drop a value.
+// unknown handles a name that is not declared. It ignores names that clients of this API family
+// send. It refuses a name that differs only in case from a known name, because the value of an
+// ignored name is lost.
 func (b *binding) unknown(name string, known []string) error {
 	if err := b.misspelt(name, known); err != nil || !b.strict {
 		return err

@@ -13,16 +13,16 @@ import (
 	"passerelle"
 )
 
-// formats has the parser for each media type that a body may have. Clients of this API family send
-// all three. A body without a type is read as JSON.
+// formats has the parser for each media type of a body. Clients of this API family send all three
+// types. A body without a type counts as JSON.
 var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
 	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
 	"application/x-www-form-urlencoded": parseForm,
 	"multipart/form-data":               parseMultipart,
 }
 
-// parseBody parses a body into an object. An empty body is the empty object, whatever its type.
-// When the media type is one that a field accepts, the whole body is the value of that field.
+// parseBody parses a body into an object. An empty body of any type is an empty object. When a
+// field accepts the media type, the whole body is the value of that field.
 func parseBody(body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil
@@ -117,8 +117,8 @@ func withFiles(values url.Values, files []node) (node, error) {
 	return form, err
 }
 
-// part reads the next part of a multipart body, which is a file if it has a file name. It
-// returns io.EOF after the last part.
+// part reads the next part of a multipart body. A part with a file name is a file. After the last
+// part, the error is io.EOF.
 func part(reader *multipart.Reader) (node, error) {
 	p, err := reader.NextPart()
 	if err == io.EOF { //nolint:errorlint // a wrapped EOF means that the body was cut off, a bare EOF that it is complete
@@ -146,7 +146,7 @@ func notForFiles(n *node) error {
 	return at.invalid("must be a field with a name, not a file")
 }
 
-// refuseFiles returns an error for a file in a field that does not accept files.
+// refuseFiles fails for a file in a field that does not accept files.
 func refuseFiles(body *node, p *plan) error {
 	for i := range body.nodes {
 		if body.nodes[i].shape != file {

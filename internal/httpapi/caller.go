@@ -18,42 +18,43 @@ import (
 	"passerelle/internal/store"
 )
 
-// Caller describes who calls and how. It has everything about a request that an endpoint may use
-// besides its input.
+// Caller describes who calls and how. It has everything about a request that an endpoint may use,
+// except the endpoint's input.
 type Caller struct {
-	// Principal is zero on public routes. Caller.Domain hides its Domain, which is only an id.
+	// Principal is zero on public routes. The field Domain of Caller hides the Domain of Principal,
+	// which is only an id.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
-	// Settings are the domain's settings at the time of the request.
+	// Settings has the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the root of the address that the client called, without a trailing slash:
 	// "http://127.0.0.1:8080/2.0". Links in answers begin with Base.
 	Base string
-	// Now is the present time on the domain's clock.
+	// Now is the current time on the domain's clock.
 	Now time.Time
-	// Location is the time zone in which the domain reads and writes dates.
+	// Location is the time zone of the dates that the domain reads and writes.
 	Location *time.Location
-	// Strict is set by "Prefer: handling=strict". Unknown names are then errors.
+	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
 	// Execution belongs to the request's idempotency key. The endpoint passes it to
-	// store.Tx.Executed in the transaction that creates the requested object. Made is the id of the
-	// object that an earlier execution with the key has created, or zero. When Made is not zero,
+	// store.Tx.Executed in the transaction that creates the requested object. Made is the id of an
+	// object that an earlier execution with this key has created, or zero. When Made is not zero,
 	// the endpoint shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render returns the answer of a call for its output. Answer sets kept, which the call then
-	// uses as its answer.
+	// render returns the answer to a call, from the call's output. The method Answer sets kept, and
+	// the call then uses kept as its answer.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
-	// Address is the IP address of the caller, as far as trusted proxies report it.
+	// Address is the caller's IP address, as trusted proxies report it.
 	Address string
 }
 
-// Answer renders an output for store.Tx.Answered. With it, the transaction that creates an object
-// also stores the answer for repetitions.
+// Answer renders an output for store.Tx.Answered. The transaction that creates an object can then
+// also store the answer for repetitions.
 func (c *Caller) Answer(out any) ([]byte, error) {
 	result, err := c.render(out)
 	if err != nil {
@@ -63,14 +64,15 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 	return result.keep()
 }
 
-// By names the caller in records of changes.
+// By returns the text that names the caller in records of changes.
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
-// Needs defines who may call a route. A token is accepted when its kind is in Kinds and it has
-// one scope of AnyScope. An empty list allows all. Both may be empty only for a public route.
+// Needs defines who may call a route. A token is accepted when Kinds contains its kind and it has
+// at least one scope of AnyScope. An empty list allows all. Only a public route may have two empty
+// lists.
 type Needs struct {
-	// Public routes are served without a check of the token. Guarded is a query parameter that
-	// makes a call need the check.
+	// Public routes need no token. Guarded is a query parameter: a call with this parameter needs a
+	// token after all.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind
@@ -87,7 +89,7 @@ var (
 )
 
 // open reports whether the call needs no token. A query that cannot be parsed is refused later,
-// before anything is served.
+// before the service serves anything.
 func (n Needs) open(query string) bool {
 	if n.Guarded == "" {
 		return n.Public
@@ -106,12 +108,12 @@ func (n Needs) check(p access.Principal) error {
 	return nil
 }
 
-// Lacking returns the error for a token that has none of the scopes.
+// Lacking returns the error for a token without any of the scopes.
 func Lacking(any ...passerelle.Scope) error {
 	return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "The token needs one of the scopes " + passerelle.Scopes(any).String() + "."}
 }
 
-// bearer returns the token in the Authorization header, which may occur only once.
+// bearer returns the token in the Authorization header. The header may occur only once.
 func bearer(header http.Header) (string, error) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -136,7 +138,7 @@ func unauthenticated(message string) error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: message}
 }
 
-// strict reports whether the client prefers that unknown names are refused (RFC 7240).
+// strict reports whether the client prefers an error for unknown names (RFC 7240).
 func strict(header http.Header) bool {
 	for _, value := range header["Prefer"] {
 		for preference := range strings.SplitSeq(value, ",") {
@@ -151,8 +153,8 @@ func strict(header http.Header) bool {
 }
 
 // Origin returns the scheme and host that the client called. It uses the headers of a proxy only
-// when the connection comes from a trusted proxy. When a header has several values, that proxy
-// wrote the last one.
+// for a connection from a trusted proxy. When such a header has several values, Origin uses the
+// last one, because the trusted proxy wrote it.
 func Origin(r *http.Request, trusted []netip.Prefix) (string, string) {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
@@ -190,9 +192,9 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address returns the IP address of the caller. Each proxy appends the address of its peer to
-// X-Forwarded-For. The caller's address is the last one that does not belong to a trusted proxy,
-// because anybody could have written those before it.
+// Address returns the caller's IP address. Each proxy appends the address of its peer to
+// X-Forwarded-For. The caller's address is the last one in this header that does not belong to a
+// trusted proxy. Anybody could have written the addresses before it.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -206,7 +208,7 @@ func Address(r *http.Request, trusted []netip.Prefix) string {
 	return address
 }
 
-// withoutPort removes the port from an address in any notation. Otherwise one caller would have
+// withoutPort removes the port from an address in any notation. With ports, one caller would have
 // many addresses.
 func withoutPort(said string) string {
 	if both, err := netip.ParseAddrPort(said); err == nil {
@@ -223,11 +225,11 @@ func last(values []string) string {
 	return strings.TrimSpace(words[len(words)-1])
 }
 
-// identify sets the host, settings, time zone and time. During maintenance it refuses every
-// request.
+// identify sets the host, settings, time zone and time of the call. It refuses every request during
+// maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
-	token, _ := bearer(x.request.Header) // a missing or wrong token is reported later, if the route needs one
+	token, _ := bearer(x.request.Header) // if the route needs a token, authorise reports a missing or wrong one
 	served, shown, err := a.config.Domain(ctx, host, token)
 	if err != nil {
 		return err
@@ -249,7 +251,7 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// authorise looks up the token and compares it with the route's needs.
+// authorise looks up the token and checks that the route accepts it.
 func (a *API) authorise(ctx context.Context, x *exchange) error {
 	needs, inAddress := x.endpoint.route.Needs, x.hideToken()
 	if needs.open(x.request.URL.RawQuery) {

@@ -16,21 +16,21 @@ import (
 	"passerelle"
 )
 
-// Content is an output that is a file. It is sent while it is read, completely or in the requested
-// ranges.
+// Content is an output that is a file. The API sends the whole file or the requested ranges, and
+// reads the file meanwhile.
 type Content struct {
-	// MediaType is the declared media type of the file. It is never guessed.
+	// MediaType is the declared media type of the file. The API never guesses it.
 	MediaType string
-	// Name is the file name for the browser, in any characters.
+	// Name is the file name for the browser. It may contain any characters.
 	Name string
-	// Version changes with the content. Modified is the time of the last change, or zero when it is
-	// unknown.
+	// Version changes with the content. Modified is the time of the last change, or zero if that
+	// time is unknown.
 	Version  string
 	Modified time.Time
-	// Public files are the same for all callers. A client may keep them for a day without asking
-	// again.
+	// Public is set for a file that is the same for all callers. A client may keep such a file for
+	// a day without a new request.
 	Public bool
-	// Body is closed after it was sent.
+	// Body has the content. The API closes Body after it has sent the content.
 	Body io.ReadSeekCloser
 }
 
@@ -39,19 +39,19 @@ type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// Made returns a file that was generated in memory for the answer. Its version depends only on its
-// bytes.
+// Made returns a file that the service has generated in memory for the answer. The version depends
+// only on the file's bytes.
 func Made(mediaType, name string, content []byte) Content {
 	sum := sha256.Sum256(content)
 	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
 }
 
-// shownInPage lists the file types that a browser may display. Other types could contain active
-// content from strangers, which would run with the rights of the signed-in person.
+// shownInPage lists the file types that a browser may display. Files of other types could contain
+// active content from strangers. Such content would run with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
-// contentAnswer returns an answer with the bytes of a file. A client may cache it. Unless the file
-// is public, the client must revalidate it.
+// contentAnswer returns an answer with the bytes of a file. A client may cache the file. It must
+// revalidate a cached file that is not public.
 func contentAnswer(c Content, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.content = &c
@@ -66,7 +66,7 @@ func contentAnswer(c Content, requestID string) answer {
 	keeping := "private, no-cache"
 	if c.Public {
 		keeping = "public, max-age=86400"
-		an.header.Set("Vary", "Origin") // an answer for one origin must not be cached for another
+		an.header.Set("Vary", "Origin") // a cached answer for one origin must not serve another origin
 	}
 	for name, value := range map[string]string{
 		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
@@ -76,7 +76,8 @@ func contentAnswer(c Content, requestID string) answer {
 	return an
 }
 
-// plainName removes characters from a file name that could lead to another folder or end a line.
+// plainName removes from a file name the characters that could lead to another folder or end a
+// line.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -94,7 +95,7 @@ func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse fun
 }
 
 // withoutNothing replaces each range of the last 0 bytes with a range beyond the end of any file.
-// RFC 9110, section 14.1.2, calls such a range unsatisfiable, but the library would answer it.
+// RFC 9110, section 14.1.2, calls such a range unsatisfiable, but the standard library accepts it.
 func withoutNothing(r *http.Request) *http.Request {
 	const beyond = "9223372036854775807-"
 	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")
@@ -112,8 +113,8 @@ func withoutNothing(r *http.Request) *http.Request {
 	return asked
 }
 
-// strictWriter replaces the library's plain text with the API's error body, when a range is not
-// satisfiable or a file cannot be read.
+// strictWriter replaces the standard library's plain text with the API's error body. It does so
+// when a range is not satisfiable or a file is unreadable.
 type strictWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -147,7 +148,7 @@ func (w *strictWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// refusal returns a function that turns an error into an answer.
+// refusal returns a function that converts an error to an answer.
 func (a *API) refusal(ctx context.Context) func(error) answer {
 	return func(err error) answer { return a.failed(ctx, err) }
 }

@@ -9,13 +9,13 @@ import (
 	"passerelle/internal/settings"
 )
 
-// Pages in browsers may call the API when the domain lists their origin. The browser sends a
-// preflight, and lets a page read only answers that name its origin (the CORS protocol of the Fetch
-// standard). Tokens are in headers that a page must set, never in cookies, so no answer allows
-// credentials.
+// Pages in browsers may call the API from the origins that the domain lists. A browser sends a
+// preflight. It lets a page read an answer only if the answer names the page's origin (the CORS
+// protocol of the Fetch standard). A page must put tokens into headers. The API uses no cookies, so
+// no answer allows credentials.
 
-// sharedHeaders are request headers that a page may send, and readHeaders response headers that it
-// may read. CORS always allows some others.
+// sharedHeaders lists the request headers that a page may send. readHeaders lists the response
+// headers that a page may read. CORS always allows some other headers.
 var (
 	sharedHeaders = strings.Join([]string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "If-Range", "Prefer", "Range"}, ", ")
 	readHeaders   = strings.Join([]string{
@@ -24,11 +24,12 @@ var (
 	}, ", ")
 )
 
-// preflightLife is how many seconds a browser waits before the next preflight. During this time a
-// removed origin may still call.
+// preflightLife is the number of seconds until a browser sends the next preflight. Until then, a
+// page of a removed origin may still call.
 const preflightLife = "600"
 
-// admit allows a page of a listed origin to read the answer. It returns false for other origins.
+// admit allows a page to read the answer, if the domain lists the page's origin. It returns false
+// for other origins.
 func (x *exchange) admit(w http.ResponseWriter) bool {
 	origin := x.request.Header.Get("Origin")
 	if origin == "" {
@@ -44,8 +45,8 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a request is a preflight. A preflight has no token. It is answered even
-// during maintenance, because the page then gets the reason from its call.
+// preflight reports whether a request is a preflight. A preflight has no token. The API answers
+// preflights even during maintenance, so the page's own call can receive the reason.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -12,16 +12,16 @@ import (
 	"passerelle"
 )
 
-// Position is where a page begins or ends: the values of an item's sort keys. The last key is
-// unique. A value is an int64, a string, a bool, or nil, which is sorted last.
+// Position is the beginning or the end of a page: the values of an item's sort keys. The last key
+// is unique. A value is an int64, a string, a bool, or nil. The value nil comes last.
 type Position []any
 
-// cursor is what a link from one page to another contains.
+// cursor is the content of a link from one page to another.
 type cursor struct {
 	Position Position `json:"p"`
-	// Backward cursors lead to the page that ends before the position.
+	// Backward is set when the page ends before the position.
 	Backward bool `json:"b,omitempty"`
-	// Total was counted on the first page. Later pages repeat it.
+	// Total is the count from the first page. Later pages repeat it.
 	Total int64 `json:"t"`
 }
 
@@ -31,8 +31,8 @@ const cursorPurpose = "api cursor 1"
 
 var cursorText = base64.RawURLEncoding.Strict()
 
-// seal returns the opaque text of a cursor: its content, and a MAC over content and place. The MAC
-// makes the cursor valid only for that place.
+// seal returns the opaque text of a cursor. The text contains the cursor's content, and a MAC over
+// content and place. The cursor is valid only for that place.
 func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, error) {
 	content, err := json.Marshal(c)
 	if err != nil {
@@ -42,8 +42,8 @@ func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, err
 	return cursorText.EncodeToString(content) + "." + cursorText.EncodeToString(tag), nil
 }
 
-// openCursor reads a cursor that seal made for the same place. It fails with Invalid, without
-// details, for any other text.
+// openCursor reads a cursor that seal made for the same place. For any other text it fails with
+// Invalid, without details.
 func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
 	var c cursor
 	fault := passerelle.InvalidField("cursor", "not a cursor of this list; use the links in an answer unchanged")
@@ -64,14 +64,14 @@ func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (c
 	return c, c.Position.restore()
 }
 
-// joined joins content and place. No other pair gives the same result.
+// joined combines content and place. Two different pairs never give the same result.
 func joined(content, place []byte) []byte {
 	both := strconv.AppendInt(nil, int64(len(content)), 10)
 	both = append(both, ' ')
 	return append(append(both, content...), place...)
 }
 
-// restore converts the numbers of JSON back into int64.
+// restore converts the numbers that the JSON decoder made to int64.
 func (p Position) restore() error {
 	for i, value := range p {
 		n, ok := value.(json.Number)

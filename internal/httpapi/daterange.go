@@ -7,10 +7,10 @@ import (
 	"passerelle"
 )
 
-// DateRange is embedded by the inputs of lists that can be limited in time. The limits are days,
-// months or years in the domain's time zone. By default both are inclusive, and the upper limit
-// includes its whole period. With the tag `max:"exclusive"`, the range ends at the first instant of
-// the upper period.
+// DateRange has the parameters that limit a list in time. The inputs of lists embed it. The limits
+// are days, months or years in the domain's time zone. By default both limits are inclusive, and
+// the range contains the whole period of the upper limit. With the tag `max:"exclusive"`, the range
+// ends at the first instant of the upper limit's period.
 type DateRange struct {
 	MinDate string `query:"min_date" doc:"lower bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
 	MaxDate string `query:"max_date" doc:"upper bound: a day YYYY-MM-DD, a month YYYY-MM or a year YYYY"`
@@ -18,10 +18,11 @@ type DateRange struct {
 	from, until time.Time
 }
 
-// From returns the first instant in the range, or zero for no limit.
+// From returns the first instant in the range, or the zero time for a range without a lower limit.
 func (d DateRange) From() time.Time { return d.from }
 
-// Until returns the first instant after the range, or zero for no limit.
+// Until returns the first instant after the range, or the zero time for a range without an upper
+// limit.
 func (d DateRange) Until() time.Time { return d.until }
 
 func (d *DateRange) settle(x *exchange, tag reflect.StructTag) error {

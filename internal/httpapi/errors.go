@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// errorBody is the body of every error answer. It always has these four keys and no others, because
+// errorBody is the body of every error answer. It always has exactly these four keys, because
 // strict clients cannot parse an error object with other keys.
 type errorBody struct {
 	Code        string  `json:"code" doc:"error code, for programs to decide on"`
@@ -22,7 +22,7 @@ type errorBody struct {
 	RequestID   string  `json:"request_id" doc:"identifier of the request, in decimal digits; equal to the X-Request-Id header"`
 }
 
-// kindStatus has the HTTP status for each kind of error. No other code translates kinds.
+// kindStatus maps each kind of error to its HTTP status. No other code converts kinds.
 var kindStatus = map[passerelle.Kind]int{
 	passerelle.Invalid:         http.StatusBadRequest,
 	passerelle.Unauthenticated: http.StatusUnauthorized,
@@ -33,8 +33,8 @@ var kindStatus = map[passerelle.Kind]int{
 	passerelle.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codes are the error codes that clients distinguish, with their usual status and description. When
-// finer is set, status applies to every kind of error with the code.
+// codes lists the error codes that clients distinguish. Each code has its usual status and its
+// description. When finer is set, the row's status applies to every kind of error with this code.
 var codes = map[string]struct {
 	status      int
 	finer       bool
@@ -62,14 +62,15 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot answer at the moment."},
 }
 
-// fallbackDescription is used for a code without a description, so that the key is never empty.
+// fallbackDescription describes codes without a description of their own, so the key is never
+// empty.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status of a request whose client left before the answer. Only the access
-// log has it, to distinguish this case from a failure of the service.
+// statusClientGone is the status of a request whose client left before the answer. It appears only
+// in the access log, where it distinguishes this case from a failure of the service.
 const statusClientGone = 499
 
-// failure is what an answer says about an error.
+// failure is the content of an answer about an error.
 type failure struct {
 	status     int
 	code       string
@@ -77,8 +78,8 @@ type failure struct {
 	retryAfter int
 }
 
-// classify converts any error to what a client may know. Only the text of a *passerelle.Error is
-// sent to clients.
+// classify returns what a client may know about an error. Only the text of a *passerelle.Error is
+// for clients.
 func classify(err error) failure {
 	var reported *passerelle.Error
 	switch {
@@ -110,12 +111,12 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a complete response. It is prepared before the first byte is written.
+// answer is a complete response. It is complete before the API writes the first byte.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// content or stream replaces a body that is not JSON.
+	// content or stream is set for an answer that is not JSON, instead of the body.
 	content *Content
 	stream  *Stream
 }
@@ -128,22 +129,22 @@ func newAnswer(status int, body []byte, requestID string) answer {
 		"X-Request-Id":           {requestID},
 	}
 	if status != http.StatusNoContent {
-		// There is no charset, because clients of this API family parse JSON only when the header
-		// has exactly this value.
+		// The value has no charset, because clients of this API family parse JSON only when the
+		// header has exactly this value.
 		header["Content-Type"] = []string{"application/json"}
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	return answer{status: status, header: header, body: body}
 }
 
-// failed turns an error into an answer, and logs the details that the client must not see.
+// failed converts an error to an answer. It logs the details that the client must not see.
 func (a *API) failed(ctx context.Context, err error) answer {
 	f := classify(err)
 	a.logFailure(ctx, f, err)
 	id := a.config.RequestID(ctx)
 	body, marshalling := encode(f.body(id))
 	if marshalling != nil {
-		// Four strings can always be encoded. This body is needed only if a later change breaks
+		// JSON can encode any four strings. The API needs this body only if a later change breaks
 		// that.
 		body = []byte(`{"code":"bug","description":"An internal error occurred.","message":null,"request_id":"` + id + `"}`)
 	}
@@ -161,7 +162,7 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	return failed
 }
 
-// methodError is a 405 error. Its answer lists the methods of the path.
+// methodError is a 405 error. Its answer lists the methods that the path has.
 type methodError struct {
 	allow string
 	cause error
@@ -193,16 +194,16 @@ func (an answer) write(w http.ResponseWriter, r *http.Request, refuse func(error
 	}
 	w.WriteHeader(an.status)
 	if r.Method != http.MethodHead {
-		// An error is ignored, because it only means that the client has left.
+		// An error only means that the client has left.
 		_, _ = w.Write(an.body)
 	}
 }
 
-// RawJSON is an output that is already JSON and is sent unchanged.
+// RawJSON is an output that is already JSON. The API sends it unchanged.
 type RawJSON []byte
 
-// encode renders an output completely before anything is sent. A value that cannot be rendered then
-// becomes an error and not an incomplete body.
+// encode renders a complete output before the API sends the first byte. A value that cannot be
+// rendered then causes an error instead of an incomplete body.
 func encode(out any) ([]byte, error) {
 	if document, ok := out.(RawJSON); ok {
 		return document, nil

@@ -10,28 +10,27 @@ import (
 	"passerelle"
 )
 
-// These are the limits of an expansion. Each name costs one query, whatever the length of the list.
+// These are the limits of an expansion. Each name costs one query for the whole list.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20
 )
 
-// Expand is embedded by the inputs of endpoints that can embed linked resources in objects of a
-// type. The members of the type with the tag expand are these resources. The resources that can be
-// embedded in such a resource follow from its own type, down to the largest depth:
+// Expand has the parameter expand. Inputs embed it when the endpoint can embed linked resources in
+// objects of the type Of. The linked resources are the members of that type with the tag expand:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
-// The tag without lists members that the endpoint does not embed, separated by commas. Other names
-// are ignored, because clients ask for names that no longer exist.
+// The type of a linked resource defines in the same way what the resource can embed, down to the
+// largest depth. The tag without lists the members that this endpoint does not embed, separated by
+// commas. The API ignores unknown names, because clients send names that no longer exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
 
 	asked Expansion
 }
 
-// Linked returns the resources that can be embedded in objects of a type, each with its own
-// type.
+// Linked returns the resources that objects of a type can embed, each with its own type.
 func Linked(of reflect.Type) map[string]reflect.Type {
 	known, _ := linked.Load(of)
 	if found, there := known.(map[string]reflect.Type); there {
@@ -68,7 +67,7 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Expansion is a set of names to embed. Each has the names to embed in it.
+// Expansion is a set of names to embed. Each name has the names to embed in it.
 type Expansion []Branch
 
 // Branch is one name of an expansion.
@@ -80,7 +79,7 @@ type Branch struct {
 // Has reports whether the expansion contains the name.
 func (e Expansion) Has(name string) bool { return e.find(name) != nil }
 
-// In returns the expansion inside a name.
+// In returns the expansion that is nested in a name.
 func (e Expansion) In(name string) Expansion {
 	if branch := e.find(name); branch != nil {
 		return branch.Nested
@@ -97,7 +96,7 @@ func (e Expansion) find(name string) *Branch {
 	return nil
 }
 
-// String returns the expansion in the syntax of the parameter.
+// String returns the expansion in the syntax of the parameter expand.
 func (e Expansion) String() string {
 	words := make([]string, len(e))
 	for i, branch := range e {
@@ -121,7 +120,7 @@ func (e *Expand[Of]) settle(x *exchange, tag reflect.StructTag) error {
 	return err
 }
 
-// known returns the names that the endpoint embeds. The tag may exclude some.
+// known returns the names that the endpoint embeds. The tag may exclude some names.
 func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	known := maps.Clone(Linked(reflect.TypeFor[Of]()))
 	for name := range strings.SplitSeq(tag.Get("without"), ",") {
@@ -130,8 +129,8 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names that can be embedded. Each is followed by the names that can be embedded
-// in it, in brackets.
+// describe lists the names that the endpoint can embed. In brackets after each name are the names
+// that can be embedded in it.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string
@@ -144,7 +143,7 @@ func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	return ": " + strings.Join(words, ", ")
 }
 
-// among drops the names that are not known where they occur. In strict mode they are an error.
+// among drops the unknown names. In strict mode, it fails for an unknown name.
 func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion, error) {
 	var kept Expansion
 	for _, branch := range e {
@@ -164,8 +163,8 @@ func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion,
 	return kept, nil
 }
 
-// parseExpansion reads names separated by commas, each optionally followed by brackets around
-// the names nested in it. A repeated name counts once, with the nested names of both.
+// parseExpansion reads names separated by commas. In brackets after a name are its nested names, if
+// any. A repeated name counts once, and gets the nested names of all its repetitions.
 func parseExpansion(s string) (Expansion, error) {
 	p := expandParser{rest: s}
 	if strings.TrimSpace(s) == "" {
@@ -255,13 +254,13 @@ func (p *expandParser) name() string {
 	return name
 }
 
-// nameByte also accepts points, because some clients send connection.connector. That matches no
-// name, so it is ignored and not refused.
+// nameByte reports whether a name may contain the byte. It accepts points, because some clients
+// send connection.connector. The API then ignores that name instead of refusing it.
 func nameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// take consumes the byte if it is the next one.
+// take consumes the next byte if it has this value.
 func (p *expandParser) take(c byte) bool {
 	p.space()
 	if p.rest == "" || p.rest[0] != c {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// flagWords are the forms of a boolean in a query or a form, in lower case. The empty word stands
-// for a flag without a value: "?all" means true.
+// flagWords has the words for a boolean in a query or a form, in lower case. The empty word means a
+// flag without a value: "?all" is true.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
-// setFlag reads a boolean. JSON has true and false, and a query or form has flag words.
+// setFlag reads a boolean. JSON has true and false. A query or a form has the flag words.
 func setFlag(b *binding, v reflect.Value, n *node) error {
 	if n.shape == boolean {
 		v.SetBool(n.text == "true")
@@ -26,7 +26,8 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// All is embedded by the inputs of endpoints that exclude disabled or deleted items by default.
+// All has the parameter all. It is for inputs of endpoints that exclude disabled or deleted items
+// by default.
 type All struct {
 	WithDisabled bool `query:"all" doc:"include disabled and deleted items"`
 }

@@ -16,15 +16,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxKey is the largest length of an Idempotency-Key, in printable ASCII characters.
+// maxKey is the largest length of an Idempotency-Key in characters. The characters must be
+// printable ASCII.
 const maxKey = 255
 
-// settleTimeout limits how long the end of an execution is recorded after the client has left. It
-// is well below the lease of a key.
+// settleTimeout limits the time to record the end of an execution after the client has left. It is
+// much shorter than the lease of a key.
 const settleTimeout = 10 * time.Second
 
-// repeatable runs a call at most once per Idempotency-Key. A call without a key runs normally, and
-// so does a call without a token, because its key would have no owner.
+// repeatable runs a call at most once for each Idempotency-Key. It has no effect on a call without
+// a key. It has no effect on a call without a token either, because the key would have no owner.
 func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
@@ -63,8 +64,8 @@ func underWay(wait time.Duration) error {
 	return err
 }
 
-// repeatKey identifies a request by its method, path, parameters and body. Only the values of the
-// query parameters matter, and not their order.
+// repeatKey identifies a request by its method, path, parameters and body. The order of the query
+// parameters does not matter.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()
@@ -75,8 +76,8 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call and stores its answer, if that should be stored. The end is recorded even
-// when the client has left.
+// execute runs the call and stores its answer, if that answer should be stored. It records the end
+// of the execution even when the client has left.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
@@ -102,8 +103,8 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	return result, nil
 }
 
-// keeps reports whether repetitions get the same answer. Server errors and temporary conflicts
-// are not stored.
+// keeps reports whether repetitions receive the same answer. Answers with status 400, server errors
+// and temporary conflicts are not stored.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }
@@ -115,7 +116,7 @@ type keptAnswer struct {
 	Body   []byte      `json:"body"`
 }
 
-// keep returns an answer as it is stored.
+// keep returns the stored form of an answer.
 func (an answer) keep() ([]byte, error) {
 	return json.Marshal(keptAnswer{Status: an.status, Header: an.header, Body: an.body})
 }
@@ -129,9 +130,8 @@ func replayed(kept []byte) (answer, error) {
 	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
-// end records the end of an execution, with the answer to store or without one. When recording
-// fails, the call has still succeeded. Its lease then expires, and a repetition finds the created
-// object.
+// end records the end of an execution, with or without an answer to store. When recording fails,
+// the call has still succeeded. The lease then expires, and a repetition finds the created object.
 func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()

@@ -2,8 +2,8 @@ package httpapi
 
 import "strings"
 
-// nearest returns the known name that is most similar to a misspelt one. It returns "" when every
-// known name differs in a third of its length or more.
+// nearest returns the known name that is most similar to a misspelt name. It returns an empty text
+// when every known name differs too much: in a third of its length or more.
 func nearest(name string, known []string) string {
 	if len(name) > maxShownName {
 		return ""
@@ -17,8 +17,8 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance returns the number of bytes to insert, delete or replace to turn one name into the other
-// (Levenshtein distance).
+// distance returns the Levenshtein distance of two names. This is the number of bytes to insert,
+// delete or replace to make one name from the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// shape is the kind of a node. A loose node comes from a form or a query, in which every value is
-// text, so the type of the field decides what it means. A file comes from a form and may contain
-// any bytes.
+// shape is the kind of a node. A loose node comes from a form or a query, where every value is
+// text. The type of the field decides what a loose node means. A file comes from a form and may
+// contain any bytes.
 type shape uint8
 
 const (
@@ -26,21 +26,21 @@ const (
 	file
 )
 
-// shapeNames are the names of shapes in messages, with an article.
+// shapeNames has the names of the shapes in messages, with an article.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
 // maxDepth limits the nesting of arrays and objects in a body.
 const maxDepth = 32
 
-// node is a value of a request before the type of its field is known. Numbers keep their digits and
-// never become floats.
+// node is a value in a request before the type of its field is known. A number keeps its digits and
+// never becomes a float.
 type node struct {
 	shape shape
-	// name is the key of a member of an object.
+	// name is the key of a node that is a member of an object.
 	name string
 	// text is the content of a scalar. fileName is the name of a file in a form.
 	text, fileName string
-	// nodes are the members of an object or the items of a list.
+	// nodes has the members of an object or the items of a list.
 	nodes []node
 }
 
@@ -53,9 +53,9 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// parseJSON parses a JSON body. The standard library decides whether the text is valid JSON. Input
-// that the library tolerates and the API does not (repeated keys, invalid UTF-8, half surrogates)
-// is refused here with its own message.
+// parseJSON parses a JSON body. The standard library decides whether the text is valid JSON.
+// parseJSON itself refuses repeated keys, invalid UTF-8 and half surrogates, each with its own
+// message. The standard library would accept them.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)
@@ -75,7 +75,7 @@ func notAnObject(body node) error {
 	return passerelle.InvalidField("body", "must be an object, not %s", shapeNames[body.shape])
 }
 
-// syntaxError returns an error that says where the body stops being JSON.
+// syntaxError returns an error with the place where the body stops being JSON.
 func syntaxError(data []byte) error {
 	var raw json.RawMessage
 	var syntax *json.SyntaxError
@@ -90,7 +90,7 @@ func malformed(format string, args ...any) error {
 	return passerelle.InvalidField("body", format, args...)
 }
 
-// parser reads text that is known to be valid JSON, so it checks no grammar.
+// parser reads text that is known to be valid JSON. It therefore checks no grammar.
 type parser struct {
 	data string
 	pos  int
@@ -103,8 +103,8 @@ func (p *parser) space() {
 	}
 }
 
-// next skips white space and returns the next byte. It returns zero at the end, which would mean
-// that invalid JSON was accepted.
+// next skips white space and returns the next byte. It returns zero at the end. The end comes too
+// early only if the standard library accepted invalid JSON.
 func (p *parser) next() byte {
 	p.space()
 	if p.pos >= len(p.data) {
@@ -145,7 +145,7 @@ func (p *parser) word() node {
 	return node{shape: number, text: word}
 }
 
-// text reads a string. It refuses characters that text columns and other JSON parsers treat
+// text reads a string. It refuses characters that text columns or other JSON parsers treat
 // differently.
 func (p *parser) text() (string, error) {
 	start := p.pos
@@ -179,11 +179,11 @@ func (p *parser) unescape(raw string) (string, error) {
 	return content, p.path.checkText(content)
 }
 
-// escapes matches the escapes of a JSON string one after the other: a surrogate pair, half of one,
-// or any other.
+// escapes matches one escape of a JSON string: a surrogate pair, half of a pair, or any other
+// escape.
 var escapes = regexp.MustCompile(`(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\(ud[89a-f][0-9a-f]{2})|\\.`)
 
-// halved reports whether half of a surrogate pair is escaped in a JSON string.
+// halved reports whether a JSON string contains an escape for only half of a surrogate pair.
 func halved(raw string) bool {
 	alone := func(found []string) bool { return found[1] != "" }
 	return slices.ContainsFunc(escapes.FindAllStringSubmatch(raw, -1), alone)
@@ -238,7 +238,7 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 		return node{}, p.path.invalid("given twice")
 	}
 	p.next()
-	p.pos++ // skips the colon
+	p.pos++ // skip the colon
 	member, err := p.value(depth + 1)
 	if err != nil {
 		return node{}, err
@@ -248,8 +248,8 @@ func (p *parser) member(depth int, seen *names, of *node) (node, error) {
 	return member, nil
 }
 
-// names finds repeated keys. It compares the members of a small object and uses a set for a large
-// one, so that the cost does not grow with the square of the size.
+// names finds repeated keys. It compares the members of a small object with each other. For a large
+// object it uses a set, because the cost of comparing grows with the square of the size.
 type names struct{ many map[string]bool }
 
 const (

@@ -11,17 +11,16 @@ import (
 	"passerelle"
 )
 
-// The OpenAPI document is generated from the routes and from the same compiled plans that parse
-// requests, so it always agrees with the service.
+// The OpenAPI document comes from the routes and from the compiled plans that parse requests. It
+// therefore always agrees with the service.
 //
-// Other generators were tried with a list that has a limit, a filter and an expansion. huma v2 also
-// generates the document and the parser from types, but it silently accepts unknown and repeated
-// parameters, answers 422, and adds links to its schemas to every body. Strictness, pages,
-// expansions and errors that name a field would still need code in this package, on top of the
-// library's. swaggest/openapi-go generates a document from types and does not parse, so limits
-// would be in two places. kin-openapi generates schemas from Go types, without the limits in the
-// plans. The tests use it to validate this document. ogen generates a server from a document that
-// people write.
+// We tried other generators with a list that has a limit, a filter and an expansion. huma v2 also
+// generates the document and the parser from types. But it silently accepts unknown and repeated
+// parameters, answers 422, and adds links to its schemas to every body. With huma, this package
+// would still need its own code for strictness, pages, expansions and errors that name a field.
+// swaggest/openapi-go generates a document from types and does not parse, so limits would be in two
+// places. kin-openapi generates schemas from Go types, without the limits in the plans. The tests
+// use it to validate this document. ogen generates a server from a document that people write.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`
@@ -92,7 +91,7 @@ const conventions = `Conventions of all calls:
 - Amounts are returned as JSON numbers with exactly the stored digits. They are accepted as numbers or as decimal strings.
 - Error bodies have exactly the keys of the schema ErrorBody. Programs should decide on code.`
 
-// describe returns the document of the endpoints.
+// describe returns the OpenAPI document of the endpoints.
 func describe(endpoints []*endpoint) RawJSON {
 	s := &schemas{named: map[string]*schema{}, types: map[string]reflect.Type{}}
 	s.output(reflect.TypeFor[errorBody]())
@@ -144,7 +143,7 @@ func (e *endpoint) operation(s *schemas, pattern, method string) *operation {
 	return op
 }
 
-// operationID returns an id made from method and path, such as getPaymentsPaymentId.
+// operationID returns an id made from the method and the path, such as getPaymentsPaymentId.
 func operationID(method, pattern string) string {
 	id := strings.ToLower(method)
 	split := func(r rune) bool { return strings.ContainsRune("/{}_-.", r) }
@@ -154,7 +153,7 @@ func operationID(method, pattern string) string {
 	return id
 }
 
-// String describes who may call.
+// String returns the words that describe who may call.
 func (n Needs) String() string {
 	if n.Public && n.Guarded == "" {
 		return "No token needed."
@@ -184,7 +183,7 @@ func (n Needs) scopes() []string {
 	return scopes
 }
 
-// security lists one alternative for each scope, because one scope is enough.
+// security lists one alternative for each scope, because a token needs only one of them.
 func (n Needs) security() []map[string][]string {
 	if n.Public && n.Guarded == "" {
 		return []map[string][]string{}
@@ -233,7 +232,7 @@ func described(s *schemas, source string, set *fields) []parameterObject {
 			AllowEmptyValue: source == "query" && value.Type == "boolean", Schema: value,
 		}
 		if f.name == anyKey {
-			out[i].Name = "values" // an object in a query has a parameter for each member
+			out[i].Name = "values" // an object in a query has one parameter for each member
 		}
 		value.Description = ""
 	}
@@ -271,7 +270,7 @@ func (e *endpoint) body(s *schemas) *content {
 	return body
 }
 
-// bodies returns the schema of the JSON body, and the schema of the part that a form can have.
+// bodies returns the schema of the JSON body, and the schema of the fields that a form can contain.
 func (s *schemas) bodies(e *endpoint) (*schema, *schema) {
 	var (
 		whole *schema
@@ -330,8 +329,8 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	return out
 }
 
-// failures returns the error codes of an endpoint by status. They follow from its declaration, or
-// the route names them.
+// failures returns the error codes of an endpoint, by status. Some codes follow from the endpoint's
+// declaration, and the route names the others.
 func (e *endpoint) failures() map[int][]string {
 	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{

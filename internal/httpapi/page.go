@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Paging is embedded by the inputs of all lists that can be longer than a page. The handler must
-// call Turn, which reads the page.
+// Paging has the parameters of lists that can be longer than a page. The inputs of these lists
+// embed it. Their handlers must call Turn, which reads the page.
 type Paging struct {
 	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
@@ -24,25 +24,25 @@ type Paging struct {
 	links    linker
 }
 
-// LimitSet reports whether the request has a limit. Some lists require one from strict clients.
+// LimitSet reports whether the request has a limit. Some lists require a limit from strict clients.
 func (p Paging) LimitSet() bool { return p.limitSet }
 
-// PageWindow says which rows a list handler reads from the store.
+// PageWindow selects the rows that a list handler reads from the store.
 type PageWindow struct {
-	// Limit is the number of rows to read. It is one more than the page has, so that the page can
-	// tell whether more rows follow.
+	// Limit is the number of rows to read. It is the size of the page plus one: the additional row
+	// shows that another page follows.
 	Limit int
-	// Offset is the number of rows to skip first. It is only set without a position.
+	// Offset is the number of rows to skip first. It is zero when the window has a position.
 	Offset int64
 	// From is the position of the item before the window, or nil for the start
 	// of the list.
 	From Position
-	// Backward windows end before From. They are read in the opposite order, so the row next to
-	// From comes first.
+	// Backward is set for a window that ends before From. The handler then reads the rows in the
+	// opposite order, so the row next to From comes first.
 	Backward bool
 }
 
-// OfRows returns the window for rows that have only one order.
+// OfRows returns the window for rows that have only one possible order.
 func (w PageWindow) OfRows() store.Window {
 	return store.Window{Limit: w.Limit, Offset: w.Offset, From: w.From, Backward: w.Backward}
 }
@@ -52,14 +52,14 @@ type Link struct {
 	Href string `json:"href" doc:"full address of the page, to be used unchanged"`
 }
 
-// Links has the links to the pages around a page, or null where there is no page.
+// Links has the links to the pages around a page. A link is null when there is no such page.
 type Links struct {
 	Self Link  `json:"self"`
 	Prev *Link `json:"prev"`
 	Next *Link `json:"next"`
 }
 
-// Listing is embedded by the outputs of lists, after the items.
+// Listing has the members that follow the items in the output of a list.
 type Listing struct {
 	Total int64 `json:"total" doc:"number of items on all pages"`
 	Links Links `json:"_links"`
@@ -79,14 +79,14 @@ func (p *Paging) settle(x *exchange, _ reflect.StructTag) error {
 	return err
 }
 
-// window returns the window of the rows on the page.
+// window returns the window of the page's rows.
 func (p Paging) window() PageWindow {
 	return PageWindow{Limit: int(p.Limit) + 1, Offset: p.Offset, From: p.turn.Position, Backward: p.turn.Backward}
 }
 
-// Turn reads one page. fetch reads the rows of a window in its order. position returns the sort
-// keys of a row. The last key is unique. count returns the number of rows of the filtered list. It
-// is called only when this page does not already show the number.
+// Turn reads one page. fetch reads the rows of a window, in the order of the window. position
+// returns the sort keys of a row, and the last key is unique. count returns the number of rows in
+// the filtered list. Turn calls count only when the page itself does not show the number.
 func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
@@ -129,12 +129,12 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// tells reports whether the total is known from this page, because the list ends on it.
+// tells reports whether this page shows the total, because the list ends on it.
 func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around returns the links of a page, from the positions of its first and last item. A link to a
-// neighbouring page needs an item. An empty page after the first one has none, so it links to the
-// first page.
+// neighbouring page needs an item. An empty page after the first page has no items, so it links to
+// the first page.
 func (p Paging) around(ends []Position, more bool, total int64) (Links, error) {
 	links := Links{Self: p.links.self}
 	started := p.turn.Position != nil || p.Offset > 0
@@ -166,13 +166,13 @@ func (p Paging) back(links Links, started bool) Links {
 	return links
 }
 
-// linker makes the addresses of other pages of a list. They keep all parameters of the present
-// request.
+// linker makes the addresses of other pages of a list. These addresses keep all parameters of the
+// current request.
 type linker struct {
 	base  string
 	query url.Values
 	self  Link
-	// place is what a cursor is bound to: the domain, the access of the token, the path and the
+	// place is what a cursor is bound to: the domain, the rights of the token, the path and the
 	// filters.
 	place []byte
 	mac   func(purpose string, data []byte) []byte
@@ -210,8 +210,8 @@ func (l linker) to(c cursor) (*Link, error) {
 	return &link, nil
 }
 
-// bind returns the place that a cursor of the list is bound to. It leaves out the limit, because a
-// client may change the size of its pages.
+// bind returns the place to which the list's cursors are bound. The place does not contain the
+// limit, because a client may change the size of its pages.
 func (l linker) bind(x *exchange) []byte {
 	filters := url.Values{}
 	for name, values := range l.query {

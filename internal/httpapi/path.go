@@ -9,11 +9,11 @@ import (
 	"passerelle"
 )
 
-// path is the position of a value in a request. It is converted to text only when an error names
-// it: "instructions[0].beneficiary.label".
+// path is the position of a value in a request. It becomes text only when an error names it:
+// "instructions[0].beneficiary.label".
 type path struct{ steps []step }
 
-// step is a key of an object, or an index of a list when index is not negative.
+// step is a key of an object. It is an index of a list when index is not negative.
 type step struct {
 	name  string
 	index int
@@ -25,7 +25,7 @@ func itemStep(index int) step     { return step{index: index} }
 func (p *path) enter(s step) { p.steps = append(p.steps, s) }
 func (p *path) leave()       { p.steps = p.steps[:len(p.steps)-1] }
 
-// maxShownName limits the length of keys that errors repeat, because clients choose the keys.
+// maxShownName limits the length of keys in errors, because clients choose the keys.
 const maxShownName = 60
 
 func (p *path) String() string {
@@ -46,7 +46,7 @@ func (p *path) String() string {
 	return b.String()
 }
 
-// shown makes a client's name safe to repeat in an error.
+// shown returns a client's name in a form that an error can safely repeat.
 func shown(name string) string {
 	return passerelle.Excerpt(strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?"), maxShownName)
 }
@@ -60,7 +60,7 @@ func (p *path) wrong(want string, n *node) error {
 	return p.invalid("must be %s, not %s", want, shapeNames[n.shape])
 }
 
-// checkText returns an error for characters that databases cannot store, or that have more than one
+// checkText fails for characters that databases cannot store, and for characters with more than one
 // interpretation.
 func (p *path) checkText(s string) error {
 	if !utf8.ValidString(s) {
@@ -72,7 +72,7 @@ func (p *path) checkText(s string) error {
 	return nil
 }
 
-// hint returns the end of a message about an unknown name.
+// hint returns the last part of a message about an unknown name.
 func hint(name string, known []string) string {
 	if near := nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// plan describes the input that an endpoint accepts. It is compiled once when the service
-// starts, so that requests do not read struct tags.
+// plan describes the input that an endpoint accepts. The service compiles it once when it starts,
+// so requests do not read struct tags.
 //
-// One of the tags path, query, header and body defines the source of a field, followed by its
-// name and optionally ",required". A field of the path with ",optional" is zero for patterns
-// that do not contain it. Other tags:
+// The source of a field is one of the tags path, query, header and body. The tag has the name of
+// the field and optionally ",required". A path field with ",optional" is zero for the patterns that
+// do not contain it. Other tags:
 //
 //	default  the value of a missing query parameter
 //	min, max the range of an integer; max alone is the length of a string in code points
@@ -23,16 +23,16 @@ import (
 //	example  an example for it
 //	raw      the media types of bodies that are the field, an UploadedFile
 //
-// The fields of an embedded struct are fields of the input. When the struct has a method settle
-// (Paging, DateRange, Expand, SensitiveInput), it runs after everything is bound.
+// The fields of an embedded struct are fields of the input. The method settle of an embedded struct
+// runs after everything is bound. Paging, DateRange, Expand and SensitiveInput have this method.
 //
-// For a body with unknown keys, a field "*" is a map of the keys that have no other field. With
-// ",query", the map also contains query parameters without another field.
+// A body with free keys has a field "*", which is a map. It receives the keys that have no other
+// field. With ",query", the map also receives query parameters without another field.
 //
-// A body field with ",whole" is a list that may also be the complete body.
+// A body field with ",whole" is a list. The complete body may be this list.
 //
 // A body that may have several forms has a field for each form. The field is a pointer to a struct
-// of body fields. It has the tag variant with a name for the document (see variant.go).
+// of body fields. The tag variant has the name of the form in the document (see variant.go).
 type plan struct {
 	path, query, header fields
 	body                *fields
@@ -40,7 +40,7 @@ type plan struct {
 	settlers            []settlement
 }
 
-// fields are the members of an object, or the parameters from one source.
+// fields has the members of an object, or the parameters from one source.
 type fields struct {
 	list   []field
 	byName map[string]int
@@ -52,57 +52,58 @@ type field struct {
 	name     string
 	index    []int
 	required bool
-	// optional is set for a field of the path that some patterns of the endpoint lack.
+	// optional is set for a path field that some patterns of the endpoint do not contain.
 	optional bool
-	// whole is set for a list that may be the complete body.
+	// whole is set for a list when the complete body may be this list.
 	whole bool
-	// queried is set when a field "*" also takes query parameters.
+	// queried is set when a field "*" also receives query parameters.
 	queried  bool
 	standard *node // the default value
 	rules    rules
 	set      setter
-	// scalar is set for a field that can be in a form or a query.
+	// scalar is set for a field that a form or a query can contain.
 	scalar bool
-	// nullable is set for a field that distinguishes null from absence.
+	// nullable is set for a field in which null and absence have different meanings.
 	nullable bool
 	typ      reflect.Type
 	members  *fields // for an object, or for the items of a list of objects
 }
 
-// rules are the limits in a value's tags.
+// rules has the limits from the tags of a value.
 type rules struct {
 	min, max     *int64
 	enum         []string
 	doc, example string
-	// raw are media types. A body of one of these types is the value of the field.
+	// raw lists media types. A body of such a type is the value of the field.
 	raw []string
 }
 
-// settlement identifies an embedded convention that runs after the input is filled.
+// settlement identifies an embedded convention that runs after the request has filled the input.
 type settlement struct {
 	index []int
 	tag   reflect.StructTag
 }
 
-// settler is implemented by embedded conventions that need more than their own parameters: the
-// caller, the address, or the tag of the embedding.
+// settler is the interface of embedded conventions that need more than their own parameters. They
+// need the caller, the address, or the tag of the embedding.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
 
-// describer is implemented by embedded conventions whose documentation depends on the tag of the
+// describer is the interface of embedded conventions whose documentation depends on the tag of the
 // embedding.
 type describer interface {
 	describe(tag reflect.StructTag) string
 }
 
-// maxFields is how many fields one integer can mark as present, one bit for each.
+// maxFields is the largest number of fields. One integer marks the fields that are present, with
+// one bit for each field.
 const maxFields = 64
 
 var sources = []string{"path", "query", "header", "body"}
 
-// newPlan compiles an input type. It panics on an invalid declaration, which happens when the
-// service starts and in every test.
+// newPlan compiles an input type. It panics for an invalid declaration. That happens when the
+// service starts, and in every test.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("protocol: input %s is not a struct", in))
@@ -121,7 +122,7 @@ func newPlan(in reflect.Type) *plan {
 	return p
 }
 
-// anyKey is the name of a field with all keys of a body that have no field of their own.
+// anyKey is the name of the field that receives all keys without a field of their own.
 const anyKey = "*"
 
 func (p *plan) collect(in reflect.Type, at []int) {
@@ -185,7 +186,7 @@ func newRules(f reflect.StructField) rules {
 	return r
 }
 
-// rawField returns the field that can be the complete body, or nil.
+// rawField returns the field whose value can be the complete body, or nil.
 func (p *plan) rawField() *field {
 	at := slices.IndexFunc(p.body.list, func(f field) bool { return len(f.rules.raw) > 0 })
 	if at < 0 {
@@ -206,7 +207,7 @@ func bound(f reflect.StructField, tag string) *int64 {
 	return &value
 }
 
-// close builds the index by name. It is called after the last field.
+// close builds the index of fields by name. The caller calls it after adding the last field.
 func (f *fields) close(in reflect.Type) {
 	f.byName = make(map[string]int, len(f.list))
 	for i := range f.list {

@@ -7,13 +7,13 @@ import (
 	"passerelle/internal/settings"
 )
 
-// tokenParameter is a query parameter. Older programs of this API family send the token in it when
-// they read. Unlike headers, addresses are often stored, so a domain accepts a token there only
-// when a setting allows it.
+// tokenParameter is the query parameter in which older programs of this API family send the token
+// of a read. Many programs store addresses, but not headers. A domain therefore accepts a token in
+// the address only when a setting allows it.
 const tokenParameter = "token"
 
-// presented returns the token of a request. It is in the header or, in domains that allow this, in
-// the address.
+// presented returns the token of a request. It reads the header and, in domains that allow it, the
+// address.
 func (x *exchange) presented(inAddress string) (string, error) {
 	if inAddress == "" || len(x.request.Header["Authorization"]) > 0 {
 		return bearer(x.request.Header)
@@ -24,9 +24,9 @@ func (x *exchange) presented(inAddress string) (string, error) {
 	return inAddress, nil
 }
 
-// hideToken removes the token, valid or not, from the address of a read and returns it. Links,
-// cursors and signatures therefore never contain it. The parameter stays when the endpoint has a
-// parameter with this name.
+// hideToken removes the token of a read from the address, and returns it. It removes invalid tokens
+// too. Links, cursors and signatures therefore never contain a token. The parameter stays if the
+// endpoint itself has a parameter with this name.
 func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {
@@ -34,7 +34,7 @@ func (x *exchange) hideToken() string {
 	}
 	query, err := url.ParseQuery(x.request.URL.RawQuery)
 	if err != nil || !query.Has(tokenParameter) {
-		return "" // a query that cannot be parsed is refused before it is used
+		return "" // a query that cannot be parsed is refused before its use
 	}
 	token := query.Get(tokenParameter)
 	query.Del(tokenParameter)

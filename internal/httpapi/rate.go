@@ -12,15 +12,15 @@ import (
 	"passerelle"
 )
 
-// ratePeriod is the time for which a limit counts requests. A source that sent nothing during a
-// period may use the whole limit at once.
+// ratePeriod is the time for which a limit counts requests. A source without requests during a
+// period may use the whole limit immediately.
 const ratePeriod = time.Minute
 
-// networkBits is the length of the IPv6 prefix that identifies a customer. A customer has all
-// addresses with that prefix.
+// networkBits is the length of the IPv6 prefix that identifies a customer. All addresses with this
+// prefix belong to that customer.
 const networkBits = 64
 
-// source is where counted requests come from: a token or an address, in a domain.
+// source is the sender of counted requests: a token or an address, in a domain.
 type source struct {
 	domain  passerelle.DomainID
 	token   int64
@@ -28,7 +28,7 @@ type source struct {
 }
 
 func (x *exchange) fromAddress() source {
-	address, _ := netip.ParseAddr(x.caller.Address) // callers without a valid address share one quota
+	address, _ := netip.ParseAddr(x.caller.Address) // all callers without a valid address share one quota
 	address = address.Unmap()
 	bits := address.BitLen()
 	if address.Is6() {
@@ -42,15 +42,16 @@ func (x *exchange) fromToken() source {
 	return source{domain: x.caller.Domain.ID, token: x.caller.Token}
 }
 
-// quota is what answers show of a source's limit. The zero value is for a source without a limit.
+// quota has the values that answers show about a source's limit. The zero value is for a source
+// without a limit.
 type quota struct {
 	limit, remaining int64
-	// reset is the time until the whole limit is available again. wait is the time until one more
-	// request is possible.
+	// reset is the time until the source has its whole limit again. wait is the time until the
+	// source may send another request.
 	reset, wait time.Duration
 }
 
-// show sets the headers of an answer.
+// show sets the headers of an answer that describe the quota.
 func (q quota) show(header http.Header) {
 	if q.limit == 0 {
 		return
@@ -60,27 +61,28 @@ func (q quota) show(header http.Header) {
 	header.Set("RateLimit-Reset", strconv.Itoa(seconds(q.reset)))
 }
 
-// seconds returns whole seconds, rounded up.
+// seconds returns a number of whole seconds, rounded up.
 func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
 
-// maxSources is how many sources a meter stores, which limits it to a few megabytes.
+// maxSources is the largest number of sources that a meter stores. It limits a meter to a few
+// megabytes.
 const maxSources = 50_000
 
-// meter counts the requests of sources, for this process only. The zero value is ready for use.
+// meter counts the requests of sources in this process. The zero value is ready for use.
 type meter struct {
 	mu sync.Mutex
-	// whole is when each source has its whole limit again. A source counts as absent once that time
-	// has passed.
+	// whole has the time at which each source has its whole limit again. After that time, the meter
+	// treats the source as absent.
 	whole map[source]time.Time
 }
 
-// take counts a request. A request beyond the limit must wait and is not counted, so repeated
-// attempts do not make the wait longer.
+// take counts a request. It does not count a request beyond the limit, which must wait. Repeated
+// attempts therefore do not make the wait longer.
 func (m *meter) take(from source, limit int64, now time.Time) quota {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	whole := m.whole[from]
-	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // a time later than possible shows that the clock was set back
+	if whole.Before(now) || whole.After(now.Add(ratePeriod)) { // a time later than possible means that the clock was set back
 		whole = now
 	}
 	each := ratePeriod / time.Duration(limit)
@@ -92,11 +94,11 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 	return quota{limit: limit, remaining: int64((ratePeriod - after.Sub(now)) / each), reset: after.Sub(now)}
 }
 
-// evicted is how many random sources each call of note inspects.
+// evicted is the number of random sources that each call of note inspects.
 const evicted = 8
 
-// note stores a source. Above half of maxSources, it inspects some sources and drops those that
-// have their whole limit again. Above maxSources, it drops all that it inspects.
+// note stores a source. Above half of maxSources, it inspects some sources and drops those with
+// their whole limit. Above maxSources, it drops all the sources that it inspects.
 func (m *meter) note(from source, whole, now time.Time) {
 	if m.whole == nil {
 		m.whole = map[source]time.Time{}
@@ -113,8 +115,8 @@ func (m *meter) note(from source, whole, now time.Time) {
 	}
 }
 
-// limit returns an error for a request of a source that has used up its quota. The setting key
-// defines the quota.
+// limit fails for a request of a source that has used its whole quota. The setting key defines the
+// quota.
 func (a *API) limit(x *exchange, from source, key, whose string) error {
 	rate := x.caller.Settings.Int(key)
 	if rate == 0 || !x.caller.Settings.Limited(x.caller.Domain.Kind) {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// maxBody is the default limit for bodies, in bytes. It is several times the size of a bulk payment
-// of 1,000 instructions with identities.
+// maxBody is the default limit for bodies, in bytes. A bulk payment of 1,000 instructions with
+// identities needs only a fraction of it.
 const maxBody = 1 << 20
 
 // read reads the query and the body of a request.
@@ -39,15 +39,15 @@ func readingError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, passerelle.Unavailable):
-		return err // the service has no memory for the body at the moment
+		return err // the service has no memory for the body now
 	case errors.As(err, &limit):
 		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf("The body may have at most %d MiB.", limit.Limit>>20)}
 	}
 	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The request body is incomplete.", Cause: err}
 }
 
-// bind fills the input of the endpoint from the path, the headers, the query and the body. It then
-// runs the embedded conventions.
+// bind fills the endpoint's input from the path, the headers, the query and the body. It then runs
+// the embedded conventions.
 func (x *exchange) bind(in reflect.Value) error {
 	b := &binding{strict: x.caller.Strict, user: x.caller.User}
 	p := x.endpoint.plan
@@ -117,8 +117,8 @@ func (x *exchange) bindQuery(b *binding, in reflect.Value) error {
 	return x.endpoint.plan.query.set(b, in, &query)
 }
 
-// foreign handles a query parameter that is not a query field of the input. It may be a field of
-// the body.
+// foreign handles a query parameter that is not a query field of the input. The parameter may be a
+// field of the body.
 func (x *exchange) foreign(b *binding, name string) error {
 	p := x.endpoint.plan
 	known := slices.Clone(p.query.names)
@@ -151,7 +151,7 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	return x.endpoint.plan.bindBody(b, in, &body)
 }
 
-// spread converts a body that is a list to an object, if a field accepts the list.
+// spread converts a body that is a list to an object, if a field accepts that list.
 func (p *plan) spread(body *node) error {
 	if body.shape != list {
 		return nil
@@ -166,8 +166,8 @@ func (p *plan) spread(body *node) error {
 	return nil
 }
 
-// fromQuery returns the query parameters that belong to the body. These are its scalar fields and,
-// when the body accepts any key, all unknown parameters.
+// fromQuery returns those query parameters that belong to the body. These are its scalar fields.
+// For a body with free keys, they are also all unknown parameters.
 func (p *plan) fromQuery(query url.Values) []string {
 	var names []string
 	for _, name := range sorted(query) {
@@ -181,8 +181,8 @@ func (p *plan) fromQuery(query url.Values) []string {
 	return names
 }
 
-// merge adds the scalar fields in the query to the body. A field in both has the body's value,
-// because that has a JSON type. Two different values for one field are an error.
+// merge adds the scalar fields in the query to the body. A field in both has the value of the body,
+// which has a JSON type. It fails when the two values differ.
 func merge(body *node, query url.Values, names []string) error {
 	for _, name := range names {
 		extra, err := single(name, query[name])
@@ -199,7 +199,7 @@ func merge(body *node, query url.Values, names []string) error {
 	return nil
 }
 
-// single combines the values of a parameter into one node. All must be equal.
+// single converts the values of a parameter to one node. It fails when the values differ.
 func single(name string, values []string) (node, error) {
 	at := path{steps: []step{memberStep(name)}}
 	for _, value := range values {

@@ -9,43 +9,43 @@ import (
 	"strings"
 )
 
-// Route is one endpoint as data. The table of routes defines who may make which call, and the
-// OpenAPI document is made from it.
+// Route is one endpoint as data. The table of routes defines who may make which call. The OpenAPI
+// document comes from this table.
 type Route struct {
 	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
 	Method string
-	// Pattern is the path below the address root, with parameters in braces:
+	// Pattern is the path below the root of the address. Braces mark parameters:
 	// "/payments/{paymentId}".
 	Pattern string
-	// Aliases are additional patterns of the same endpoint. A parameter {userId} that an alias
-	// lacks has the value "me". All other parameters that it lacks must be optional.
+	// Aliases lists additional patterns of the same endpoint. An alias may omit parameters. An
+	// omitted {userId} has the value "me", and all other omitted parameters must be optional.
 	Aliases []string
-	// Unversioned routes can also be called without the version segment.
+	// Unversioned is set when clients can also call the route without the version segment.
 	Unversioned bool
 	Needs       Needs
-	// Summary is a short description for the OpenAPI document, and Doc a longer one.
+	// Summary is a short description for the OpenAPI document, and Doc is a longer one.
 	Summary, Doc string
-	// MaxBody is the largest body in bytes, a whole number of MiB. Zero means one MiB.
+	// MaxBody is the largest body in bytes. It is a whole number of MiB, and zero means one MiB.
 	MaxBody int64
-	// Statuses are additional success statuses for the OpenAPI document.
+	// Statuses lists additional success statuses for the OpenAPI document.
 	Statuses []int
-	// Errors are the codes of the endpoint that do not follow from its declaration, unlike those
-	// for 400, 401, 403, 404 and 500.
+	// Errors lists the endpoint's further codes. The declaration already determines the codes for
+	// 400, 401, 403, 404 and 500.
 	Errors []string
-	// Tokens is set when the answer contains a token. Such an answer is not stored, so repetitions
-	// do not get it.
+	// Tokens is set when the answer contains a token. The service does not store such an answer, so
+	// repetitions do not receive it.
 	Tokens bool
-	// Endpoint is what Handle returns.
+	// Endpoint is a result of Handle.
 	Endpoint Endpoint
-	// Redirects is set for a page for browsers, which another handler serves. The route is only in
-	// the document, with 302 as its success status.
+	// Redirects is set for a browser page that another handler serves. Such a route is only in the
+	// document, with 302 as its success status.
 	Redirects bool
 }
 
 // Update is the method of routes that change a resource. It stands for both POST and PUT.
 const Update = "UPDATE"
 
-// methodsOf has the HTTP methods for each method of a route.
+// methodsOf maps each method of a route to its HTTP methods.
 var methodsOf = map[string][]string{
 	http.MethodGet:    {http.MethodGet, http.MethodHead},
 	http.MethodPost:   {http.MethodPost},
@@ -55,29 +55,30 @@ var methodsOf = map[string][]string{
 	Update:            {http.MethodPost, http.MethodPut},
 }
 
-// hasBody reports whether requests with the method may have a body, which is then read.
+// hasBody reports whether requests with the method may have a body. The API reads the body of such
+// requests.
 func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-// takesKey reports whether a repeated call with the same Idempotency-Key gets the stored answer.
+// takesKey reports whether a repetition with the same Idempotency-Key receives the stored answer.
 func (r Route) takesKey() bool {
 	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
 }
 
-// Endpoint is a typed function that is ready for a Route.
+// Endpoint is a typed function in the form that a Route needs.
 type Endpoint struct {
 	in, out reflect.Type
 	call    func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }
 
-// Nothing is the output of an endpoint that answers 204 without a body, and the input of an
+// Nothing is the output of an endpoint that answers 204 without a body. It is also the input of an
 // endpoint without parameters.
 type Nothing struct{}
 
 // Handle returns an endpoint that calls a function. In is a struct with tagged fields (see plan).
-// Out is anything that encoding/json renders. The status is 200, or 204 when Out is Nothing, or the
-// result of Out's method HTTPStatus.
+// Out is any type that encoding/json renders. An Out with the method HTTPStatus determines the
+// status. Otherwise the status is 204 for Nothing and 200 for all other types.
 func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
 	return Endpoint{
 		in:  reflect.TypeFor[In](),
@@ -92,8 +93,8 @@ func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endp
 	}
 }
 
-// statusSayer is implemented by outputs that can have another status than 200, such as 202 when the
-// client has to act.
+// statusSayer is the interface of outputs with another status than 200. For example, the status is
+// 202 when the client must act.
 type statusSayer interface{ HTTPStatus() int }
 
 func successStatus(out any) int {
@@ -106,7 +107,7 @@ func successStatus(out any) int {
 	return http.StatusOK
 }
 
-// endpoint is a route that is ready to be served.
+// endpoint is a route in the form in which the API serves it.
 type endpoint struct {
 	route Route
 	plan  *plan
@@ -135,7 +136,7 @@ func newEndpoint(r Route) *endpoint {
 
 func (r Route) patterns() []string { return append([]string{r.Pattern}, r.Aliases...) }
 
-// agree panics when the pattern and the input have different parameters.
+// agree panics when the pattern and the input do not have the same parameters.
 func (e *endpoint) agree(pattern string) {
 	names := parameters(pattern)
 	for _, name := range names {
@@ -150,7 +151,8 @@ func (e *endpoint) agree(pattern string) {
 	}
 }
 
-// userParameter is a parameter that may be "me". It is "me" when a pattern lacks it.
+// userParameter is a parameter that may have the value "me". It has this value in patterns that
+// omit it.
 const userParameter = "userId"
 
 func parameters(pattern string) []string {

@@ -10,8 +10,8 @@ import (
 )
 
 // router finds the endpoint for a path. It is a tree of path segments. net/http's ServeMux would
-// answer some requests itself, with plain text or redirects, where the API must send its error
-// body.
+// answer some requests itself, with plain text or redirects. The API must answer these requests
+// with its error body.
 type router struct {
 	literal map[string]*router
 	any     *router
@@ -23,11 +23,12 @@ type resource struct {
 	methods map[string]handler
 	// allow is the value of the Allow header.
 	allow string
-	// unversioned is true when one of the path's routes can be called without the version.
+	// unversioned is set when clients can call at least one of the path's routes without the
+	// version.
 	unversioned bool
 }
 
-// handler is an endpoint with one of its patterns, and the names of the pattern's parameters.
+// handler has an endpoint, one of its patterns, and the names of that pattern's parameters.
 type handler struct {
 	endpoint *endpoint
 	pattern  string
@@ -69,7 +70,7 @@ func (t *router) child(segment string) *router {
 }
 
 // find returns the resource at a path and the values of the path's parameters. A literal segment
-// takes precedence over a parameter, but only if the following segments match too.
+// takes precedence over a parameter, if the segments after it also match.
 func (t *router) find(path []string, values []string) (*resource, []string) {
 	if len(path) == 0 {
 		return t.here, values
@@ -85,21 +86,21 @@ func (t *router) find(path []string, values []string) (*resource, []string) {
 	return t.any.find(path[1:], append(values, path[0]))
 }
 
-// location is the path of a request, parsed.
+// location is the parsed path of a request.
 type location struct {
-	// version is the version segment as the client sent it. It is doubled if the client doubled it,
-	// and empty if there is none.
+	// version is the version segment as the client sent it. It is empty when there is none, and
+	// contains the version twice when the client sent it twice.
 	version string
-	// path is the rest of the path, escaped, without a trailing slash.
+	// path is the rest of the path. It is escaped and has no trailing slash.
 	path     string
 	segments []string
 }
 
 const version = "/2.0"
 
-// locate parses a path. It accepts the version segment twice, because clients whose base address
-// has the version send it twice. It also accepts one trailing slash. Empty segments and dots match
-// no path.
+// locate parses a path. It accepts the version segment twice, because clients add the version to a
+// base address that already has it. It also accepts one trailing slash. Empty segments and dots
+// match no path.
 func locate(u *url.URL) (location, error) {
 	var at location
 	path := u.EscapedPath()
@@ -118,7 +119,7 @@ func locate(u *url.URL) (location, error) {
 	return at, nil
 }
 
-// segments splits a path below the address root.
+// segments splits a path below the root of the address.
 func segments(path string) []string {
 	if path == "" {
 		return nil

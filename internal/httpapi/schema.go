@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// schema is the part of JSON Schema 2020-12 that the document uses. It is written without a
-// library, because no library can read the compiled plans that describe inputs, and outputs need
-// only these few members.
+// schema is the part of JSON Schema 2020-12 that the document uses. The package uses no library for
+// it. No library can read the compiled plans that describe inputs, and outputs need only these few
+// members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
-	Type                 any                `json:"type,omitempty"` // a word, or several
+	Type                 any                `json:"type,omitempty"` // one word or several words
 	Format               string             `json:"format,omitempty"`
 	Description          string             `json:"description,omitempty"`
 	Enum                 []string           `json:"enum,omitempty"`
@@ -37,8 +37,8 @@ type schemas struct {
 	types map[string]reflect.Type
 }
 
-// selfDescribed is implemented by output types whose JSON differs from the Go type. JSONSchema
-// returns the members of the JSON Schema. Types of other packages can implement it without
+// selfDescribed is the interface of output types whose JSON differs from the Go type. JSONSchema
+// returns the members of the JSON Schema. A type of another package can have this method without
 // importing this package.
 type selfDescribed interface{ JSONSchema() map[string]any }
 
@@ -76,8 +76,8 @@ func (s *schemas) outputKind(t reflect.Type) *schema {
 	return scalar(t, nil)
 }
 
-// scalars maps kinds of Go types to JSON types. It contains no float, because amounts are
-// decimals that describe themselves.
+// scalars maps kinds of Go types to JSON types. It contains no float: amounts are decimals that
+// describe themselves.
 var scalars = map[reflect.Kind]string{
 	reflect.String: "string", reflect.Bool: "boolean",
 	reflect.Int: "integer", reflect.Int32: "integer", reflect.Int64: "integer",
@@ -110,7 +110,7 @@ func fromMembers(members map[string]any) *schema {
 	return &out
 }
 
-// nullable returns the schema that also permits null.
+// nullable returns a schema that also permits null.
 func nullable(s *schema) *schema {
 	name, single := s.Type.(string)
 	if !single || s.Ref != "" || s.Enum != nil {
@@ -121,8 +121,8 @@ func nullable(s *schema) *schema {
 	return &out
 }
 
-// component gives a struct type a name in the document. When two types have the same name, the
-// names of their packages distinguish them.
+// component gives a struct type a name in the document. When two types have the same name, the name
+// of the package distinguishes them.
 func (s *schemas) component(t reflect.Type, describe func() *schema) *schema {
 	if t.Name() == "" {
 		return describe()
@@ -160,7 +160,8 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers adds the members of an embedded pointer. They are all present or all absent.
+// optionalMembers adds the members of an embedded pointer. An answer has all of these members or
+// none.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
 	s.members(out, t)
@@ -177,7 +178,7 @@ func (s *schema) property(value *schema, f reflect.StructField, name, options st
 	s.Properties[name] = newRules(f).describe(value)
 }
 
-// describe returns the schema with the rules of the tags.
+// describe returns the schema with the rules from the tags.
 func (r rules) describe(s *schema) *schema {
 	out := *s
 	if r.doc != "" {
@@ -197,7 +198,7 @@ func (r rules) describe(s *schema) *schema {
 	return &out
 }
 
-// input returns the schema of a field of a plan.
+// input returns the schema of a plan's field.
 func (s *schemas) input(f *field) *schema {
 	out := f.rules.describe(s.inputType(f, f.typ))
 	if !takesFile(f.typ) {
@@ -212,8 +213,8 @@ func (s *schemas) input(f *field) *schema {
 	return out
 }
 
-// bound adds the length limit of texts. It also limits the items of a list and members with free
-// names.
+// bound adds the length limit of texts to the schema. It also limits the items of a list and the
+// members with free names.
 func (r rules) bound(s *schema) {
 	types, several := s.Type.([]string)
 	if (s.Type == "string" || several && slices.Contains(types, "string")) && s.Enum == nil && s.Format == "" {
@@ -247,7 +248,7 @@ func (s *schemas) inputType(f *field, t reflect.Type) *schema {
 	return scalar(t, f.rules.enum)
 }
 
-// inputs returns the schema of a request's body, or of an object in it.
+// inputs returns the schema of a request's body, or of an object inside the body.
 func (s *schemas) inputs(f *fields) *schema {
 	out := &schema{Type: "object", Properties: map[string]*schema{}}
 	for i := range f.list {
@@ -263,13 +264,13 @@ func (s *schemas) inputs(f *fields) *schema {
 	return out
 }
 
-// variant adds one of several bodies as a named schema.
+// variant adds one of several possible bodies as a named schema.
 func (s *schemas) variant(v variant) *schema {
 	s.named[v.name] = s.inputs(v.fields)
 	return &schema{Ref: "#/components/schemas/" + v.name}
 }
 
-// flat reports whether every field can be in a form.
+// flat reports whether a form can contain every field.
 func (f *fields) flat() bool {
 	for i := range f.list {
 		if !f.list[i].scalar && f.list[i].name != anyKey {

@@ -6,13 +6,14 @@ import (
 	"passerelle"
 )
 
-// SensitiveInput is embedded by endpoints that can show personal data.
+// SensitiveInput has the parameter that requests personal data. Inputs of endpoints that can show
+// such data embed it.
 type SensitiveInput struct {
 	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. A token for one payment shows the payer's fields, and those of beneficiaries only with payments:allow-sensitive"`
 }
 
-// settle refuses the flag unless the token itself has the right to validate, or to see these
-// fields. The administration scope alone is not enough.
+// settle refuses the flag unless the token has the right to validate or to see these fields. The
+// administration scope alone is not enough.
 func (s *SensitiveInput) settle(x *exchange, _ reflect.StructTag) error {
 	if !s.ShowSensitive || x.caller.Scopes.Has(passerelle.ScopePaymentsValidate, passerelle.ScopePaymentsSensitive) {
 		return nil

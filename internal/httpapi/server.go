@@ -19,41 +19,41 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config has the functions and values that the package needs from the service. Every function must
-// be set. Functions are called concurrently.
+// Config has the functions and values that the package needs from the service. Except Unserved,
+// every function must be set. The API calls the functions concurrently.
 type Config struct {
-	// Domain loads what a request needs of the domain of a host, and looks up the bearer token, if
+	// Domain loads what a request needs of a host's domain. It also looks up the bearer token, if
 	// any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
-	// Authenticate returns the principal of a domain's bearer token. It fails with Unauthenticated
-	// and the code invalidToken for an unknown, expired or revoked token.
+	// Authenticate returns the principal of a domain's bearer token. For an unknown, expired or
+	// revoked token, it fails with Unauthenticated and the code invalidToken.
 	Authenticate func(ctx context.Context, domain passerelle.Domain, shown access.BearerToken) (access.Principal, error)
-	// MAC returns the message authentication code of data for a purpose, made with a secret of
-	// the deployment.
+	// MAC returns a message authentication code of data for a purpose. Its key is a secret of the
+	// deployment.
 	MAC func(purpose string, data []byte) []byte
-	// Sign returns the function that signs an answer to the caller. It fails with Invalid for a
-	// domain that does not sign answers.
+	// Sign returns the function that signs an answer to the caller. It fails with Invalid if the
+	// domain does not sign answers.
 	Sign func(ctx context.Context, c *Caller) (SignFunc, error)
-	// RequestID returns the id of the request, which consists of decimal digits.
+	// RequestID returns the request's id, which consists of decimal digits.
 	RequestID func(ctx context.Context) string
 	// Matched receives the pattern of the matched route, with the version:
-	// "/2.0/payments/{paymentId}". Unlike a path with ids, the pattern may be used in logs and
-	// metrics.
+	// "/2.0/payments/{paymentId}". Logs and metrics may contain the pattern. They must not contain
+	// a path with ids.
 	Matched func(ctx context.Context, pattern string)
 	// Now returns the real time.
 	Now func() time.Time
 	// Unserved returns the message for an unknown path in a family of calls that the service does
-	// not have. It returns an empty text for other paths. It may be nil.
+	// not have. It returns an empty text for other paths. Unserved may be nil.
 	Unserved func(segments []string) string
-	// Answers stores answers for repetitions with an Idempotency-Key.
+	// Answers stores the answers that repetitions with the same Idempotency-Key receive.
 	Answers *store.DB
-	// TrustedProxies are the networks whose X-Forwarded headers are used.
+	// TrustedProxies lists the networks from which the API uses X-Forwarded headers.
 	TrustedProxies []netip.Prefix
 	Log            *slog.Logger
 }
 
-// API is an http.Handler that serves the routes. Requests for other paths get a 404 with the error
-// body.
+// API is an http.Handler that serves the routes. It answers requests for other paths with a 404 and
+// the error body.
 type API struct {
 	config   Config
 	router   router
@@ -61,8 +61,9 @@ type API struct {
 	meter    meter
 }
 
-// New returns the handler of the routes, and of the OpenAPI document that describes them. It panics
-// for a wrongly declared route. A wrong output type panics when the document is first requested.
+// New returns the handler of the routes and of the OpenAPI document that describes them. It panics
+// for a wrongly declared route. A wrong output type panics when a client first requests the
+// document.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
 	routes = append(routes[:len(routes):len(routes)], a.documentRoute())
@@ -80,8 +81,8 @@ func New(config Config, routes []Route) *API {
 	return a
 }
 
-// documentRoute returns the route of the OpenAPI document. The document is rendered at the first
-// request, because most processes never get one.
+// documentRoute returns the route of the OpenAPI document. The first request renders the document,
+// because most processes never receive such a request.
 func (a *API) documentRoute() Route {
 	return Route{
 		Method: http.MethodGet, Pattern: "/openapi.json", Needs: Needs{Public: true},
@@ -90,26 +91,26 @@ func (a *API) documentRoute() Route {
 	}
 }
 
-// Document returns the OpenAPI document of the routes as it is served.
+// Document returns the OpenAPI document as the API serves it.
 func (a *API) Document() RawJSON { return a.document() }
 
-// exchange is one request and its answer.
+// exchange has one request and its answer.
 type exchange struct {
-	request *http.Request // once a route is found, its address has no token
+	request *http.Request // the address has no token after the API has found a route
 	location
 	endpoint *endpoint
-	// pattern is the pattern of the endpoint that matched. names and values are its parameters.
+	// pattern is the pattern of the matching endpoint. names and values belong to its parameters.
 	pattern       string
 	names, values []string
 	query         url.Values
-	// raw is the body of the request, if its method has one.
+	// raw is the body of a request whose method has one.
 	raw    []byte
 	caller Caller
-	// shown is the token of the request, even when the route needs none.
+	// shown is the token of the request. It is set even when the route needs no token.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte
-	// entered is true once the input was accepted and the endpoint runs.
+	// entered is set when the input is accepted and the endpoint runs.
 	entered bool
 }
 
@@ -118,7 +119,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer turns every failure into an answer, including panics. The exception is the panic by which
+// answer converts every failure to an answer. It also converts panics, except the one by which
 // net/http aborts a response.
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
@@ -143,8 +144,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	return result
 }
 
-// serve checks a request in a fixed order. It shows nothing about a resource before the token is
-// checked, and reads no body of a caller who may not send one.
+// serve checks a request in a fixed order. It checks the token before it shows anything about a
+// resource. It does not read the body of a caller who may not send one.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
@@ -180,8 +181,8 @@ func (a *API) nowhere(x *exchange) error {
 	return missing
 }
 
-// match finds the endpoint. When a known path does not have the method, the error is a 405 with the
-// methods of the path. A path without its required version is unknown.
+// match finds the endpoint. When a known path does not have the method, match fails with a 405 that
+// lists the path's methods. A path without its required version is unknown.
 func (a *API) match(x *exchange) error {
 	found, values := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {
@@ -209,7 +210,7 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (ans
 	return a.repeatable(ctx, x)
 }
 
-// run executes the part of a call that must not happen twice.
+// run executes the part of a call that must run only once.
 func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	signature, err := a.signature(ctx, x)
 	if err != nil {
@@ -226,7 +227,8 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	return x.caller.render(out)
 }
 
-// render returns the answer of a successful call. It is signed if a signature was requested.
+// render returns the answer to a successful call. It signs the answer if the request asks for a
+// signature.
 func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {

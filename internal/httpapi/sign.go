@@ -9,22 +9,22 @@ import (
 	"passerelle"
 )
 
-// signParameter requests a signed answer. Every call accepts it, so it never becomes a value in a
-// body that accepts any key.
+// signParameter is the parameter that requests a signed answer. Every call accepts it. It therefore
+// never becomes a value in a body that accepts any key.
 const signParameter = "sign_response"
 
-// SignFunc turns a payload into a compact JWS.
+// SignFunc returns a payload as a compact JWS.
 type SignFunc func(payload []byte) (string, error)
 
-// signed is what is signed: the request, the time, and the answer.
+// signed has what a signature covers: the request, the time and the answer.
 type signed struct {
 	RequestURL string          `json:"request_url"`
 	Timestamp  string          `json:"response_timestamp"`
 	Payload    json.RawMessage `json:"response_payload"`
 }
 
-// signature returns the function that signs the answer, or nil when no signature was requested. It
-// is called before the endpoint runs.
+// signature returns the function that signs the answer, or nil for a request without signParameter.
+// The API calls it before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {
@@ -40,11 +40,11 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	return a.config.Sign(ctx, &x.caller)
 }
 
-// signatureDate is the format of dates in signatures, as for webhooks.
+// signatureDate is the format of dates in signatures. Webhooks use the same format.
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
-// sign returns a signature whose payload is the answer, with its bytes unchanged. The date is the
-// real time.
+// sign returns a signature whose payload contains the unchanged bytes of the answer. The date in it
+// is the real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),

@@ -6,17 +6,17 @@ import (
 	"net/http"
 )
 
-// Stream is an output that is produced while it is sent, so its length is unknown.
+// Stream is an output that the endpoint produces while the API sends it. Its length is unknown.
 type Stream struct {
 	MediaType string
 	// Name is the file name for the browser.
 	Name string
-	// Write writes the bytes. After the first byte the status cannot change. An error then cuts the
-	// connection, so that no client takes a part for the whole.
+	// Write writes the bytes. The status cannot change after the first byte. After a later error,
+	// the API cuts the connection, so no client mistakes a part for the whole.
 	Write func(w io.Writer) error
 }
 
-// streamAnswer returns an answer that is produced while it is sent.
+// streamAnswer returns an answer that is produced while the API sends it.
 func streamAnswer(s Stream, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.stream = &s
@@ -34,7 +34,7 @@ func (an answer) writeStream(w http.ResponseWriter, r *http.Request, refuse func
 	}
 	if err := an.stream.Write(w); err != nil {
 		if r.Context().Err() == nil {
-			refuse(err) // the status is sent, so the error is only logged
+			refuse(err) // the API has sent the status, so refuse only logs the error
 		}
 		panic(http.ErrAbortHandler)
 	}

@@ -7,8 +7,8 @@ import (
 	"passerelle"
 )
 
-// Known returns an error for unknown names in a field "*" when the caller is strict. Only the
-// endpoint knows which names such a field accepts. Other callers may send any name.
+// Known fails for unknown names in a field "*" when the caller is strict. Only the endpoint knows
+// the names that such a field accepts. Callers that are not strict may send any name.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

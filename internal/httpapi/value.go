@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Number is a decimal with the digits of the request, sent as a JSON number or as a string. It is
-// for amounts, and for identifiers that clients also send as strings. The code that parses it
-// checks the digits.
+// Number is a decimal with the digits of the request. The request has it as a JSON number or as a
+// string. It is for amounts, and for identifiers that clients also send as strings. The code that
+// parses a Number checks the digits.
 type Number string
 
 func (d *Number) readNode(at *path, n *node) error {
@@ -31,7 +31,7 @@ func (d *Number) readNode(at *path, n *node) error {
 	return nil
 }
 
-// decimal reports whether a text consists of digits, with at most one point between them and at
+// decimal reports whether a text is a decimal: digits, with at most one point between them and at
 // most one minus sign before them.
 func decimal(s string) bool {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
@@ -42,8 +42,9 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// Nullable is a field for which null and absence mean different things, such as an update that
-// clears a value, or a filter for missing values. In a query or a form null is the word "null".
+// Nullable is a field in which null and absence have different meanings. For example, null clears a
+// value in an update, or selects missing values in a filter. In a query or a form, null is the word
+// "null".
 type Nullable[T ~string | ~int64 | ~bool] struct {
 	// Present is false when the field is absent.
 	Present bool
@@ -81,7 +82,7 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 }
 
 // WordList is a list that clients send as an array of strings or as one string. The code that uses
-// it splits the string.
+// the list splits that string.
 type WordList []string
 
 func (w *WordList) readNode(at *path, n *node) error {
@@ -113,7 +114,8 @@ func (w *WordList) readItems(at *path, n *node) error {
 	return nil
 }
 
-// IDOrName is an id, as a number or text, or a name. Null and the empty string both mean no value.
+// IDOrName is an id or a name. An id is a number or a text. Null and the empty string both mean no
+// value.
 type IDOrName string
 
 func (r *IDOrName) readNode(at *path, n *node) error {
@@ -129,8 +131,8 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 	return nil
 }
 
-// RawObject is a JSON object that is passed on unchanged, with the order of its members and the
-// digits of its numbers. It is nil when the object is absent or null.
+// RawObject is a JSON object in the form in which the client sent it. Its members keep their order,
+// and its numbers keep their digits. It is nil when the request omits the object or has null.
 type RawObject []byte
 
 func (o *RawObject) readNode(at *path, n *node) error {
@@ -178,7 +180,7 @@ func quoted(out []byte, s string) []byte {
 	return append(out, raw...)
 }
 
-// FileContent is the content of a file. It comes from a part of a multipart form or from a base64
+// FileContent is the content of a file. It comes from a part of a multipart form, or from a base64
 // string.
 type FileContent []byte
 
@@ -199,8 +201,8 @@ func (f *FileContent) readNode(at *path, n *node) error {
 	}
 }
 
-// UploadedFile is a file with its name, which is empty unless the file came in a form. A field with
-// the tag raw, a list of media types, also accepts a complete body of such a type.
+// UploadedFile is a file with its name. The name is empty unless the file came in a form. The tag
+// raw of a field lists media types. The field then also accepts a complete body of such a type.
 type UploadedFile struct {
 	Name    string
 	Content FileContent
@@ -256,7 +258,7 @@ func (*IDOrName) schema() *schema {
 	return &schema{Type: []string{"integer", "string", "null"}}
 }
 
-// Bit is a boolean that clients may also send as 0 and 1.
+// Bit is a boolean. Clients may also send it as 0 or 1.
 type Bit bool
 
 func (b *Bit) readNode(at *path, n *node) error {

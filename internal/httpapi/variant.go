@@ -9,9 +9,9 @@ import (
 	"passerelle"
 )
 
-// variant is one of the bodies that a call accepts. The keys of the body select it. A variant
-// matches when it has all known keys of the body. When several match, the first one whose required
-// keys are all present is selected.
+// variant is one of the bodies that a call accepts. The keys of the body select the variant. A
+// variant matches when it has all known keys of the body. When several variants match, the API uses
+// the first one whose required keys are all present.
 type variant struct {
 	// name is the name of the schema in the OpenAPI document.
 	name   string
@@ -39,10 +39,10 @@ func (p *plan) bodies() []*fields {
 	return sets
 }
 
-// takesBody reports whether the input has any body field.
+// takesBody reports whether the input has body fields.
 func (p *plan) takesBody() bool { return len(p.body.list)+len(p.variants) > 0 }
 
-// bindBody fills the input from a body. It fills the whole input, or the selected variant, and
+// bindBody fills the input from a body. With variants, it fills only the selected variant and
 // leaves the other variants nil.
 func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
 	if p.body.find(anyKey) != nil {
@@ -82,7 +82,7 @@ func (p *plan) choose(body *node) (variant, error) {
 	return fitting[0], nil
 }
 
-// came returns the keys of a body that some variant has.
+// came returns those keys of a body that at least one variant has.
 func (p *plan) came(body *node) []string {
 	var names []string
 	for i := range body.nodes {
@@ -95,7 +95,7 @@ func (p *plan) came(body *node) []string {
 	return names
 }
 
-// nothing returns the error for a body without any known key. It lists the possible keys.
+// nothing returns the error for a body without a known key. The error lists the possible keys.
 func (p *plan) nothing() error {
 	required := make([]string, len(p.variants))
 	for i, v := range p.variants {
@@ -114,7 +114,7 @@ func (f *fields) required() []string {
 	return names
 }
 
-// missing returns the names that are not in among.
+// missing returns those names that among does not contain.
 func missing(names, among []string) []string {
 	var absent []string
 	for _, name := range names {
