@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// AssetPath is the path under which Assets must be served.
+// AssetPath is the path at which Assets must be served.
 const AssetPath = "/assets/"
 
 //go:embed static
 var static embed.FS
 
-// asset is one embedded file. Its name changes with its content.
+// asset is one embedded file. Its address contains a hash of its content.
 type asset struct {
 	name, address, kind string
 	content             []byte
@@ -36,7 +36,7 @@ var assets = readAssets()
 func readAssets() []asset {
 	entries, err := fs.ReadDir(static, "static")
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // cannot happen, because the file is embedded when the program is built
+		panic(fmt.Sprintf("web: %v", err)) // cannot happen, because the build embeds the file
 	}
 	var all []asset
 	for _, entry := range entries {
@@ -52,8 +52,8 @@ func readAssets() []asset {
 	return all
 }
 
-// Asset returns the address of an embedded file, which changes with the file's content. It fails
-// for an unknown name, so that a template with such a name cannot be sent.
+// Asset returns the address of an embedded file. The address changes with the file's content. Asset
+// fails for an unknown name, so the service cannot send a template with a wrong name.
 func Asset(name string) (string, error) {
 	for _, a := range assets {
 		if a.name == name {
@@ -64,7 +64,7 @@ func Asset(name string) (string, error) {
 }
 
 // Assets serves the embedded files and the style sheets of brands, at AssetPath. An address always
-// has the same content, so browsers may cache it for a year. Every other address gets a 404.
+// has the same content, so browsers may cache it for a year. All other addresses answer 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, a := range assets {
@@ -81,8 +81,8 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture answers with a picture whose address always has the same content. Its headers make a file
-// harmless that only looks like a picture.
+// Picture answers with a picture whose address always has the same content. Its headers prevent
+// browsers from running a file that only looks like a picture.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)
 }

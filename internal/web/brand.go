@@ -10,30 +10,31 @@ import (
 	"passerelle"
 )
 
-// Brand has the colours and the logo of an application on the pages for its users. Without
-// colours the pages have the product's own colours.
+// Brand has the colours and the logo that the pages for an application's users show. Without
+// colours, the pages have the product's own colours.
 type Brand struct {
 	Name string
-	// Primary is the colour of buttons and links, and Secondary the colour of selected and
-	// focused elements. Empty means no colour.
+	// Primary is the colour of buttons and links. Secondary is the colour of selected and focused
+	// elements. An empty text means no colour.
 	Primary, Secondary string
-	// Logo is the address of the application's logo on the service's host, or empty.
+	// Logo is the address of the application's logo on the service's host. It is empty when there
+	// is no logo.
 	Logo string
 }
 
-// These are colours of the common style sheet. Brands are fitted to them.
+// These are colours of the common style sheet. The package adapts brands to them.
 var (
 	white     = passerelle.Color{Red: 255, Green: 255, Blue: 255}
 	black     = passerelle.Color{}
 	nightCard = passerelle.Color{Red: 0x18, Green: 0x21, Blue: 0x1f}
 )
 
-// brandName is the beginning of the addresses of brands' style sheets. An address contains the
-// colours, so that serving it needs no lookup.
+// brandName is the beginning of the addresses of brands' style sheets. Each address contains the
+// colours, so the service can answer without a lookup.
 const brandName = AssetPath + "brand-"
 
 // Sheet returns the address of a style sheet with the colours of the brand. It returns an empty
-// text when the brand has no colours. A colour with too little contrast is ignored.
+// text when the brand has no colours. Sheet ignores a colour with too little contrast.
 func (b Brand) Sheet() string {
 	primary, secondary := seen(b.Primary, passerelle.TextContrast), seen(b.Secondary, passerelle.GraphicContrast)
 	if primary == nil && secondary == nil {
@@ -50,7 +51,7 @@ func seen(text string, needed float64) *passerelle.Color {
 	return &color
 }
 
-// sheetOf returns the style sheet for two colours. Either may be nil.
+// sheetOf returns the style sheet for two colours. Either colour may be nil.
 func sheetOf(primary, secondary *passerelle.Color) asset {
 	name, rules := brandName, ""
 	if primary != nil {
@@ -75,9 +76,9 @@ func rule(name string, day, night passerelle.Color) string {
 	return fmt.Sprintf("  --%s: light-dark(%s, %s);\n", name, day, night)
 }
 
-// primaryRules returns the colours that follow from the primary colour. In the light scheme, the
-// colour is dark enough to be read on white and to have white text on it. In the dark scheme, it is
-// made light enough, and has black text on it.
+// primaryRules returns the colours that follow from the primary colour. The light scheme uses the
+// colour itself, which has enough contrast with white. The dark scheme uses a lighter colour with
+// black text.
 func primaryRules(day passerelle.Color) string {
 	night := visible(day, passerelle.TextContrast)
 	return rule("brand", day, night) + rule("brand-strong", day.Mix(black, 25), night.Mix(white, 35)) +
@@ -93,7 +94,7 @@ func visible(c passerelle.Color, needed float64) passerelle.Color {
 	}
 }
 
-// serveBrand serves the style sheet of a brand, and reports whether the address belongs to one.
+// serveBrand serves the style sheet of a brand. It reports whether the address belongs to a brand.
 func serveBrand(w http.ResponseWriter, r *http.Request) bool {
 	colours, ours := strings.CutPrefix(r.URL.Path, brandName)
 	colours, _, _ = strings.Cut(colours, ".")

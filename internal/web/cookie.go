@@ -11,43 +11,44 @@ import (
 	"time"
 )
 
-// maxCookie is how many bytes of name and value every browser stores (RFC 6265, section 6.1). A
-// longer cookie could be dropped without an error.
+// maxCookie is the number of bytes in a name and value that every browser can store (RFC 6265,
+// section 6.1). A browser may drop a longer cookie without an error.
 const maxCookie = 4096
 
-// ErrNoCookie is returned for a cookie that is missing, was changed, or was sealed with another key
-// or under another name.
+// ErrNoCookie means that a cookie is missing, was changed, or was sealed with another key or under
+// another name.
 var ErrNoCookie = errors.New("no such cookie")
 
-// ErrLongCookie is returned for a value that browsers would not store.
+// ErrLongCookie means that browsers would not store a value.
 var ErrLongCookie = errors.New("the cookie would be too long for browsers")
 
-// Cookie describes a cookie without its value. Scripts can never read it. Unless it is Framed,
-// browsers send it from other sites only when a user follows a link.
+// Cookie describes a cookie without its value. Scripts can never read the cookie. From other sites,
+// browsers send the cookie only when a user follows a link, unless Framed is set.
 type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.
 	Path string
-	// Strict is set for a cookie that is not sent from other sites, even when a user follows a
-	// link.
+	// Strict is set for a cookie that browsers never send from other sites, not even when a user
+	// follows a link.
 	Strict bool
-	// Framed is set for a cookie of a page in a frame of another site. It is sent only in such a
-	// frame. Browsers keep separate cookies for each such pair of sites.
+	// Framed is set for a cookie of a page in a frame of another site. Browsers send the cookie
+	// only in such a frame. They store separate cookies for each pair of sites.
 	Framed bool
-	// Secure must be set whenever users reach the service over https.
+	// Secure must be set if users reach the service over https.
 	Secure bool
-	// Life is how long browsers store the cookie. A value that must not be used after that time
-	// must contain its own end.
+	// Life is the time for which browsers store the cookie. A value that must not be used after
+	// this time must contain its own expiry.
 	Life time.Duration
 }
 
-// Sealer encrypts the contents of cookies, so that users cannot read, change or rename them.
+// Sealer encrypts the contents of cookies. Users can therefore not read, change or rename these
+// cookies.
 type Sealer struct {
 	aead cipher.AEAD
 }
 
-// NewSealer returns a sealer for a key that has no other use. Replicas with the same key can open
-// each other's cookies.
+// NewSealer returns a sealer for a key that has no other use. Replicas that have the same key can
+// open each other's cookies.
 func NewSealer(key [32]byte) *Sealer {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
@@ -60,7 +61,7 @@ func NewSealer(key [32]byte) *Sealer {
 	return &Sealer{aead: aead}
 }
 
-// Set encodes the value as JSON, seals it and sets it as a cookie.
+// Set encodes the value as JSON, seals the result, and sets the cookie.
 func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	text, err := s.Seal(c.Name, value)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *Sealer) Set(w http.ResponseWriter, c Cookie, value any) error {
 	return nil
 }
 
-// Forget makes the browser delete a cookie that was set with the same name, path and Framed.
+// Forget makes the browser delete the cookie that has the same name, path and Framed.
 func (c Cookie) Forget(w http.ResponseWriter) { c.send(w, "", -1) }
 
 func (c Cookie) send(w http.ResponseWriter, value string, maxAge int) {
@@ -101,7 +102,7 @@ func (s *Sealer) Fits(name string, value any) (bool, error) {
 
 func tooLong(name, text string) bool { return len(name)+len(text) > maxCookie }
 
-// Seal encrypts a value under a name, for places other than cookies.
+// Seal encrypts a value under a name. It is for sealed texts outside of cookies.
 func (s *Sealer) Seal(name string, value any) (string, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {
@@ -110,8 +111,8 @@ func (s *Sealer) Seal(name string, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
 }
 
-// Open decrypts a sealed text into value. It returns false when the text was not sealed with this
-// key under this name.
+// Open decrypts a sealed text into value. It returns false for a text that was not sealed with this
+// key and this name.
 func (s *Sealer) Open(name, text string, value any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *Sealer) Open(name, text string, value any) bool {
 }
 
 // Read opens the cookie with a name into value, or returns ErrNoCookie. When a browser sends
-// several cookies with the name, Read takes the first one that it can open.
+// several cookies with this name, Read uses the first one that it can open.
 func (s *Sealer) Read(r *http.Request, name string, value any) error {
 	for _, cookie := range r.CookiesNamed(name) {
 		if s.Open(name, cookie.Value, value) {

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// FaultPage is a failure that a user sees on its own page. Title and Text are the texts, or their
-// keys when the pages have several languages.
+// FaultPage is a failure that a user sees on a separate page. Title and Text are texts. For pages
+// in several languages, they are keys of texts.
 type FaultPage struct {
 	Status      int
 	Title, Text string
@@ -19,14 +19,15 @@ type FaultPage struct {
 // Error returns the title of the page.
 func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 
-// Faults shows the failures of one kind of pages. Every field is required.
+// Faults shows the failures of one group of pages. Every field is required.
 type Faults struct {
 	Pages *Pages
 	Log   *slog.Logger
 	// Failure is the log message for an internal error.
 	Failure string
-	// NoPage is shown for unknown addresses, Busy for failures that may end when the user tries
-	// again, Method for a method that the address does not accept, and Bug for every other error.
+	// NoPage is the page for unknown addresses. Busy is the page for failures that may end when the
+	// user tries again. Method is the page for a method that the address does not accept. Bug is
+	// the page for all other errors.
 	NoPage, Busy, Bug, Method *FaultPage
 }
 
@@ -44,8 +45,8 @@ func (s Faults) classify(err error) *FaultPage {
 	return s.Bug
 }
 
-// Answer sends the page that describe makes of a fault. It logs the details that the page does not
-// show, with the id of the request.
+// Answer sends the page that the function describe returns for a fault. It logs the details that
+// the page does not show, with the request's id.
 func (s Faults) Answer(ctx context.Context, w http.ResponseWriter, err error, request string, describe func(*FaultPage) Page) {
 	f := s.classify(err)
 	if f.Status >= http.StatusInternalServerError {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secure sets the headers of content that only one user may see.
+// secure sets the headers for content that only one user may see.
 func secure(header http.Header) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
@@ -21,9 +21,9 @@ func secure(header http.Header) {
 	}
 }
 
-// policy returns the content security policy of a page. It allows the service's own style sheet and
-// images, and no inline code. It allows a script only if the page has one, and lets the script send
-// requests only to the service or not at all.
+// policy returns the content security policy of a page. The policy allows the service's own style
+// sheets and images, and no inline code. It allows scripts only on a page with a Module. If Asks is
+// set, the script may send requests to the service. It may never send requests to other hosts.
 func (p Page) policy() string {
 	rules := []string{
 		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",
@@ -46,8 +46,8 @@ func (p Page) ancestors() string {
 	return strings.Join(p.Ancestors, " ")
 }
 
-// Attach begins an answer that browsers save as a file. The name may have letters, digits, dashes
-// and points.
+// Attach begins an answer that browsers save as a file. The file's name may contain letters,
+// digits, dashes and points.
 func Attach(w http.ResponseWriter, name, mediaType string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
@@ -56,7 +56,7 @@ func Attach(w http.ResponseWriter, name, mediaType string) {
 }
 
 // Origin returns the scheme and host of an absolute http or https URL. It returns an empty text for
-// anything else.
+// all other texts.
 func Origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -65,14 +65,14 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Redirect sends the browser to an address with a GET, whatever the method of the request was. The
-// service must have made or checked the address.
+// Redirect makes the browser open an address with GET, whatever method the request had. The service
+// must have made or checked the address.
 func Redirect(w http.ResponseWriter, address string) {
 	leave(w, http.StatusSeeOther, address)
 }
 
-// Forward is like Redirect, for a request with the method GET. It uses the status that clients of
-// this API family expect.
+// Forward redirects the browser like Redirect, after a request with the method GET. It uses the
+// status that clients of this API family expect.
 func Forward(w http.ResponseWriter, address string) {
 	leave(w, http.StatusFound, address)
 }
@@ -83,8 +83,8 @@ func leave(w http.ResponseWriter, status int, address string) {
 	w.WriteHeader(status)
 }
 
-// Download begins an answer with a file that the browser saves. The name may have letters, digits
-// and hyphens.
+// Download begins an answer with a file that the browser saves. The file's name may contain
+// letters, digits and hyphens.
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
@@ -93,8 +93,8 @@ func Download(w http.ResponseWriter, mediaType, name string) {
 
 // Forged reports whether a request that changes something certainly came from a page of another
 // site. A request that only reads is never forged. The service's pages send no referrer, so some
-// browsers hide the origin of their forms too. When a browser does not say either whether the form
-// is from the same site, the token in the form decides. Each page has to check the token.
+// browsers hide the origin of the pages' forms too. When the browser does not report whether the
+// form is from the same site, the token in the form decides. Each page must check that token.
 func Forged(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
 		return false

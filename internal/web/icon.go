@@ -5,8 +5,8 @@ import (
 	"html/template"
 )
 
-// icons are drawn with strokes on a grid of 24 by 24. They repeat the text beside them, so
-// screen readers skip them.
+// icons has the drawings of the icons: strokes on a grid of 24 by 24. An icon repeats the text
+// beside it, so screen readers skip the icon.
 var icons = map[string]string{
 	"home":        "M4 11l8-7 8 7v9h-5v-6H9v6H4z",
 	"payment":     "M3 6h18v12H3zM3 10h18M7 15h4",
@@ -30,8 +30,8 @@ var icons = map[string]string{
 	"check":       "M5 13l4 4L19 7",
 }
 
-// Icon returns an icon as HTML. It fails for an unknown name, so that a template with such a name
-// cannot be sent.
+// Icon returns an icon as HTML. It fails for an unknown name, so the service cannot send a template
+// with a wrong name.
 func Icon(name string) (template.HTML, error) {
 	path, known := icons[name]
 	if !known {
@@ -40,7 +40,7 @@ func Icon(name string) (template.HTML, error) {
 	return template.HTML(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="` + path + `"/></svg>`), nil //nolint:gosec // all of the HTML is constant and from the table above
 }
 
-// Mark returns the service's mark, a bridge, as HTML.
+// Mark returns the service's mark, which is a bridge, as HTML.
 func Mark() template.HTML {
 	return `<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false"><rect width="32" height="32" rx="8"/><path d="M5 21h22M5 21c4-9 18-9 22 0M11 21v-4.6M16 21v-6.6M21 21v-4.6"/></svg>`
 }

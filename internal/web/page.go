@@ -19,45 +19,46 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
-// Page is one answer made from a template. The template gets the Page as its data, so that it can
-// refer to texts and content by short names.
+// Page is one answer that comes from a template. The template gets the Page as its data, so it can
+// use short names for texts and content.
 type Page struct {
 	// Name is the name of the template's file, without its extension.
 	Name string
 	// Status is the status of the answer. Zero means 200.
 	Status int
-	// Words are the texts of the reader's language.
+	// Words has the texts in the reader's language.
 	Words Words
 	Title string
 	// Body is the content that the template shows.
 	Body any
-	// Brand is the brand of the application for which the page is shown.
+	// Brand is the brand of the application for which the service shows the page.
 	Brand Brand
-	// Simulated marks pages of a sandbox, where no money moves.
+	// Simulated is set for pages of a sandbox, where no money moves.
 	Simulated bool
-	// Sheets are further style sheets, which are files of this package.
+	// Sheets lists further style sheets. They are files of this package.
 	Sheets []string
-	// Module is the page's script, a file of this package, or empty.
+	// Module is the page's script, which is a file of this package. It is empty when the page has
+	// no script.
 	Module string
-	// Asks lets the script send requests to the service's own origin.
+	// Asks allows the script to send requests to the service's own origin.
 	Asks bool
-	// FormTargets are the origins, besides the service's own, to which a form of this page may
-	// lead. Browsers also check the redirects after a form against this list.
+	// FormTargets lists the origins, besides the service's own, to which a form on this page may
+	// redirect. Browsers also check the redirects after a form against this list.
 	FormTargets []string
-	// Ancestors are the origins whose pages may show this one in a frame. When there are none, no
-	// page may.
+	// Ancestors lists the origins whose pages may show this page in a frame. When the list is
+	// empty, no page may do so.
 	Ancestors []string
-	// Refresh is the time after which the page reloads, or goes to RefreshTo.
+	// Refresh is the time after which the page reloads, or opens RefreshTo.
 	Refresh   time.Duration
 	RefreshTo string
 	// Fallback is the time after which the page reloads if Module does not run.
 	Fallback time.Duration
 }
 
-// Say returns the text of a key in the language of the page.
+// Say returns the text that has this key, in the language of the page.
 func (p Page) Say(key string, args ...any) string { return p.Words.Say(key, args...) }
 
-// With returns the page with other content, for a template block that is shown inside the page.
+// With returns the page with other content. It is for a template block that the page contains.
 func (p Page) With(body any) Page {
 	p.Body = body
 	return p
@@ -66,15 +67,15 @@ func (p Page) With(body any) Page {
 // FallbackSeconds returns Fallback in seconds, for templates.
 func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 
-// Pages are parsed templates.
+// Pages has parsed templates.
 type Pages struct {
 	templates func() map[string]*template.Template
 }
 
-// MustPages parses the templates at the roots of folders. Each file defines "content" and may
-// define the other blocks of the layout. Files whose names begin with an underscore define blocks
-// for all files. The templates are parsed when the first page is sent, because parsing would make
-// every start noticeably longer. A mistake in a template panics at that time.
+// MustPages returns the templates at the roots of folders. Each file defines "content" and may
+// define the other blocks of the layout. A file whose name begins with an underscore defines blocks
+// for all files. The first page that is sent parses the templates, because parsing would noticeably
+// delay every start. A mistake in a template panics at that time.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
 }
@@ -98,7 +99,7 @@ func mustParse(folders []fs.FS) map[string]*template.Template {
 	return pages
 }
 
-// sum adds numbers, so that templates can draw.
+// sum adds numbers. Templates need it to draw.
 func sum(all ...int64) int64 {
 	total := int64(0)
 	for _, n := range all {
@@ -107,7 +108,7 @@ func sum(all ...int64) int64 {
 	return total
 }
 
-// Send renders a page and sends it. When it returns an error, nothing has been sent.
+// Send renders a page and sends it. It sends nothing when it returns an error.
 func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	page, known := s.templates()[p.Name]
 	if !known {
@@ -120,17 +121,17 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 	p.head(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(max(p.Status, http.StatusOK))
-	// An error is ignored, because it only means that the reader has left.
+	// An error only means that the reader has left.
 	_, _ = body.WriteTo(w)
 	return nil
 }
 
-// PartHeader is the header with which the page's script requests only the part of the page that may
-// have changed, at the same address.
+// PartHeader is the header with which a page's script requests only that part of the page that may
+// have changed. The request has the address of the page.
 const PartHeader = "Passerelle-Part"
 
-// SendPart renders one block of a page and sends only the block. When the browser already has this
-// content, it answers with 304. When it returns an error, nothing has been sent.
+// SendPart renders one block of a page and sends only this block. It answers 304 when the browser
+// already has the same content. It sends nothing when it returns an error.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
 	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {
@@ -149,7 +150,7 @@ func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block s
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
-	// An error is ignored, because it only means that the reader has left.
+	// An error only means that the reader has left.
 	_, _ = body.WriteTo(w)
 	return nil
 }
@@ -166,7 +167,7 @@ func (p Page) head(header http.Header) {
 	header.Set("Content-Language", p.Words.Lang)
 	header.Set("Content-Security-Policy", p.policy())
 	if len(p.Ancestors) > 0 {
-		header.Del("X-Frame-Options") // this header cannot list origins
+		header.Del("X-Frame-Options") // X-Frame-Options cannot list origins
 	}
 	if p.Refresh > 0 || p.RefreshTo != "" {
 		header.Set("Refresh", p.refresh())

@@ -2,13 +2,13 @@
 // scripts, security headers, sealed cookies, and texts in several languages. It also refuses
 // requests that other sites have forged.
 //
-// It owns how a page looks and how it is sent. A page is rendered completely before the status is
-// written. Caches never store it, and its content security policy forbids inline code. Package web
-// does not own what a page says, who may see it or which page comes next. The packages with the
-// pages do.
+// The package owns the look of pages and the way in which they are sent. It renders a complete page
+// before it writes the status. Caches never store a page, and the page's content security policy
+// forbids inline code. The packages with the pages decide what a page says, who may see it and
+// which page comes next.
 //
-// It fails before anything is sent. When a page cannot be rendered, the caller gets an error and
-// sends another page. For a cookie that is absent, changed or sealed with another key, it returns
-// ErrNoCookie. Templates and texts are part of the program. A mistake in a text panics at the
-// start, and a mistake in a template when the first page is sent.
+// The package fails before it sends anything. When it cannot render a page, the caller gets an
+// error and sends another page. Reading a cookie that is absent, changed or sealed with another key
+// fails with ErrNoCookie. Templates and texts are part of the program. A mistake in a text panics
+// at the start. A mistake in a template panics when the first page is sent.
 package web

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Words has the texts of one language by key.
+// Words has the texts of one language, by key.
 type Words struct {
 	// Lang is the BCP 47 tag of the language.
 	Lang  string
 	texts map[string]string
 }
 
-// Say returns the text of a key, formatted with the arguments as in package fmt. For an unknown key
-// it returns the key, because a page with a strange word is better than no page.
+// Say returns the text of a key, formatted with the arguments as in package fmt. It returns an
+// unknown key itself, because a page with a strange word is better than no page.
 func (w Words) Say(key string, args ...any) string {
 	text, known := w.texts[key]
 	switch {
@@ -38,8 +38,8 @@ type Dictionary struct {
 }
 
 // MustDictionary reads one file for each language at the root of files, such as en.json. A file is
-// an object with the texts by key. Readers of other languages get the language first. It panics on
-// a file with a mistake.
+// an object that maps keys to texts. The argument first is the language for readers of other
+// languages. MustDictionary panics on a file with a mistake.
 func MustDictionary(files fs.FS, first string) *Dictionary {
 	names, _ := fs.Glob(files, "*.json")
 	d := &Dictionary{languages: []Words{mustWords(files, first+".json")}}
@@ -73,14 +73,14 @@ func (d *Dictionary) Has(lang string) bool {
 	return slices.ContainsFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 }
 
-// In returns the texts of a language. For an unknown language it returns those of the first
+// In returns the texts of a language. It returns the texts of the first language for an unknown
 // language.
 func (d *Dictionary) In(lang string) Words {
 	i := slices.IndexFunc(d.languages, func(w Words) bool { return w.Lang == lang })
 	return d.languages[max(i, 0)]
 }
 
-// Best returns the texts of the language that best matches an Accept-Language header.
+// Best returns the texts in the language that best matches an Accept-Language header.
 func (d *Dictionary) Best(accept string) Words {
 	wanted, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil {
@@ -90,5 +90,5 @@ func (d *Dictionary) Best(accept string) Words {
 	return d.languages[index]
 }
 
-// Languages lists the languages that have texts. The default language comes first.
+// Languages returns the texts of all languages. The default language comes first.
 func (d *Dictionary) Languages() []Words { return slices.Clone(d.languages) }

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// Attachment is a file that an institution keeps with a transaction.
+// Attachment is a file that an institution stores with a transaction.
 type Attachment struct {
 	ID              int64   `json:"id"`
 	Name            string  `json:"name"`
@@ -20,7 +20,7 @@ type Attachment struct {
 	URL             string  `json:"url" doc:"address of the file"`
 }
 
-// NewAttachment renders an attachment whose transaction is below base.
+// NewAttachment renders an attachment. The address of its transaction is below base.
 func NewAttachment(a passerelle.Attachment, base string, zone *time.Location) Attachment {
 	out := Attachment{
 		ID: int64(a.ID), Name: a.Name, Description: optional(a.Description), MimeType: a.MediaType, CreatedDate: passerelle.DateOf(a.Created, zone).String(),

@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// Moved has the balance, the expenses and the income of the accounts in one currency over a period.
+// Moved has the balance, the expenses and the income of all accounts in one currency, for a period.
 type Moved struct {
 	Balance  *json.Number `json:"balance" doc:"at the end of the period"`
 	Expenses *json.Number `json:"expenses" doc:"sum of outgoing transactions, zero or less"`
@@ -17,7 +17,7 @@ type Moved struct {
 	Remains  *json.Number `json:"remains" doc:"sum of incomes and expenses"`
 }
 
-// BalanceGroup has the balances and movements of accounts in a period. An amount that would add up
+// BalanceGroup has the balances and movements of accounts in a period. A sum of amounts in
 // different currencies is null.
 type BalanceGroup struct {
 	MinDate    string            `json:"min_date"`
@@ -28,7 +28,7 @@ type BalanceGroup struct {
 	DailyBalances []DailyBalance `json:"daily_balances" doc:"one for each day until today"`
 }
 
-// CurrencyBalance is the part of a group in one currency.
+// CurrencyBalance is the part of a group that is in one currency.
 type CurrencyBalance struct {
 	ID     string `json:"id"`
 	Symbol string `json:"symbol"`
@@ -41,7 +41,7 @@ type DailyBalance struct {
 	Moved
 }
 
-// CurrencyBalances has the balances of the accounts in one currency, day by day, and their present
+// CurrencyBalances has the balances of the accounts in one currency for each day, and their current
 // balance.
 type CurrencyBalances struct {
 	Currency passerelle.Currency
@@ -49,8 +49,8 @@ type CurrencyBalances struct {
 	Days     []passerelle.Balance
 }
 
-// sum returns the balance and the movements over all days. A future period has no movements, and
-// the balance stays the same.
+// sum returns the last balance and the movements of all days. A period without days has no
+// movements, and its balance is the current balance.
 func (b CurrencyBalances) sum() passerelle.Balance {
 	if len(b.Days) == 0 {
 		return passerelle.Balance{End: b.Present, In: &decimal.Zero, Out: &decimal.Zero, Net: &decimal.Zero}
@@ -76,7 +76,7 @@ func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) Balanc
 	return out
 }
 
-// day adds a day. It counts the day if it ends below zero.
+// day adds a day to the group. It also counts the days on which a balance ends below zero.
 func (g *BalanceGroup) day(i int, all []CurrencyBalances) {
 	day := make([]passerelle.Balance, len(all))
 	for c, one := range all {
@@ -92,8 +92,8 @@ func moved(b passerelle.Balance) Moved {
 	return Moved{Balance: Amount(b.End), Expenses: Amount(b.Out), Incomes: Amount(b.In), Remains: Amount(b.Net)}
 }
 
-// movedAlone returns the amounts when there is one currency. Without a currency they are zero, and
-// with several they are null.
+// movedAlone returns the amounts when there is exactly one currency. Without a currency the amounts
+// are zero. With several currencies they are null.
 func movedAlone(all []passerelle.Balance) Moved {
 	switch len(all) {
 	case 0:

@@ -11,7 +11,7 @@ import (
 )
 
 // BankAccount is an account of a user. The members after CoveredFrom are expansions, which are
-// absent unless they are requested.
+// absent unless the client requests them.
 type BankAccount struct {
 	ID               int64                       `json:"id"`
 	IDConnection     int64                       `json:"id_connection"`
@@ -45,7 +45,7 @@ type BankAccount struct {
 	Loan             *Loan                       `json:"loan"`
 	CoveredFrom      *string                     `json:"covered_from" doc:"first day from which all transactions are stored"`
 
-	// Worth is set only for accounts of a type that holds investments.
+	// Worth is set only for accounts whose type can hold investments.
 	*Worth
 
 	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`
@@ -62,7 +62,7 @@ type AccountType struct {
 	Plural      string                 `json:"display_name_p" doc:"plural, in English"`
 }
 
-// AccountTypes renders all types of accounts.
+// AccountTypes returns all types of accounts.
 func AccountTypes() []AccountType {
 	all := passerelle.AccountTypes()
 	out := make([]AccountType, len(all))
@@ -101,7 +101,7 @@ type Loan struct {
 	Type               string       `json:"type"`
 }
 
-// NewBankAccount renders an account, with times in the zone.
+// NewBankAccount renders an account with times in the zone.
 func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	details := a.Type.Details()
 	out := BankAccount{
@@ -125,7 +125,7 @@ func NewBankAccount(a passerelle.BankAccount, zone *time.Location) BankAccount {
 	return out
 }
 
-// ComingBalance returns the balance after the coming transactions.
+// ComingBalance returns the balance of an account after its coming transactions.
 func ComingBalance(a passerelle.BankAccount) *decimal.Decimal {
 	if a.Balance == nil || a.Coming == nil {
 		return a.Balance
@@ -153,7 +153,7 @@ func bit(set bool) int {
 	return 0
 }
 
-// formatted formats an amount as in French, with the symbol of its currency: 7 481,01 €.
+// formatted formats an amount in the French notation, with the symbol of the currency: 7 481,01 €.
 func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
 	if d == nil {
 		return nil
@@ -175,7 +175,7 @@ func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
 	return &text
 }
 
-// grouped appends digits with a space before each thousand.
+// grouped appends digits to out, with a space before each group of three digits.
 func grouped(out []byte, digits string) []byte {
 	for i := range len(digits) {
 		if i > 0 && (len(digits)-i)%3 == 0 {

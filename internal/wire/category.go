@@ -31,7 +31,7 @@ func NewCategoryDetails(c passerelle.Category) CategoryDetails {
 	}
 }
 
-// Categorized is a transaction that is categorized but not stored.
+// Categorized is a transaction with a category that the service does not store.
 type Categorized struct {
 	Wording    string                     `json:"wording"`
 	Value      *json.Number               `json:"value"`
@@ -40,7 +40,7 @@ type Categorized struct {
 	IDCategory int64                      `json:"id_category"`
 }
 
-// NewCategorized renders the category that results from a label and a type.
+// NewCategorized renders the category that a label and a type result in.
 func NewCategorized(label string, kind passerelle.TransactionType) Categorized {
 	codes := passerelle.Categorize(label, kind)
 	return Categorized{Wording: label, Type: kind, Categories: categories(codes), IDCategory: int64(passerelle.CategoryNumber(codes))}

@@ -7,7 +7,7 @@ import (
 )
 
 // Connection is a user's connection to an institution. The members after NextTry are expansions,
-// which are absent unless they are requested.
+// which are absent unless the client requests them.
 type Connection struct {
 	ID            int64                       `json:"id"`
 	IDUser        int64                       `json:"id_user"`

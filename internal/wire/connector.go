@@ -13,20 +13,20 @@ import (
 	"passerelle/payment"
 )
 
-// Bank is what clients may know about a connector.
+// Bank has what clients may know about a connector.
 type Bank struct {
 	UUID string
-	// ID is the deprecated numeric name.
+	// ID is the deprecated number of the connector.
 	ID        int64
 	Name      string
 	Countries []string
 	Sources   []Source
 	Hidden    bool
 	// Mechanism is empty when the default of the first source applies. SyncDays is the number of
-	// days between two syncs, or empty for the domain's default.
+	// days between two syncs. It is empty when the domain's default applies.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
-	// Restricted is set for a connector that takes no new connections.
+	// Restricted is set for a connector that accepts no new connections.
 	Restricted bool
 	// Disturbed is set for a connector that has failed several times in a row.
 	Disturbed bool
@@ -35,38 +35,40 @@ type Bank struct {
 	Slug, Code, Siret, Color string
 	Beta, Charged            bool
 	URLs                     []string
-	// Payments is nil for a connector that initiates no payments. Fields are the fields that
+	// Payments is nil for a connector that initiates no payments. Fields lists the fields that
 	// payments need.
 	Payments *payment.Settings
 	Fields   []payment.Field
-	// Capabilities are the kinds of data that can be read. A connector that reads nothing has none.
+	// Capabilities lists the kinds of data that the connector reads. It is empty for a connector
+	// that reads nothing.
 	Capabilities []string
 	AccountTypes []passerelle.AccountType
 	Usages       []passerelle.Usage
-	// Documents are the types of documents that are read.
+	// Documents lists the types of documents that the connector reads.
 	Documents []string
-	// MonthsToFetch is zero when the whole history is read.
+	// MonthsToFetch is zero when the connector reads the whole history.
 	MonthsToFetch int
-	// ConnectionFields are the values that a user enters to connect.
+	// ConnectionFields lists the values that a user enters to connect.
 	ConnectionFields []ConnectorField
 }
 
-// Source is a channel by which a bank is reached. Mechanisms are the ways for a user to give
-// access. A source that only initiates payments has none.
+// Source is a channel to a bank. Mechanisms lists the ways in which a user can give access. A
+// source that only initiates payments has no mechanisms.
 type Source struct {
 	ID         int64
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
-	// Disabled is the time as clients see it. It is nil while the source is in use.
+	// Disabled is the time since when the source is disabled, in the form for clients. It is nil
+	// for an enabled source.
 	Disabled *string
 }
 
-// ConnectorView says which linked resources a connector contains.
+// ConnectorView selects the linked resources that a connector contains.
 type ConnectorView struct{ Fields, PaymentFields, Countries, Sources, URLs bool }
 
-// Connector is a connector as clients see it. Members about reading are empty for a connector that
-// only initiates payments.
+// Connector is a connector in the form that clients see. For a connector that only initiates
+// payments, the members about reading are empty.
 type Connector struct {
 	ID                          int64                      `json:"id" doc:"deprecated, see uuid"`
 	UUID                        string                     `json:"uuid" doc:"UUID, the same in all domains"`
@@ -95,7 +97,7 @@ type Connector struct {
 	TransferBeneficiaryTypes    []string                   `json:"transfer_beneficiary_types" doc:"not used: belongs to a product that is not offered"`
 	TransferExecutionDateTypes  []string                   `json:"transfer_execution_date_types" doc:"not used: belongs to a product that is not offered"`
 	PaymentSettings             *PaymentSettings           `json:"payment_settings,omitempty" doc:"for connectors that initiate payments"`
-	// The expansions are absent unless they are requested.
+	// The expansions are absent unless the client requests them.
 	Fields        *[]ConnectorField        `json:"fields,omitempty" expand:"true" doc:"with expand=fields"`
 	PaymentFields *[]ConnectorPaymentField `json:"payment_fields,omitempty" expand:"true" doc:"with expand=payment_fields"`
 	Countries     *[]Country               `json:"countries,omitempty" expand:"true" doc:"with expand=countries"`
@@ -110,7 +112,7 @@ type ConnectorField struct {
 	Type     string `json:"type" doc:"text, password, date, list or number"`
 	Label    string `json:"label"`
 	Required bool   `json:"required"`
-	// Regex and Values are null when every value is allowed.
+	// Regex and Values are null when the field accepts every value.
 	Regex            *string                    `json:"regex"`
 	Values           *[]FieldValue              `json:"values" doc:"the options of a list; null for other types"`
 	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"mechanisms that require the field; empty for all"`
@@ -120,8 +122,8 @@ type ConnectorField struct {
 	Image string `json:"image,omitempty" doc:"a picture that the user needs in order to enter the value, as a data URL (PNG, JPEG or GIF)"`
 }
 
-// ConnectorSource is a channel by which a bank is reached. Members about reading are empty for a
-// source that only initiates payments.
+// ConnectorSource is a channel to a bank. For a source that only initiates payments, the members
+// about reading are empty.
 type ConnectorSource struct {
 	ID                      int64                      `json:"id"`
 	IDConnector             int64                      `json:"id_connector" doc:"deprecated number of the connector"`
@@ -135,7 +137,7 @@ type ConnectorSource struct {
 	AccountUsages           []passerelle.Usage         `json:"account_usages"`
 }
 
-// Stability says how well a connector works.
+// Stability describes how well a connector works.
 type Stability struct {
 	Status     string  `json:"status" doc:"stable or unstable"`
 	LastUpdate *string `json:"last_update"`
@@ -147,14 +149,14 @@ type Country struct {
 	Name string `json:"name" doc:"in English"`
 }
 
-// ConnectorPaymentField is a value that is needed when a payment is validated.
+// ConnectorPaymentField is a value that the validation of a payment needs.
 type ConnectorPaymentField struct {
 	PaymentField
 	AuthMechanisms   []string `json:"auth_mechanisms" doc:"validation mechanisms that require the field"`
 	ConnectorSources []string `json:"connector_sources" doc:"names of the sources that require the field; empty for all"`
 }
 
-// PaymentSettings says what a connector can do with payments.
+// PaymentSettings describes what a connector can do with payments.
 type PaymentSettings struct {
 	Mechanisms              []string                   `json:"available_validate_mechanisms"`
 	BeneficiaryTypes        []passerelle.AccountScheme `json:"beneficiary_types"`
@@ -176,13 +178,13 @@ type PaymentSettings struct {
 	MaximumDays             *int                       `json:"maximum_date_delta_days"`
 }
 
-// AppToApp says on which platforms the bank's app opens instead of a page.
+// AppToApp lists the platforms on which the bank's app opens instead of a page.
 type AppToApp struct {
 	Android bool `json:"android"`
 	IOS     bool `json:"ios"`
 }
 
-// Bounds has an amount for each execution date type. Null means no limit.
+// Bounds has a limit for each execution date type. A null amount means no limit.
 type Bounds struct {
 	FirstOpenDay *json.Number `json:"first_open_day"`
 	Instant      *json.Number `json:"instant"`
@@ -196,12 +198,12 @@ type ConnectorCategory struct {
 	Name string `json:"name"`
 }
 
-// connectorCategories has the category of each product. The numbers never change.
+// connectorCategories maps each product to its category. The numbers never change.
 var connectorCategories = map[string]ConnectorCategory{
 	"bank": {1, "Banks"}, "wealth": {2, "Savings and investments"}, "bill": {3, "Providers of documents"}, "pay": {4, "Payments"},
 }
 
-// ConnectorCategories lists the categories of connectors by number.
+// ConnectorCategories returns the categories of connectors, ordered by number.
 func ConnectorCategories() []ConnectorCategory {
 	return slices.SortedFunc(maps.Values(connectorCategories), func(a, b ConnectorCategory) int { return cmp.Compare(a.ID, b.ID) })
 }
@@ -252,13 +254,15 @@ func (c *Connector) expand(b Bank, v ConnectorView) {
 	}
 }
 
-// shownList returns a pointer, so that a requested list is shown even when it is empty.
+// shownList returns a pointer to the list, so an answer shows a requested list even when it is
+// empty.
 func shownList[T any](list []T) *[]T {
 	list = listed(list)
 	return &list
 }
 
-// products returns the products of a connector. They follow from its payments and capabilities.
+// products returns the products of a connector. Its payments and capabilities determine the
+// products.
 func (b Bank) products() []string {
 	products := []string{}
 	if b.Payments != nil {
@@ -272,7 +276,7 @@ func (b Bank) products() []string {
 	return products
 }
 
-// mechanisms returns the mechanisms of the enabled sources, in the order of the sources' priority.
+// mechanisms returns the mechanisms of the enabled sources, ordered by the priority of the sources.
 func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b Source) int { return a.Priority - b.Priority })
@@ -292,8 +296,8 @@ func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	return all
 }
 
-// mechanisms returns the mechanisms of a source. A source that only initiates payments has the
-// bank's own page.
+// mechanisms returns the mechanisms of a source. The mechanism of a source that only initiates
+// payments is the bank's own page.
 func (s Source) mechanisms() []passerelle.AuthMechanism {
 	if len(s.Mechanisms) == 0 {
 		return []passerelle.AuthMechanism{passerelle.ByWebauth}
@@ -326,8 +330,8 @@ func paymentSettings(s *payment.Settings) *PaymentSettings {
 	}
 }
 
-// bounds formats amounts with the precision of the first currency. The settings do not distinguish
-// currencies, because the limits of a bank are in its own currency.
+// bounds formats amounts with the precision of the connector's first currency. The settings do not
+// distinguish currencies, because a bank's limits are in the bank's own currency.
 func bounds(s *payment.Settings, minor map[payment.DateType]int64) Bounds {
 	amount := func(dates payment.DateType) *json.Number {
 		value, bounded := minor[dates]
@@ -363,7 +367,8 @@ func countries(codes []string) *[]Country {
 	return &out
 }
 
-// countryName returns the English name of a country, or its code when it has none.
+// countryName returns the English name of a country. For a country without a name, it returns the
+// code.
 func countryName(code string) string {
 	region, err := language.ParseRegion(code)
 	if err != nil {
@@ -372,7 +377,7 @@ func countryName(code string) string {
 	return cmp.Or(display.English.Regions().Name(region), code)
 }
 
-// listed returns a list that is never null.
+// listed returns the list, or an empty list instead of nil. JSON then never has null.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}

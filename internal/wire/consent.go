@@ -1,6 +1,6 @@
 package wire
 
-// Consent is what a user agreed to share, and until when.
+// Consent describes what a user agreed to share, and until when.
 type Consent struct {
 	ID             int64   `json:"id"`
 	IDUser         int64   `json:"id_user"`

@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// Evidence is what a page of the service showed when the payer acted.
+// Evidence has what a page of the service showed when the payer acted.
 type Evidence struct {
 	Act           payment.Act    `json:"act" doc:"what the payer did: order (ordered the payment), fields (answered the bank's questions), agree or refuse (answered the bank's request for confirmation), or cancel"`
 	Date          string         `json:"date" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`
@@ -29,7 +29,7 @@ type EvidenceLine struct {
 	Amount  string `json:"amount"`
 }
 
-// NewEvidence renders what a payer saw.
+// NewEvidence renders the evidence of one act.
 func NewEvidence(e payment.Evidence, zone *time.Location) Evidence {
 	out := Evidence{
 		Act: e.Act, Date: passerelle.FormatDateTime(e.At, zone), Language: e.Language, Application: e.Shown.Application, Bank: e.Shown.Bank,

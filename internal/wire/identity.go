@@ -1,6 +1,7 @@
 package wire
 
-// OwnerIdentity has the holder of the accounts of a connection, if the institution sends it.
+// OwnerIdentity describes the holder of a connection's accounts, if the institution sends this
+// data.
 type OwnerIdentity struct {
 	IDConnection     int64          `json:"id_connection"`
 	IDSource         *int64         `json:"id_source"`

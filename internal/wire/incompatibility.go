@@ -23,7 +23,8 @@ type Reason struct {
 	ValuePayment   any              `json:"value_payment" doc:"the payment's value in the comparison"`
 }
 
-// NewIncompatibility renders the reasons against a connector. There must be at least one reason.
+// NewIncompatibility renders the reasons why a connector cannot make a payment. There must be at
+// least one reason.
 func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompatibility {
 	out := Incompatibility{Type: payment.Warning, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
 	if !payment.Eligible(reasons) {
@@ -38,7 +39,7 @@ func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompa
 	return out
 }
 
-// shownSide returns a compared value. A nil list becomes an empty list.
+// shownSide returns one side of a comparison. It returns an empty list instead of a nil list.
 func shownSide(side any) any {
 	if v := reflect.ValueOf(side); v.Kind() == reflect.Slice && v.IsNil() {
 		return []string{}

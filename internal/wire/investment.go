@@ -28,8 +28,8 @@ func NewWorth(w passerelle.Worth) Worth {
 	}
 }
 
-// newAccountWorth renders the value of an account's investments. It is unknown until they have been
-// read.
+// newAccountWorth renders the value of an account's investments. The value is unknown until a sync
+// has read the investments.
 func newAccountWorth(w *passerelle.Worth) *Worth {
 	if w == nil {
 		w = &passerelle.Worth{}
@@ -77,7 +77,7 @@ type InvestmentDetails struct {
 }
 
 // NewInvestment renders a position of an account. When the institution does not report the
-// position's share, it is calculated from the balance of the account.
+// position's share, NewInvestment calculates the share from the account's balance.
 func NewInvestment(a passerelle.Asset[passerelle.InvestmentDetails], of passerelle.BankAccount, zone *time.Location) Investment {
 	d, worth := a.Details, NewWorth(passerelle.WorthOf(a))
 	out := Investment{
@@ -114,7 +114,7 @@ type InvestmentValue struct {
 	OriginalUnitValue *json.Number `json:"original_unitvalue"`
 }
 
-// MarketOrder is an order to buy or sell for an account.
+// MarketOrder is an order to buy or sell in an account.
 type MarketOrder struct {
 	ID            int64        `json:"id"`
 	IDAccount     int64        `json:"id_account"`
@@ -147,7 +147,7 @@ type Named struct {
 	Name string `json:"name"`
 }
 
-// These are the values that orders can have, by the connectors' words.
+// These are the values that orders can have. The keys are the words of connectors.
 var (
 	directions     = map[string]Named{"buy": {1, "BUY"}, "sell": {2, "SALE"}}
 	orderTypes     = map[string]Named{"market": {1, "MARKET"}, "limit": {2, "LIMIT"}, "trigger": {3, "TRIGGER"}, "": {4, "UNKNOWN"}}
@@ -257,7 +257,7 @@ func NewAmortization(a passerelle.Asset[passerelle.AmortizationDetails], zone *t
 	return out
 }
 
-// NewInvestmentValue renders the value of one unit.
+// NewInvestmentValue renders the value of one unit of an investment.
 func NewInvestmentValue(v passerelle.InvestmentValue) InvestmentValue {
 	return InvestmentValue{
 		ID: v.ID, IDInvestment: int64(v.Investment), VDate: v.Date.String(), UnitValue: json.Number(v.Value.String()), OriginalCurrency: currency(v.OriginalCurrency),

@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// Payload writes the body of an event about data read from an institution. It writes piece by
-// piece, because the first read of a long history does not fit into memory. A Payload is for one
-// body. Its methods fail with the first error of a list or of the writer.
+// Payload writes the body of an event about data that a sync has read. It writes the body in parts,
+// because the first read of a long history does not fit into memory. A Payload is for one body.
+// Each method fails with the first error of a list or of the writer.
 type Payload struct {
 	out     io.Writer
 	encoder *json.Encoder
-	// cut is how many bytes are left out at the end of an encoded resource.
+	// cut is the number of bytes to remove from the end of an encoded resource.
 	cut int
 	err error
 }
@@ -27,41 +27,41 @@ func NewPayload(out io.Writer) *Payload {
 // Each calls a function for each item of a list, in order.
 type Each[T any] func(write func(T)) error
 
-// AccountRead is an account with the objects of the account that changed.
+// AccountRead is an account, with those objects of the account that changed.
 type AccountRead struct {
 	BankAccount
 	Investments  Each[Investment]
 	Transactions Each[Transaction]
-	// MarketOrders is nil in bodies without them.
+	// MarketOrders is nil for a body without market orders.
 	MarketOrders Each[MarketOrder]
 }
 
-// SubscriptionRead is a subscription with the documents that changed.
+// SubscriptionRead is a subscription, with those of its documents that changed.
 type SubscriptionRead struct {
 	Subscription
 	Documents Each[Document]
 }
 
-// ConnectionRead is a connection with the objects of the connection that changed.
+// ConnectionRead is a connection, with those of its objects that changed.
 type ConnectionRead struct {
 	Connection
 	Accounts      Each[AccountRead]
 	Subscriptions Each[SubscriptionRead]
 }
 
-// Object writes a resource as it is.
+// Object writes a resource without changes.
 func (p *Payload) Object(resource any) error {
 	p.object(resource)
 	return p.err
 }
 
-// Account writes an account that was read.
+// Account writes an account that a sync has read.
 func (p *Payload) Account(a AccountRead) error {
 	p.account(a)
 	return p.err
 }
 
-// Subscription writes a subscription that was read.
+// Subscription writes a subscription that a sync has read.
 func (p *Payload) Subscription(s SubscriptionRead) error {
 	p.subscription(s)
 	return p.err
@@ -83,7 +83,8 @@ func (p *Payload) Ownerships(all Each[Ownership]) error {
 	return p.err
 }
 
-// Fetched writes a user and a connection with accounts that have not been read yet.
+// Fetched writes a user and a connection. It also writes the connection's accounts, which no sync
+// has read yet.
 func (p *Payload) Fetched(u User, c Connection, accounts Each[BankAccount]) error {
 	p.user(u, `"connection":`)
 	p.open(c)
@@ -93,7 +94,7 @@ func (p *Payload) Fetched(u User, c Connection, accounts Each[BankAccount]) erro
 	return p.err
 }
 
-// Connection writes a user and a connection that was read.
+// Connection writes a user and a connection that a sync has read.
 func (p *Payload) Connection(u User, c ConnectionRead) error {
 	p.user(u, `"connection":`)
 	p.connection(c)
@@ -101,7 +102,7 @@ func (p *Payload) Connection(u User, c ConnectionRead) error {
 	return p.err
 }
 
-// Connections writes a user and all connections that were read.
+// Connections writes a user and all connections that syncs have read.
 func (p *Payload) Connections(u User, all Each[ConnectionRead]) error {
 	p.user(u, `"connections":`)
 	list(p, all, p.connection)
@@ -162,7 +163,7 @@ func list[T any](p *Payload, each Each[T], write func(T)) {
 	p.add("]")
 }
 
-// object writes a resource. open writes it without its closing brace, so that more members can
+// object writes a resource. open writes a resource without its closing brace, so more members can
 // follow.
 func (p *Payload) object(resource any) { p.encode(resource, "\n") }
 
@@ -181,7 +182,7 @@ func (p *Payload) add(piece string) {
 	}
 }
 
-// pieces receives the encoder's output, one resource with a line break at a time.
+// pieces receives the output of the encoder. Each write contains one resource and a line break.
 type pieces struct{ *Payload }
 
 func (p pieces) Write(piece []byte) (int, error) {

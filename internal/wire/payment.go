@@ -8,14 +8,14 @@ import (
 	"passerelle/payment"
 )
 
-// View says what of a resource is shown.
+// View decides what a caller sees of a resource.
 type View struct {
 	// Location is the time zone of dates with a time.
 	Location *time.Location
-	// Sensitive shows the sensitive identity fields, if they were loaded. PayerAlone shows only
-	// those of the payer, and not those of the beneficiaries.
+	// Sensitive shows the sensitive identity fields, if they were loaded. With PayerAlone, these
+	// are only the payer's fields, and not the beneficiaries' fields.
 	Sensitive, PayerAlone bool
-	// ConnectorID returns the deprecated numeric name of a connector.
+	// ConnectorID returns the deprecated number of a connector.
 	ConnectorID func(uuid string) (int64, bool)
 }
 
@@ -117,8 +117,8 @@ type Currency struct {
 	Name      string              `json:"name"`
 }
 
-// Identity describes the payer or a beneficiary. Its sensitive members are absent unless they were
-// requested and the caller may see them.
+// Identity describes the payer or a beneficiary. Its sensitive members are absent unless the client
+// requests them and may see them.
 type Identity struct {
 	IDUser         *int64                  `json:"id_user"`
 	Kind           passerelle.IdentityKind `json:"kind"`
@@ -128,7 +128,7 @@ type Identity struct {
 	*Sensitive
 }
 
-// Sensitive has the identity fields that are shown only with show_sensitive.
+// Sensitive has the identity fields that only answers with show_sensitive contain.
 type Sensitive struct {
 	FirstName               *string                        `json:"first_name"`
 	LastName                *string                        `json:"last_name"`
@@ -240,7 +240,8 @@ func NewField(f payment.Field) PaymentField {
 	return out
 }
 
-// optional returns nil for the zero value, which always means that there is no value.
+// optional returns a pointer to the value. It returns nil for the zero value, which always means
+// "no value".
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {

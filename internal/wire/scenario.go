@@ -17,7 +17,7 @@ type Scenario struct {
 	Ends         Outcome               `json:"ends" doc:"what happens to the payment in the end"`
 }
 
-// Login describes the effect of a login when a connection is made in a sandbox.
+// Login describes a login in a sandbox, and its effect on the new connection.
 type Login struct {
 	Word  string `json:"word" doc:"prefix of the login; empty for all other logins"`
 	Shows string `json:"shows" doc:"what the scenario shows"`

@@ -70,7 +70,7 @@ type DocumentType struct {
 	Attachable bool   `json:"attacheable" doc:"whether documents of this type can be attached to a transaction"`
 }
 
-// NewDocument renders a document. Its file, if there is one, is at an address below base.
+// NewDocument renders a document. The address of the document's file, if any, is below base.
 func NewDocument(d passerelle.Document, idType int64, base string, zone *time.Location) Document {
 	found := passerelle.FormatDateTime(d.Found, zone)
 	if !d.Date.IsZero() {

@@ -7,8 +7,8 @@ import (
 	"passerelle/payment"
 )
 
-// TimelineTransition is the kind of a row about a change of state. A row about a note has the kind
-// of the note.
+// TimelineTransition is the kind of a row about a change of state. The kind of a row about a note
+// is the note's kind.
 const TimelineTransition = "transition"
 
 // Timeline is the history of a payment, with its references at the bank.
@@ -45,7 +45,7 @@ func NewTransition(t payment.Transition, zone *time.Location) TimelineRow {
 	}
 }
 
-// NewNote renders a note. Banks report the days of occurrences without the time of day.
+// NewNote renders a note. Banks report the day of an occurrence without the time of day.
 func NewNote(n payment.Note, zone *time.Location) TimelineRow {
 	row := TimelineRow{Kind: n.Kind, Actor: n.Actor, BankStatus: optional(n.Bank), Requests: optional(n.Requests), At: passerelle.FormatDateTime(n.At, zone), Text: optional(n.Text)}
 	if !n.Day.IsZero() {

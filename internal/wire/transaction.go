@@ -63,7 +63,7 @@ type Transaction struct {
 	Category           *CategoryDetails           `json:"category,omitempty" expand:"true" doc:"the first of categories, with expand"`
 }
 
-// Origin is a place in a statement file.
+// Origin is the place of a transaction in a statement file.
 type Origin struct {
 	File *string `json:"file" doc:"name of the file"`
 	Line int     `json:"line" doc:"line number, from 1"`
@@ -75,7 +75,7 @@ type Category struct {
 	ParentCode *string `json:"parent_code"`
 }
 
-// Counterparty is the other side of a transaction.
+// Counterparty is the other party of a transaction.
 type Counterparty struct {
 	Label                 *string `json:"label"`
 	AccountSchemeName     *string `json:"account_scheme_name"`
@@ -83,8 +83,8 @@ type Counterparty struct {
 	Type                  *string `json:"type" doc:"creditor or debtor"`
 }
 
-// NewTransaction renders a transaction of an account in a currency. A category with a parent is
-// written as parent.code.
+// NewTransaction renders a transaction of an account in a currency. A category with a parent
+// becomes parent.code.
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
 	value := t.Value
 	out := Transaction{
@@ -141,8 +141,8 @@ func currency(c passerelle.Currency) *Currency {
 	return &out
 }
 
-// stemmed returns a label in capitals and without accents, for comparisons. The transformers need
-// 12 KiB for each text, so labels in ASCII do not use them.
+// stemmed returns a label in capitals and without accents, for comparisons. Labels in ASCII do not
+// need the transformers, which use 12 KiB for each text.
 func stemmed(label string) string {
 	if !strings.ContainsFunc(label, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(label)

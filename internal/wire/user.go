@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// User is an end user as clients see them.
+// User is an end user in the form that clients see.
 type User struct {
 	ID       int64               `json:"id"`
 	Signin   string              `json:"signin" doc:"when the user was created"`
@@ -18,8 +18,8 @@ func NewUser(u passerelle.User, zone *time.Location) User {
 	return User{ID: int64(u.ID), Signin: passerelle.FormatDateTime(u.Created, zone), Platform: u.Platform}
 }
 
-// Client is an application as clients see it. Only the answer to the call that created it has its
-// secret. No answer has its private key.
+// Client is an application in the form that clients see. Only the answer to the call that creates
+// the application contains its secret. No answer contains its private key.
 type Client struct {
 	ID                   int64             `json:"id"`
 	Name                 string            `json:"name"`

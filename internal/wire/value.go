@@ -18,7 +18,7 @@ func Amount(d *decimal.Decimal) *json.Number {
 	return &text
 }
 
-// Moment renders an instant in the zone. It returns nil for nil.
+// Moment renders an instant in the zone. It returns nil for a nil instant.
 func Moment(t *time.Time, zone *time.Location) *string {
 	if t == nil {
 		return nil
