@@ -105,8 +105,8 @@ type Connector struct {
 	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"websites of the institution; with expand=urls"`
 }
 
-// ConnectorField is a value that a user enters to connect, or while a connection is being
-// established.
+// ConnectorField is a value that a user enters to begin a connection, or when the institution asks
+// for it later.
 type ConnectorField struct {
 	Name     string `json:"name" doc:"key of the value in the request body"`
 	Type     string `json:"type" doc:"text, password, date, list or number"`
