@@ -18,17 +18,17 @@ func (c *Console) accountRoutes() []page.Route {
 	}
 }
 
-// accountData is the content of the page with an operator's own account.
+// accountData is the content of the page on which an operator manages their own account.
 type accountData struct {
 	SecondFactor bool
-	// Proposal is a second factor that waits for its first code, or nil.
+	// Proposal is a second factor that waits for its first code. It is nil when there is none.
 	Proposal *operators.TOTPProposal
-	// QR shows the proposal so that a phone can read it with its camera.
+	// QR shows the proposal as a code that a phone can read with its camera.
 	QR       drawing
 	Sessions []sessionRow
 }
 
-// sessionRow is one session of the operator, with times in UTC.
+// sessionRow is one session of the operator. Its times are in UTC.
 type sessionRow struct {
 	ID                     int64
 	Created, Seen, Expires string

@@ -23,14 +23,14 @@ func (c *Console) auditRoutes() []page.Route {
 	}
 }
 
-// auditTimeout limits how long a page reads the chain of a domain. The command audit verify can
-// read a chain that takes longer.
+// auditTimeout is the longest time for which a page reads the chain of a domain. The command "audit
+// verify" can read a longer chain.
 const auditTimeout = 20 * time.Second
 
-// maxOperators is how many operators the page lists.
+// maxOperators is the largest number of operators in the page's list.
 const maxOperators = 1000
 
-// auditData is a page of a domain's audit log, with the state of its chain.
+// auditData is the content of a page of the audit log, with the state of the log's chain.
 type auditData struct {
 	Operators                      []operatorOption
 	Operator                       store.OperatorID
@@ -51,17 +51,18 @@ type operatorOption struct {
 	Name string
 }
 
-// actRow is an act. Address is the page of its subject, or empty.
+// actRow is an act. Address is the page of the act's subject, or empty.
 type actRow struct {
 	ID                                 int64
 	At                                 page.When
 	By, Act, Subject, Address, Request string
 	Refused                            bool
-	// Number is its position in the chain, or zero when it is not in the chain yet.
+	// Number is the act's position in the chain. It is zero for an act that is not in the chain
+	// yet.
 	Number int64
 }
 
-// audit lists the acts of operators in a domain, the newest first.
+// audit lists the acts of operators in a domain, newest first.
 func (c *Console) audit(pc *page.Context) error { return c.showAudit(pc, auditData{}) }
 
 func (c *Console) showAudit(pc *page.Context, data auditData) error {
@@ -91,8 +92,8 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 // ofDeployment reports whether the address requests acts that belong to no domain.
 func ofDeployment(pc *page.Context) bool { return pc.Request.URL.Query().Get("of") == "deployment" }
 
-// chainOf returns the domain whose chain the page shows. Acts that belong to no domain have their
-// own chain.
+// chainOf returns the domain whose chain the page shows. Acts that belong to no domain have a chain
+// of their own.
 func chainOf(pc *page.Context) passerelle.DomainID {
 	if ofDeployment(pc) {
 		return 0
@@ -144,7 +145,7 @@ func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) 
 	return err
 }
 
-// addChain adds the state of the domain's chain.
+// addChain adds to data the state of the domain's chain.
 func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	end, err := operatorstore.From(c.DB).AuditEnd(pc, chainOf(pc))
 	if err != nil {
@@ -162,7 +163,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	return nil
 }
 
-// verifyAudit reads the complete chain of the domain and shows whether it is intact.
+// verifyAudit reads the complete chain of the domain. It shows whether the chain is intact.
 func (c *Console) verifyAudit(pc *page.Context) error {
 	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
@@ -181,7 +182,7 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 	return c.showAudit(pc, data)
 }
 
-// subjectPaths are the paths of pages about subjects of acts.
+// subjectPaths maps each kind of subject to the path of its page.
 var subjectPaths = map[string]string{
 	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d",
 }

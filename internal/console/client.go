@@ -38,7 +38,8 @@ const (
 	actDeleteLogo   = "delete logo of client"
 )
 
-// clientsData is a page of applications, with the form for a new one.
+// clientsData is the content of a page that lists applications, with the form for a new
+// application.
 type clientsData struct {
 	Rows     []clientRow
 	Pager    page.Pager
@@ -49,7 +50,7 @@ type clientsData struct {
 type clientRow struct {
 	ID                  passerelle.ClientID
 	Name, Created, Used string
-	// Redirects is how many redirect URIs it has.
+	// Redirects is the number of the application's redirect URIs.
 	Redirects int
 }
 
@@ -76,7 +77,7 @@ func (f clientForm) change() access.ClientUpdate {
 	}
 }
 
-// clients lists the applications of a domain, the newest first.
+// clients lists the applications of a domain, newest first.
 func (c *Console) clients(pc *page.Context) error {
 	w := pc.Window(1)
 	rows, err := c.DB.ClientPage(pc, pc.Domain.ID, w)
@@ -107,15 +108,17 @@ func (c *Console) createClient(pc *page.Context) error {
 	return c.showClient(pc, made, secret)
 }
 
-// clientData is one application. Its secret is set only when it is new.
+// clientData is the content of an application's page. The secret is set only for a new application
+// or a new secret.
 type clientData struct {
 	clientRow
 	Form      clientForm
 	PublicKey string
 	Secret    string
-	// Logo is the address of its logo, or empty.
+	// Logo is the address of the application's logo, or empty.
 	Logo string
-	// Kept are the texts that its programs store. KeptKey and KeptText are the operator's input.
+	// Kept lists the texts that the application's programs store. KeptKey and KeptText are the
+	// operator's input.
 	Kept              []page.DetailRow
 	KeptKey, KeptText string
 	MaySetUp          bool
@@ -138,7 +141,7 @@ func (c *Console) showClient(pc *page.Context, one store.Client, secret string) 
 		},
 		PublicKey: one.PublicKey, Secret: secret, MaySetUp: pc.MaySetUp(),
 	}
-	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // no other form has input to show again
+	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // only this form has input to show again
 		data.Form = typedClient(pc)
 	}
 	c.addKept(pc, one, &data)
@@ -171,7 +174,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 	return c.showClient(pc, one, secret)
 }
 
-// deleteClient removes an application after the operator has typed its number.
+// deleteClient deletes an application after the operator has typed the application's number.
 func (c *Console) deleteClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -16,7 +16,7 @@ import (
 
 func clientID(pc *page.Context) passerelle.ClientID { return passerelle.ClientID(pc.Numbers[1]) }
 
-// makeKeys gives an application a new pair of keys. The private key is never shown.
+// makeKeys gives an application a new pair of keys. No page ever shows the private key.
 func (c *Console) makeKeys(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -26,14 +26,13 @@ func (c *Console) makeKeys(pc *page.Context) error {
 	return c.afterClient(pc, err, "The application has a new pair of keys.")
 }
 
-// afterClient shows the application again with a confirmation, or with the reason why an act was
-// refused.
+// afterClient shows the application again, with a confirmation or with the reason for a refusal.
 func (c *Console) afterClient(pc *page.Context, err error, done string) error {
 	return pc.After(err, done, pc.Path("/clients/%d", clientID(pc)), c.client)
 }
 
-// clientLogo sends the logo of an application. Browsers may cache it, because each new logo has a
-// new number.
+// clientLogo sends an application's logo. Browsers may cache it, because each new logo has a new
+// number.
 func (c *Console) clientLogo(pc *page.Context) error {
 	logo, err := c.DB.Logo(pc, pc.Domain.ID, clientID(pc))
 	if err == nil && logo.ID != pc.Numbers[2] {
@@ -59,7 +58,7 @@ func (c *Console) setLogo(pc *page.Context) error {
 	return c.afterClient(pc, err, "The logo is set.")
 }
 
-// deleteLogo removes the logo of an application. A missing logo is no error.
+// deleteLogo removes an application's logo. It also succeeds when there is no logo.
 func (c *Console) deleteLogo(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -72,7 +71,7 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 	return c.afterClient(pc, err, "The logo is removed.")
 }
 
-// addKept adds the texts that programs store for an application, by key.
+// addKept adds to data the texts that programs store for an application, by key.
 func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) {
 	for _, key := range slices.Sorted(maps.Keys(one.Config)) {
 		data.Kept = append(data.Kept, page.DetailRow{Name: key, Value: one.Config[key]})
@@ -82,7 +81,7 @@ func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) 
 	}
 }
 
-// configureClient stores a text of an application under a key, or removes the key.
+// configureClient stores a text for an application under a key, or removes the key.
 func (c *Console) configureClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -24,7 +24,7 @@ const actConfigure = "change configuration"
 // keyRow is a configuration key with its value.
 type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
-	// Set reports whether the domain has set it. By and At say who did so and when.
+	// Set is true when the domain has set a value. By and At say who set the value, and when.
 	Set, Unused bool
 	By, At      string
 	// Address is the address of the key's page.
@@ -48,7 +48,7 @@ type configurationData struct {
 	Keys, Unused []keyRow
 }
 
-// configuration lists the keys. Keys that have no effect come last.
+// configuration lists the configuration keys. Keys without an effect come last.
 func (c *Console) configuration(pc *page.Context) error {
 	supplied, err := c.DB.SettingRecords(pc, pc.Domain.ID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Console) configuration(pc *page.Context) error {
 	return pages.Send(pc, "configuration", "Configuration", data)
 }
 
-// valuesOf returns the values without their records.
+// valuesOf returns the values of settings, without the records of their changes.
 func valuesOf(supplied map[string]store.Setting) settings.Values {
 	values := settings.Values{}
 	for name, one := range supplied {
@@ -77,7 +77,7 @@ func valuesOf(supplied map[string]store.Setting) settings.Values {
 	return values
 }
 
-// keyData is one key with the history of its values.
+// keyData is the content of a key's page, with the history of the key's values.
 type keyData struct {
 	keyRow
 	Choices  []string
@@ -90,7 +90,8 @@ type keyData struct {
 // changeRow is a change of a key.
 type changeRow struct {
 	Key, At, By, Was, Is string
-	// Began is set when the old value was the default, and Ended when the new one is.
+	// Began is set when the old value was the default. Ended is set when the new value is the
+	// default.
 	Began, Ended bool
 }
 
@@ -133,7 +134,7 @@ func (c *Console) configurationKey(pc *page.Context) error {
 	return pages.Send(pc, "configuration-key", key.Name, data)
 }
 
-// changes returns the page of changes for the position in the address.
+// changes returns one page of changes, for the position in the address.
 func (c *Console) changes(pc *page.Context, f store.SettingChanges) ([]changeRow, page.Pager, error) {
 	w := pc.Window(2)
 	all, err := c.DB.SettingChanges(pc, f, w)
@@ -174,7 +175,7 @@ func (c *Console) configure(pc *page.Context) error {
 	return pc.After(err, done, pc.Path("/configuration/key?name=%s", url.QueryEscape(key.Name)), c.configurationKey)
 }
 
-// logData is a page with the changes of all keys.
+// logData is the content of the page that lists the changes of all keys.
 type logData struct {
 	Rows  []changeRow
 	Pager page.Pager

@@ -31,7 +31,7 @@ const (
 	actDeleteConnection = "delete connection"
 )
 
-// resolutions describe what ends a state of a connection.
+// resolutions describes, for each state of a connection, what ends the state.
 var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.SCARequired:                 "The user must confirm at the institution. Ask them to reconnect in the webview.",
 	passerelle.WebauthRequired:             "The user must sign in on the institution's page. Ask them to reconnect in the webview.",
@@ -52,7 +52,7 @@ type connectionRow struct {
 	ID               passerelle.ConnectionID
 	User             passerelle.UserID
 	Connector, State string
-	// Next is the time of the next read that nobody requests.
+	// Next is the time of the next automatic read.
 	Created, Read, Next page.When
 	// Address is the address of the connection's page.
 	Address string
@@ -66,8 +66,8 @@ func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) conn
 	}
 }
 
-// readerName returns the name of a connection's connector, or its UUID when this program does not
-// have the connector any more.
+// readerName returns the name of a connection's connector. It returns the UUID for a connector that
+// this program no longer has.
 func (c *Console) readerName(uuid string) string {
 	if reader, known := c.Aggregation.Connectors.DataReader(uuid); known {
 		return reader.Profile().Name
@@ -75,7 +75,7 @@ func (c *Console) readerName(uuid string) string {
 	return uuid
 }
 
-// troublesData is a page of connections that cannot be read.
+// troublesData is the content of a page that lists connections that cannot be read.
 type troublesData struct {
 	States           []passerelle.ConnectionState
 	Connectors       []wire.Bank
@@ -94,7 +94,7 @@ func (c *Console) connections(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
 	if len(banks) > maxChoices {
-		data.Connectors = nil // the operator types a connector instead
+		data.Connectors = nil // the operator types the name of a connector instead
 	}
 	if data.State != "" && !slices.Contains(data.States, passerelle.ConnectionState(data.State)) {
 		pc.Problem = "state: must be one of those in the list"
@@ -117,8 +117,8 @@ func (c *Console) connections(pc *page.Context) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed returns the UUID of the connector that has the text as its UUID or name. An empty text
-// matches none.
+// bankNamed returns the UUID of the connector whose UUID or name is the text. No connector matches
+// an empty text.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true
@@ -137,10 +137,10 @@ type connectionData struct {
 	Sources []sourceRow
 	Syncs   []syncRow
 	Pager   page.Pager
-	// Reading is set while the connection is being read.
+	// Reading is set while a sync reads the connection.
 	Reading, MayAct bool
-	// Revealable is set when the page hides something that the operator may see, and Revealed when
-	// the page shows it.
+	// Revealable is set when the page hides something that the operator may see. Revealed is set
+	// when the page shows it.
 	Revealable, Revealed bool
 }
 
@@ -156,7 +156,7 @@ type syncRow struct {
 	Attended                 bool
 }
 
-// readingPause is the time after which the page reloads while the connection is being read.
+// readingPause is the time after which the page reloads while a sync reads the connection.
 const readingPause = 3 * time.Second
 
 func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID) {
@@ -165,7 +165,7 @@ func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID
 
 func (c *Console) connection(pc *page.Context) error { return c.showConnection(pc, false) }
 
-// revealConnection shows the institution's messages without masks, and records that.
+// revealConnection shows the institution's messages without masks, and records this act.
 func (c *Console) revealConnection(pc *page.Context) error { return c.revealUser(pc, c.showConnection) }
 
 func (c *Console) showConnection(pc *page.Context, revealed bool) error {
@@ -238,8 +238,8 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) sync
 	}
 }
 
-// syncConnection reads a connection now, without its user. When the institution does not allow such
-// a read, the connection does not change.
+// syncConnection reads a connection now, without its user. The connection does not change when the
+// institution does not allow such a read.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden
@@ -255,7 +255,7 @@ func (c *Console) syncConnection(pc *page.Context) error {
 	return pc.After(err, "Synchronisation has started.", pc.Path("/users/%d/connections/%d", user, id), c.connection)
 }
 
-// deleteConnection deletes a connection after the operator has typed its number.
+// deleteConnection deletes a connection after the operator has typed the connection's number.
 func (c *Console) deleteConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden

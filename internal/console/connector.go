@@ -31,22 +31,22 @@ type connectorRow struct {
 	ID                                       int64
 	Name, Countries, Reads, Pays, Mechanisms string
 	Hidden                                   bool
-	// Disabled is how many of its sources are disabled.
+	// Disabled is the number of the connector's disabled sources.
 	Disabled int
-	// Disturbed is set when the last calls of the connector failed. Expires is the day on which a
-	// certificate in the bank file expires, if that is soon.
+	// Disturbed is set when the connector's last calls failed. Expires is the day on which a
+	// certificate in the bank file expires. It is empty when that day is far away.
 	Disturbed bool
 	Expires   string
 }
 
-// connectorsData is a page of connectors whose names match the search.
+// connectorsData is the content of a page that lists the connectors whose names match the search.
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow
 	Pager  page.Pager
 }
 
-// connectors lists the connectors of a domain with the domain's settings for them.
+// connectors lists the connectors of a domain, with the domain's own settings for each connector.
 func (c *Console) connectors(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
 	return rows
 }
 
-// maxCountries is how many countries the list shows for each connector.
+// maxCountries is the number of countries that the list shows for one connector.
 const maxCountries = 6
 
 func countries(all []string) string {
@@ -95,7 +95,7 @@ func countries(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// mechanisms returns how a user can authorise reading.
+// mechanisms returns the ways in which a user can authorise reading.
 func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	for _, s := range b.Sources {
@@ -118,27 +118,29 @@ func listed[T ~string](words []T) string {
 type connectorData struct {
 	wire.Bank
 	Reading, Paying []page.DetailRow
-	// Health describes the bank's health. It is empty when the connector does not report it.
+	// Health describes the health of the bank. It is empty when the connector does not report the
+	// bank's health.
 	Health  []page.DetailRow
 	Calls   []callRow
 	Amounts []amountsRow
 	Choices []passerelle.AuthMechanism
-	// The domain's settings are empty where the connector's default applies. OwnHidden is "1" for
-	// hidden and "0" for shown.
+	// These are the domain's own settings. A text is empty where the connector's default applies.
+	// OwnHidden is "1" for hidden and "0" for shown.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
 }
 
-// callRow has the results of recent calls of one kind.
+// callRow has the results of the recent calls of one kind.
 type callRow struct {
 	Call, Good, P95 string
 	Calls           int
 }
 
-// certificates has the name of each certificate of the operator, by its field in a bank file.
+// certificates maps the field of a bank file to the name of the operator's certificate in that
+// field.
 var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
 
-// addHealth adds the bank's health as this process has seen it.
+// addHealth adds to data the bank's health, as this process has seen it.
 func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	h, monitored := c.Aggregation.Connectors.Health(data.UUID)
 	if !monitored {
@@ -164,7 +166,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	}
 }
 
-// since formats an instant. A zero instant gives an empty text.
+// since formats an instant. It returns an empty text for the zero time.
 func since(pc *page.Context, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -178,7 +180,7 @@ type amountsRow struct {
 	Minimum, Maximum string
 }
 
-// bank returns the connector in the address, with the domain's settings.
+// bank returns the connector in the address, with the domain's settings for that connector.
 func (c *Console) bank(pc *page.Context) (wire.Bank, error) {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -212,7 +214,7 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	return pages.Send(pc, "connector", b.Name, data)
 }
 
-// readingFacts describe a connector and the data that it reads.
+// readingFacts returns the rows that describe a connector and the data that it reads.
 func readingFacts(b wire.Bank) []page.DetailRow {
 	var fields []string
 	for _, f := range b.ConnectionFields {
@@ -234,7 +236,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 	return facts
 }
 
-// number formats a number. Zero gives an empty text.
+// number formats a number. It returns an empty text for zero.
 func number(n int) string {
 	if n == 0 {
 		return ""
@@ -242,7 +244,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// payingFacts describe the payments that a connector accepts.
+// payingFacts returns the rows that describe the payments that a connector accepts.
 func payingFacts(s payment.Settings) []page.DetailRow {
 	facts := page.Details(
 		"Validation", strings.Join(s.Mechanisms, ", "),

@@ -1,13 +1,13 @@
-// Package console has the pages where operators sign in, watch a domain, search for payments and
+// Package console has the pages on which operators sign in, watch a domain, search for payments and
 // act on them.
 //
-// It owns its pages, the sign-in on them, and the rules about which role sees which page and
-// button. It does not decide about payments (package initiation does, as for the API) or about who
-// may sign in (package operators does). Package page finds the page for a request and shows
-// failures. Package overview has the first page of a domain, package webhooks the pages about
-// webhooks, and package sandbox the pages that only sandboxes have.
+// The package owns its pages, the sign-in on them, and the rules about which role sees which page
+// and button. Package initiation decides about payments, as for the API. Package operators decides
+// who may sign in. Package page finds the page for a request and shows failures. Package overview
+// has the first page of a domain. Package webhooks has the pages about webhooks. Package sandbox
+// has the pages that only sandboxes have.
 //
-// It fails like package page, with a page in plain words.
+// A failure shows a page in plain words, as in package page.
 package console
 
 import (
@@ -39,26 +39,26 @@ var pages = page.MustPages(embedded)
 // is required.
 type Config struct {
 	page.Config
-	// Address returns the IP address of the sender of a request.
+	// Address returns the IP address of a request's sender.
 	Address     func(*http.Request) string
 	Initiation  *initiation.Initiation
 	Aggregation *aggregation.Aggregation
 	Delivery    *delivery.Delivery
 	Access      *access.Access
-	// Files stores the bytes of users' files.
+	// Files stores the bytes of the files that users have.
 	Files      blob.Store
 	Simulation *simulation.Simulation
 	Programs   *programs.Programs
-	// Scenarios and Logins describe how the simulated banks can behave.
+	// Scenarios and Logins describe the possible behaviour of the simulated banks.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
-	// Provider identifies operators. It is nil when there is no identity provider.
+	// Provider identifies operators. It is nil without an identity provider.
 	Provider *oidc.Provider
 	// Design adds a page with all components, for people who change the design.
 	Design bool
 }
 
-// Console has the pages of this package.
+// Console serves the pages of this package.
 type Console struct{ Config }
 
 // New returns the handler of all addresses below page.Root.
@@ -66,7 +66,7 @@ func New(config Config) http.Handler {
 	return page.New(config.Config, (&Console{config}).routes())
 }
 
-// routes returns the addresses of all pages with their handlers.
+// routes returns the addresses of all pages, with their handlers.
 func (c *Console) routes() []page.Route {
 	config := c.Config
 	routes := slices.Concat(

@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// designData has an example of each component.
+// designData has one example of each component.
 type designData struct {
 	States  []payment.State
 	Table   paymentTable

@@ -30,7 +30,7 @@ const (
 	actRotateSignKey = "rotate sign key"
 )
 
-// start redirects to the only domain. When there are several, the operator chooses one.
+// start redirects to the only domain. When there are several domains, it shows them to choose from.
 func (c *Console) start(pc *page.Context) error {
 	all, err := c.DB.Domains(pc)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Console) start(pc *page.Context) error {
 	return nil
 }
 
-// domainsData is the content of the page of all domains, with the form for a new one.
+// domainsData is the content of the page that lists all domains, with the form for a new domain.
 type domainsData struct {
 	Rows                []domainRow
 	Pager               page.Pager
@@ -57,7 +57,8 @@ type domainRow struct {
 	Name, Kind, BaseURL, Created string
 }
 
-// newDomainRow formats times in UTC, because each domain has its own time zone.
+// newDomainRow returns a domain as a row. Its times are in UTC, because each domain has its own
+// time zone.
 func newDomainRow(d passerelle.Domain) domainRow {
 	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, passerelle.FormatDateTime(d.Created, time.UTC)}
 }
@@ -80,8 +81,8 @@ func (c *Console) domains(pc *page.Context) error {
 	return pages.Send(pc, "domains", "Domains", data)
 }
 
-// createDomain creates a domain. For a live domain, the operator needs a second factor, as for
-// every act in a live domain.
+// createDomain creates a domain. For a live domain, the operator needs a second factor, as for all
+// acts in live domains.
 func (c *Console) createDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) {
 		return page.ErrForbidden
@@ -100,13 +101,13 @@ func (c *Console) createDomain(pc *page.Context) error {
 // domainData is the content of a domain's page.
 type domainData struct {
 	domainRow
-	// Keys sign answers. The newest is first.
+	// Keys are the keys that sign answers, newest first.
 	Keys []signKeyRow
-	// Moved is set when the base URL has just changed, possibly to another host.
+	// Moved is set just after the base URL has changed, possibly to another host.
 	Moved, MayMove, MayRotate bool
 }
 
-// maxSignKeys is how many keys the page lists.
+// maxSignKeys is the largest number of keys in the page's list.
 const maxSignKeys = 10
 
 type signKeyRow struct {
@@ -131,8 +132,8 @@ func (c *Console) showDomain(pc *page.Context, moved bool) error {
 	return pages.Send(pc, "domain", "Domain "+pc.Domain.Name, data)
 }
 
-// moveDomain gives the domain another base URL. The browser stays on this host, because its session
-// cookie is valid only here.
+// moveDomain changes the base URL of the domain. The browser stays on this host, because its
+// session cookie is valid only here.
 func (c *Console) moveDomain(pc *page.Context) error {
 	if !pc.Who.May(operators.SetUp) || !pc.Certain() {
 		return page.ErrForbidden
@@ -144,7 +145,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey generates a new key, which signs all answers from now on.
+// rotateSignKey generates a new key. This key signs all answers from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

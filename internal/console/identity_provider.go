@@ -13,21 +13,21 @@ import (
 	"passerelle/internal/web"
 )
 
-// providerCookie is the name of a cookie that exists during a sign-in at the identity provider, at
-// most for awayLife.
+// providerCookie is the name of the cookie that exists during a sign-in at the identity provider.
+// awayLife is its longest life.
 const (
 	providerCookie = "console_provider"
 	awayLife       = 10 * time.Minute
 )
 
-// away is a sign-in that continues at the identity provider.
+// away has the state of a sign-in that continues at the identity provider.
 type away struct {
 	oidc.Departure
 	Until time.Time
 }
 
-// back returns the address where the provider sends browsers after a sign-in. It is the console's
-// address at the domain's own host, even when the service is called by another name.
+// back returns the address to which the provider redirects browsers after a sign-in. The address is
+// always on the domain's own host, even when the browser uses another name of the service.
 func (c *Console) back(pc *page.Context) (string, error) {
 	d, err := c.Domain(pc, pc.Request.Host)
 	if err != nil {
@@ -101,9 +101,9 @@ func (c *Console) fromProvider(pc *page.Context) error {
 	return c.letInFromElsewhere(pc, pass)
 }
 
-// letInFromElsewhere is like letIn, for a request from another site. The browser sends the new
-// session's cookie only with requests from this site's pages. Therefore it gets a page that
-// redirects it.
+// letInFromElsewhere gives the browser its session, like letIn, after a request from another site.
+// The browser sends the new session's cookie only with requests from this site's pages. The answer
+// is therefore a page that redirects the browser.
 func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSess
 	return pages.Send(pc, "signed-in", "Signed in", next)
 }
 
-// notVouched shows the sign-in page again when the provider did not identify the person. It logs
+// notVouched shows the sign-in page again when the provider has not identified the person. It logs
 // the reason.
 func (c *Console) notVouched(pc *page.Context, err error) error {
 	c.Log.WarnContext(pc, "the provider of identities did not vouch for somebody", "error", err)

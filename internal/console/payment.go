@@ -22,7 +22,7 @@ type paymentData struct {
 	State string
 	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
-	// Code is the reason why the payment was rejected, and Advice explains it.
+	// Code is the reason for the rejection of the payment, and Advice explains it.
 	Code         string
 	Advice       advice
 	Facts        []page.DetailRow
@@ -31,13 +31,13 @@ type paymentData struct {
 	Evidence     []evidenceRow
 	Acts         []actButton
 	Objections   []objection
-	// Refundable is set when a payment in the other direction can be created.
+	// Refundable is set when the operator can create a payment in the other direction.
 	Refundable bool
-	// Curl is the request that would create the same payment, and CurlRead the request that reads
-	// it.
+	// Curl is a request that would create the same payment. CurlRead is the request that reads the
+	// payment.
 	Curl, CurlRead string
-	// Revealable is set when the page hides data that the operator may see, and Revealed when
-	// the data is shown.
+	// Revealable is set when the page hides data that the operator may see. Revealed is set when
+	// the page shows this data.
 	Revealable, Revealed bool
 }
 
@@ -52,11 +52,11 @@ type evidenceRow struct {
 	Lines                    []string
 }
 
-// actButton is an act that can be done with the payment now.
+// actButton is an act that the operator can do with the payment now.
 type actButton struct {
 	Act, State, Label string
-	// Effect describes a consequence of the act that cannot be undone. Such an act is confirmed on
-	// a separate page. Grave marks acts that end the payment. Reasoned acts need a reason.
+	// Effect describes a consequence of the act that nobody can undo. The operator confirms such an
+	// act on a separate page. Grave marks acts that end the payment. Reasoned acts need a reason.
 	Effect          string
 	Grave, Reasoned bool
 }
@@ -72,10 +72,10 @@ func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, erro
 	return p, nil
 }
 
-// payment shows a payment without its personal data.
+// payment shows a payment, and masks its personal data.
 func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
-// reveal shows a payment without masks, and records that.
+// reveal shows a payment without masks, and records this act.
 func (c *Console) reveal(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -89,8 +89,8 @@ func (c *Console) reveal(pc *page.Context) error {
 	return c.show(pc, true)
 }
 
-// mayDo reports whether the operator may do the act of a button. Acts that call a bank need a
-// second factor in live domains.
+// mayDo reports whether the operator may do the act of a button. In live domains, acts that call a
+// bank need a second factor.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -98,7 +98,7 @@ func mayDo(pc *page.Context, act string) bool {
 	return pc.Who.May(operators.Act) && pc.Certain()
 }
 
-// nameText masks a text that names real people, unless it is revealed.
+// nameText masks a text that names real people. It does not mask a revealed text.
 func nameText(pc *page.Context, text string, revealed bool) string {
 	if revealed || text == "" || pc.Domain.Kind == passerelle.Sandbox {
 		return text
@@ -142,7 +142,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
 }
 
-// evidence returns the payer's evidence, oldest first. Payees are masked unless revealed.
+// evidence returns the payer's evidence, oldest first. It masks payees unless the data is revealed.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 	return rows, nil
 }
 
-// facts returns the rows about the payment as a whole.
+// facts returns the rows about the whole payment.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
@@ -191,7 +191,7 @@ func totalText(p *payment.Payment) string {
 	return page.Amount(passerelle.Money{Minor: p.Total(), Currency: p.Currency()})
 }
 
-// payeeText returns the first beneficiary and the number of other beneficiaries.
+// payeeText returns the first beneficiary, and the number of other beneficiaries.
 func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	first := nameText(pc, p.Instructions[0].Beneficiary.Label, revealed)
 	if more := len(p.Instructions) - 1; more > 0 {
@@ -200,8 +200,8 @@ func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	return first
 }
 
-// connector returns the name of a payment's connector, or its UUID when this program does not have
-// the connector any more.
+// connector returns the name of a payment's connector. It returns the UUID for a connector that
+// this program no longer has.
 func (c *Console) connector(p *payment.Payment) string { return c.connectorName(p.Connector) }
 
 func (c *Console) connectorName(uuid string) string {
@@ -224,8 +224,8 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts returns the rows about a person or an organisation, or none when the identity was
-// not loaded.
+// identityFacts returns the rows about a person or an organisation. It returns none when the
+// identity was not loaded.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil
@@ -253,7 +253,7 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 	}
 }
 
-// acts returns the acts that the operator's role and the payment's state allow.
+// acts returns the acts that both the operator's role and the payment's state allow.
 func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
@@ -273,7 +273,8 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []act
 	return acts
 }
 
-// settlements returns the acts that end a payment whose order has an unknown outcome.
+// settlements returns the acts by which an operator ends a payment whose order has an unknown
+// outcome.
 func settlements() []actButton {
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
 	return []actButton{
@@ -283,7 +284,7 @@ func settlements() []actButton {
 	}
 }
 
-// isUnknown reports whether the outcome of a payment's order is unknown.
+// isUnknown reports whether the payment's order has an unknown outcome.
 func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) (bool, error) {
 	if p.State != payment.Created {
 		return false, nil
@@ -298,10 +299,10 @@ func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) (bool, error) 
 	return last.State == store.AttemptUnknown, nil
 }
 
-// settledStates are the states that the acts lead to.
+// settledStates maps these acts to the states of the payment after them.
 var settledStates = map[string]payment.State{actSettleDone: payment.Done, actSettleAccepted: payment.Accepted, actSettleRejected: payment.Rejected}
 
-// clientActs returns the acts of the application that an operator may do on its behalf.
+// clientActs returns the acts that an operator may do on behalf of the application.
 func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
@@ -332,7 +333,7 @@ const (
 	actSettleRejected = "settle payment as rejected"
 )
 
-// Simulates reports whether a change of state can be simulated.
+// Simulates reports whether the operator can simulate a change of state.
 func (d paymentData) Simulates() bool {
 	return slices.ContainsFunc(d.Acts, func(a actButton) bool { return a.Act == actSimulate })
 }
@@ -359,7 +360,7 @@ func (c *Console) confirmAct(pc *page.Context) error {
 	buttons := c.acts(pc, p, unknown)
 	i := slices.IndexFunc(buttons, func(b actButton) bool { return b.Effect != "" && b.Act == act })
 	if i < 0 {
-		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed since the page was shown
+		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID)) // the state has changed since the operator opened the page
 		return nil
 	}
 	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
@@ -369,7 +370,7 @@ func (c *Console) confirmAct(pc *page.Context) error {
 }
 
 // act does the act of a button, with the same use case as the API. The state may have changed since
-// the page was shown, so the use case checks it again.
+// the operator opened the page, so the use case checks the state again.
 func (c *Console) act(pc *page.Context) error {
 	act := pc.Field("act")
 	p, err := c.load(pc, false)
@@ -404,7 +405,7 @@ func (c *Console) act(pc *page.Context) error {
 	return pc.Lead(pc.Request.URL.Path, doneTexts[act])
 }
 
-// doneTexts confirm the acts.
+// doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
 	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank has been asked.",
 	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state is simulated.",

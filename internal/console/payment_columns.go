@@ -12,13 +12,13 @@ import (
 // column is a column of a list of payments.
 type column struct {
 	Name, Label string
-	// usual columns are shown when the address chooses none.
+	// usual is set for a column that the list shows when the address chooses no columns.
 	usual  bool
 	Chosen bool
 }
 
-// columns are the columns that can be chosen, in their order on the page. The number is always
-// shown.
+// columns lists the columns to choose from, in their order on the page. The list always shows the
+// payment's number.
 var columns = []column{
 	{Name: "state", Label: "State", usual: true},
 	{Name: "amount", Label: "Amount", usual: true},
@@ -31,18 +31,19 @@ var columns = []column{
 	{Name: "registered", Label: "Registered", usual: true},
 }
 
-// paymentTable has payments, with the columns to show of them.
+// paymentTable has payments, and the columns that the page shows.
 type paymentTable struct {
 	Rows    []listRow
 	columns []column
 }
 
-// Has reports whether a column is shown.
+// Has reports whether the table shows a column.
 func (t paymentTable) Has(name string) bool {
 	return slices.ContainsFunc(t.columns, func(c column) bool { return c.Name == name && c.Chosen })
 }
 
-// chooseColumns marks the columns that an address chooses, or the usual ones.
+// chooseColumns marks the columns that an address chooses. Without a choice, it marks the usual
+// columns.
 func chooseColumns(values url.Values) []column {
 	chosen := values["column"]
 	all := slices.Clone(columns)
@@ -56,7 +57,7 @@ func chooseColumns(values url.Values) []column {
 // usualTable returns a table of rows with the usual columns.
 func usualTable(rows []listRow) paymentTable { return paymentTable{rows, chooseColumns(nil)} }
 
-// view is a frequently used list of payments. Its address has the filter.
+// view is a frequently used list of payments. Its address contains the filter.
 type view struct {
 	Name, Address string
 	Here          bool

@@ -43,8 +43,8 @@ type createdParty struct {
 }
 
 // curl returns a shell command that would create the same payment. The token is a variable. The
-// command hides the same data as the page, and it leaves out the initiator of the payment, which no
-// page shows.
+// command hides the same data as the page. It omits the initiator of the payment, because no page
+// shows the initiator.
 func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (string, error) {
 	shown := wire.NewPayment(p, wire.View{Location: pc.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
 	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(pc, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}
@@ -86,7 +86,7 @@ func withoutNulls(identity *wire.Identity) map[string]any {
 	}
 	kept := map[string]any{}
 	if err := json.Unmarshal(wire.Encode(identity), &kept); err != nil {
-		return nil // cannot fail, because it was encoded a moment ago
+		return nil // cannot fail: the service has just encoded it
 	}
 	for name, value := range kept {
 		if value == nil || value == false {
@@ -96,5 +96,5 @@ func withoutNulls(identity *wire.Identity) map[string]any {
 	return kept
 }
 
-// quoted quotes a text as one word for a shell.
+// quoted returns a text in quotes, as one word for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

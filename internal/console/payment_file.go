@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// filePage is how many payments of a file are in memory at once.
+// filePage is the number of payments of a file that are in memory at the same time.
 const filePage = 100
 
 // These are the names of acts that export payments, in the audit log.
@@ -24,7 +24,7 @@ const (
 	actExportWhole = "export personal data"
 )
 
-// sendPayments sends a list as a file, with a line for each instruction. A whole file contains the
+// sendPayments sends a list as a file with one line for each instruction. A whole file contains the
 // names and account numbers that pages mask.
 func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error {
 	act := actExport
@@ -42,7 +42,7 @@ func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error
 		if pc.Err() == nil {
 			c.Log.LogAttrs(pc, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(pc)), slog.Any("error", err))
 		}
-		panic(http.ErrAbortHandler) // without this, an operator could take a part for the whole file
+		panic(http.ErrAbortHandler) // otherwise an operator could mistake a part for the whole file
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Console) writeLines(pc *page.Context, file *csv.Writer, p *payment.Paym
 	return nil
 }
 
-// inert prevents a spreadsheet from interpreting a text as a formula.
+// inert returns a text in a form that no spreadsheet interprets as a formula.
 func inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -16,19 +16,20 @@ import (
 // listField is one field of the form that filters payments.
 type listField struct {
 	name, label string
-	// kind is the type of the input, or "" for text.
+	// kind is the type of the input. It is empty for a text.
 	kind string
-	// rare fields are collapsed at first.
+	// rare is set for a field that is collapsed at first.
 	rare bool
-	// personal fields filter by data that identifies people. In live domains they need the right to
-	// reveal, because an operator could otherwise find out masked data by guessing.
+	// personal is set for a field that filters by data that identifies people. In live domains,
+	// this filter needs the right to reveal. Without that right, an operator could find masked data
+	// by guessing.
 	personal bool
-	// choices returns the values to choose from. It is nil for a text field. When there are more
-	// values than a page shows, it may return only the first ones.
+	// choices returns the values to choose from. The function is nil for a text field. When there
+	// are more values than a page shows, it may return only the first values.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value is one of the choices that choices does not return.
+	// among reports whether a value is a valid choice that choices does not return.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
-	// take adds the field's value, when it is not empty, to the filter of the list.
+	// take adds a value of the field to the filter of the list. The value is not empty.
 	take func(*page.Context, *listing, string) error
 }
 
@@ -38,13 +39,13 @@ type choice struct {
 	Chosen       bool
 }
 
-// shownField is a field as the page shows it.
+// shownField is a field in the form that the page shows.
 type shownField struct {
 	Name, Label, Kind, Value string
 	Choices                  []choice
 }
 
-// listFields are all filters that the API has, in their order on the page.
+// listFields has all filters of the API, in their order on the page.
 var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
@@ -71,7 +72,7 @@ var listFields = []listField{
 // fieldValue returns the value of a field, without surrounding spaces.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
-// showFields adds the fields of the form, with their values, to data.
+// showFields adds to data the fields of the form, with their values.
 func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
 	for _, field := range listFields {
 		if field.personal && !maySearch(pc) {
@@ -101,8 +102,8 @@ func maySearch(pc *page.Context) bool {
 	return pc.Domain.Kind == passerelle.Sandbox || pc.MayReveal()
 }
 
-// maxChoices is how many choices a page lists for a field. A field with more choices is a text
-// field.
+// maxChoices is the largest number of choices that a page lists for a field. A field with more
+// choices is a text field.
 const maxChoices = 100
 
 func (f *shownField) choose(all []choice, field listField) {
@@ -123,8 +124,8 @@ func (f *shownField) choose(all []choice, field listField) {
 // maxFilter is the largest number of characters in a field.
 const maxFilter = 200
 
-// listing returns the list that a form selects. It fails with Invalid and the name of the wrong
-// field.
+// listing returns the list that a form selects. For a wrong value, it fails with Invalid and the
+// name of the field.
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {
@@ -152,7 +153,7 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 }
 
 // checkField checks the value of a field and returns it. In a field with choices, the input must be
-// a choice or the label of one.
+// a choice or the label of a choice.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err
@@ -176,7 +177,7 @@ func (c *Console) checkField(pc *page.Context, field listField, value string) (s
 	return value, passerelle.InvalidField(field.name, "is not one of the options")
 }
 
-// within limits the list to connectors in uuids.
+// within limits the list to the connectors in uuids.
 func (l *listing) within(uuids []string) {
 	if l.Connectors == nil {
 		l.Connectors = uuids
@@ -185,8 +186,7 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange chooses the order of the rows. An index of the database has the selected rows in that
-// order.
+// arrange chooses the order of the rows. A database index has the selected rows in this order.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":
@@ -244,10 +244,10 @@ func takeClient(_ *page.Context, l *listing, value string) error {
 	return err
 }
 
-// endLength is how many last characters of an account number a filter compares.
+// endLength is the number of characters that the filter for the end of an account number compares.
 const endLength = 4
 
-// takeAccount returns the function for a field with a complete account number or its last
+// takeAccount returns the function for a field that contains a complete account number or its last
 // characters.
 func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
@@ -261,7 +261,7 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *li
 	}
 }
 
-// takeAmount returns the function for a field with an amount in a currency with two decimals.
+// takeAmount returns the function for a field that contains an amount with two decimals.
 func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		amount, err := passerelle.ParseMoney("amount", value, "EUR")

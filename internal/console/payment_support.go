@@ -10,8 +10,9 @@ import (
 	"passerelle/payment"
 )
 
-// support is the data of a payment that may be sent to support. It has only the fields below: no
-// name, label, account number or address, and no text of a bank or an application.
+// support is the data of a payment that an operator may send to support. It has only the fields
+// below. It contains no name, label, account number or address, and no text from a bank or an
+// application.
 type support struct {
 	Domain       passerelle.DomainKind `json:"domain_kind"`
 	Written      string                `json:"written"`
@@ -74,7 +75,7 @@ func (c *Console) supportFile(pc *page.Context) error {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
 	web.Attach(pc.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
-	// An error is ignored, because it only means that the reader has left.
+	// An error only means that the reader has left.
 	_, _ = pc.Writer.Write(text)
 	return nil
 }

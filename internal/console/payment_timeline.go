@@ -21,10 +21,10 @@ const (
 	timelineDelivery = "delivery"
 )
 
-// timelineRow is one event of a payment, or the effect of one.
+// timelineRow is one event of a payment, or the effect of such an event.
 type timelineRow struct {
 	At string `json:"at"`
-	// When is the same instant as people read it.
+	// When is the same instant in the form for people.
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`
@@ -33,18 +33,17 @@ type timelineRow struct {
 	Who     string `json:"who,omitempty"`
 	Bank    string `json:"bank_status,omitempty"`
 	Text    string `json:"-"`
-	// Said is the bank's answer in its own words.
+	// Said has the bank's answer in the bank's own words.
 	Said []page.DetailRow `json:"-"`
-	// Requests are the requests of a delivery, oldest first.
+	// Requests lists the requests of a delivery, oldest first.
 	Requests []string `json:"requests,omitempty"`
-	// Effect marks a row that is a consequence of the state in the row above.
+	// Effect marks a row that follows from the state in the row above it.
 	Effect bool `json:"-"`
 
 	at time.Time
 }
 
-// timeline returns everything that happened to a payment: requests, calls to the bank, changes, and
-// deliveries.
+// timeline returns all events of a payment: requests, calls to the bank, changes, and deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
 	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	return rows, nil
 }
 
-// causes describe what caused a change of state.
+// causes maps each trigger to a text about the cause of a change of state.
 var causes = map[payment.Trigger]string{
 	payment.Validated: "a bank was chosen and has the order",
 	payment.Approved:  "approved at the bank",
@@ -118,15 +117,15 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// said returns the rows for a bank's answer: its status with the codes that explain it, its text,
-// and the requests that it answers.
+// said returns the rows for a bank's answer: its status with the codes that explain the status, its
+// text, and the requests to which it belongs.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
 	return page.Details("Status", word, "Reason codes", reasons, "Message", text, "Requests", requests)
 }
 
-// saidAtEnd returns the rows for the bank's answer that caused a transition. When the transition
-// ended the payment, they include the bank's messages about the payment and its instructions.
+// saidAtEnd returns the rows for the bank's answer that caused a transition. For a transition that
+// ended the payment, it adds the bank's messages about the payment and its instructions.
 func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, revealed bool) []page.DetailRow {
 	if t.To != p.State || !t.To.Final() {
 		return said(t.Cause.Bank, "", t.Cause.Requests)
@@ -138,7 +137,7 @@ func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, reve
 	return rows
 }
 
-// outcomes describe the states of a call to a bank.
+// outcomes maps each state of a call to a bank to its description.
 var outcomes = map[string]string{
 	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown; the service is asking the bank",
 }
@@ -167,8 +166,8 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	return row
 }
 
-// deliveriesByTransition returns the rows for the deliveries about a payment, by the number of the
-// transition that they report.
+// deliveriesByTransition returns the rows for the deliveries about a payment. The key is the number
+// of the transition that a delivery reports.
 func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {
@@ -216,7 +215,7 @@ func requestText(pc *page.Context, l store.WebhookLog) string {
 	return fmt.Sprintf("%s: %s in %d ms", pc.Time(l.At), outcome, l.Duration.Milliseconds())
 }
 
-// objection is a connector that cannot make a payment, or has a warning about it.
+// objection is a connector that cannot make a payment, or that has a warning about the payment.
 type objection struct {
 	Connector string   `json:"connector"`
 	Reasons   []reason `json:"reasons"`
@@ -228,8 +227,8 @@ type reason struct {
 	Text     string           `json:"text"`
 }
 
-// objections returns the reasons why connectors of the domain, including hidden ones, cannot make
-// the payment.
+// objections returns the reasons why connectors of the domain cannot make the payment. It includes
+// hidden connectors.
 func (c *Console) objections(pc *page.Context, p *payment.Payment) ([]objection, error) {
 	list, err := c.Initiation.Compatibility(pc, pc.Domain, p, true)
 	if err != nil {

@@ -4,7 +4,7 @@ import "passerelle/payment"
 
 // These texts explain payments to operators who do not know the API well.
 
-// nextByAction describes what a payment waits for, by its action in the API.
+// nextByAction maps an action of the API to a text that says what the payment waits for.
 var nextByAction = map[payment.Action]string{
 	payment.Redirect:      "The payer is on the bank's page. The payment continues when they come back, or when the bank reports what they did.",
 	payment.Decoupled:     "The payer must approve the payment in the bank's app.",
@@ -13,8 +13,8 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer must validate the payment in the webview.",
 }
 
-// nextByState describes what a payment without an action waits for. For final states it describes
-// their meaning.
+// nextByState maps a state without an action to a text that says what the payment waits for. For a
+// final state, the text describes its meaning.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",
 	payment.Validating: "The bank has the order, and has not reported yet whether the payer approved it.",
@@ -26,10 +26,11 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "The bank gave no final answer in time and is no longer asked. Check the account before you pay again.",
 }
 
-// nextForUnknown describes what a payment waits for whose order has an unknown outcome.
+// nextForUnknown says what a payment waits for when its order has an unknown outcome.
 const nextForUnknown = "The bank did not confirm the order. The service keeps asking the bank. If the bank cannot tell the service, ask it, and state below what it says."
 
-// nextStep describes what a payment waits for, or the meaning of its final state.
+// nextStep returns a text that says what a payment waits for. For a final state, the text describes
+// its meaning.
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
@@ -40,10 +41,10 @@ func nextStep(p *payment.Payment) string {
 	return nextByState[p.State]
 }
 
-// advice is the meaning of an error code, with a remedy.
+// advice has the meaning of an error code, and a remedy.
 type advice struct{ Meaning, Remedy string }
 
-// adviceByCode has every error code of the API.
+// adviceByCode has an entry for every error code of the API.
 var adviceByCode = map[payment.ErrorCode]advice{
 	payment.InvalidEmitter:       {"The bank does not accept payments from this account.", "Have the payer choose another account."},
 	payment.InsufficientFunds:    {"The account does not have enough money.", "Have the payer choose another account, or try again later."},

@@ -28,10 +28,10 @@ func (c *Console) paymentRoutes() []page.Route {
 	}
 }
 
-// listData is a page of payments, with the form that filters them.
+// listData is the content of a page of payments, with the form that filters them.
 type listData struct {
-	// Fields are the fields of the form. More are further fields, which are collapsed unless Open
-	// is set. Selected is set when any field has a value.
+	// Fields lists the fields of the form. More lists further fields, which are collapsed unless
+	// Open is set. Selected is set when any field has a value.
 	Fields, More   []shownField
 	Open, Selected bool
 	Table          paymentTable
@@ -42,7 +42,8 @@ type listData struct {
 	Pager page.Pager
 	// MayReveal is set when the operator may download the complete file.
 	MayReveal bool
-	// Still is set for a list that does not update itself, because each view of it is recorded.
+	// Still is set for a list that does not update itself, because the service records each view of
+	// it.
 	Still bool
 }
 
@@ -52,22 +53,23 @@ type listRow struct {
 	Registered                              page.When
 	State, Code, Amount, Payee, Label, Bank string
 	Client, Execution, Reference            string
-	// More is the number of instructions after the first one, to which the texts belong.
+	// More is the number of instructions after the first one. The texts belong to the first
+	// instruction.
 	More int
 }
 
-// listing is the filter that a form selects, and the order of the list.
+// listing has the filter that a form selects, and the order of the list.
 type listing struct {
 	store.PaymentFilter
 	order string
-	// personal is set when the list is filtered by data that identifies people.
+	// personal is set when data that identifies people filters the list.
 	personal bool
 }
 
 // byLabel reports whether the list is ordered by label, ascending. All other orders are descending.
 func (l listing) byLabel() bool { return l.order == "label" }
 
-// payments lists the payments of a domain, the newest first.
+// payments lists the payments of a domain, newest first.
 func (c *Console) payments(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	data := listData{MayReveal: pc.MayReveal(), Columns: chooseColumns(query), Views: views(pc, query)}
@@ -127,9 +129,9 @@ func (l listing) window(pc *page.Context, query url.Values) store.Window {
 	return w
 }
 
-// place reads a position in the list from a link: a key and a number separated by a dash, or a
-// sealed text when the key is a label. The position is no filter, so a changed position only shows
-// another part of the same list. An invalid position is ignored.
+// place reads a position in the list from a link. The position is a key and a number, separated by
+// a dash. When the key is a label, the position is a sealed text. A position is no filter, so a
+// changed position only shows another part of the same list. An invalid position is ignored.
 func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	if l.byLabel() {
 		return pc.TextPlace(text)
@@ -146,13 +148,13 @@ func (l listing) place(pc *page.Context, text string) ([]any, bool) {
 	return []any{key, id}, err == nil
 }
 
-// maxPlace is larger than any position of two numbers.
+// maxPlace is larger than the text of any position with two numbers.
 const maxPlace = 100
 
 // actSearch is the name in the audit log for a search by data that identifies people.
 const actSearch = "search by personal data"
 
-// recordSearch records a list that filters by personal data in a live domain. It reports whether
+// recordSearch records a list in a live domain that filters by personal data. It reports whether
 // the list is such a list.
 func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {

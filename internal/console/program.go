@@ -30,14 +30,15 @@ const (
 	actRemoveProgram = "remove connector"
 )
 
-// programsData is the page of connector programs, with the form for a new one.
+// programsData is the content of the page that lists connector programs, with the form for a new
+// program.
 type programsData struct {
 	Rows      []programRow
 	Address   string
 	MayChange bool
 }
 
-// programRow is a program with its data.
+// programRow is a connector program with its data.
 type programRow struct {
 	Number    int64
 	Name      string
@@ -45,8 +46,9 @@ type programRow struct {
 	Facts     []page.DetailRow
 }
 
-// mayChangePrograms reports whether the operator is an administrator, with a second factor when any
-// domain is live. A program is a connector of all domains.
+// mayChangePrograms reports whether the operator may change connector programs. The operator must
+// be an administrator. If any domain is live, the operator also needs a second factor, because a
+// program is a connector of all domains.
 func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
 	if !pc.Who.May(operators.SetUp) || pc.Who.HasSecondFactor() {
 		return pc.Who.May(operators.SetUp), nil
@@ -58,7 +60,7 @@ func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
 	return !slices.ContainsFunc(all, func(d passerelle.Domain) bool { return d.Kind == passerelle.Live }), nil
 }
 
-// programs lists the connector programs, with times in UTC.
+// programs lists the connector programs. Times are in UTC.
 func (c *Console) programs(pc *page.Context) error {
 	all, err := programs.List(pc, &c.DB.Reader)
 	if err != nil {
@@ -77,8 +79,8 @@ func (c *Console) programs(pc *page.Context) error {
 	return pages.Send(pc, "programs", "Connector programs", data)
 }
 
-// leftAlone is the text for a program that gets no calls at present. The key says whether this
-// replica saw the failures, or another one did.
+// leftAlone has the texts for a program that gets no calls now. The key says whether this replica
+// saw the failures. Otherwise another replica saw them.
 var leftAlone = map[bool]string{
 	true: "not called, except for occasional test calls", false: "not called by another replica; this one still calls it",
 }
@@ -151,7 +153,7 @@ func (c *Console) checkProgram(pc *page.Context) error {
 	})
 }
 
-// removeProgram removes a program from all domains. The operator must type its number.
+// removeProgram removes a program from all domains. The operator must type the program's number.
 func (c *Console) removeProgram(pc *page.Context) error {
 	return c.changeProgram(pc, "The program is removed from all domains.", func(p programs.Program) error {
 		if err := pc.Confirmed(p.Number()); err != nil {

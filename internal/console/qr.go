@@ -7,8 +7,8 @@ import (
 	"rsc.io/qr"
 )
 
-// drawing is a picture made of squares. Size is the number of squares on each side, and Path is the
-// SVG path of the black squares.
+// drawing is a picture that consists of squares. Size is the number of squares on each side. Path
+// is the SVG path of the black squares.
 type drawing struct {
 	Size int
 	Path string

@@ -15,8 +15,9 @@ import (
 // actRefund is the name in the audit log for creating a payment in the other direction.
 const actRefund = "refund payment"
 
-// refundable reports whether a payment in the other direction can be created: the bank executed
-// or accepted this payment, the payer's account is known, and there is one beneficiary.
+// refundable reports whether the operator can create a payment in the other direction. The bank
+// must have executed or accepted this payment, the payer's account must be known, and there must be
+// exactly one beneficiary.
 func refundable(pc *page.Context, p *payment.Payment) bool {
 	executed := p.State == payment.Done || p.State == payment.Accepted
 	return executed && mayAct(pc) && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic
@@ -28,7 +29,7 @@ type refundData struct {
 	Paid, From, To                 string
 	FromAccount, ToAccount         string
 	Amount, Currency, Label, Payee string
-	// Named is set when the payer's name is known. In that case the new payment contains it.
+	// Named is set when the payer's name is known. The new payment then contains that name.
 	Named bool
 }
 
@@ -55,7 +56,7 @@ func (c *Console) askForRefund(pc *page.Context) error {
 }
 
 // refund creates the payment. The holder of the beneficiary's account must approve it at the bank,
-// like any other payment.
+// like all payments.
 func (c *Console) refund(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {

@@ -24,10 +24,10 @@ func (c *Console) searchRoutes() []page.Route {
 	return []page.Route{page.Get("domains/#/search", c.find)}
 }
 
-// maxFound is how many rows of a kind a search shows. The complete list shows the others.
+// maxFound is the number of rows of one kind that a search shows. The complete list shows all rows.
 const maxFound = 5
 
-// maxWordsFound is how many payments with a word are checked.
+// maxWordsFound is the number of payments with a word that a search checks.
 const maxWordsFound = 20
 
 // searchData has the results, by kind.
@@ -47,12 +47,13 @@ type foundGroup struct {
 	All string
 }
 
-// Table returns the payments as a table.
+// Table returns the payments of the group as a table.
 func (g foundGroup) Table() paymentTable { return usualTable(g.Payments) }
 
 type foundLink struct{ Name, Address string }
 
-// textSearch finds payments by a field of the list. It is used for texts that the field can have.
+// textSearch finds payments by a field of the list. A search uses it only for a text that the field
+// can contain.
 type textSearch struct {
 	name, field string
 	fits        *regexp.Regexp
@@ -61,7 +62,7 @@ type textSearch struct {
 // requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// textSearches are the fields that are searched for the text. Each field has an index.
+// textSearches lists the fields in which a search looks for the text. Each field has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
 	{"Payments by bank reference", "bank", regexp.MustCompile(`^\S+$`)},
@@ -70,8 +71,8 @@ var textSearches = []textSearch{
 	{"Payments by beginning of the label", "label", regexp.MustCompile(`..`)},
 }
 
-// find shows the objects of the domain that match a text. Data that identifies people is searched
-// only for operators who may see it. In a live domain such a search is recorded.
+// find shows the objects of the domain that match a text. Only operators who may see data that
+// identifies people can search in this data. In a live domain, find records such a search.
 func (c *Console) find(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
@@ -100,7 +101,7 @@ func (c *Console) find(pc *page.Context) error {
 	return pages.Send(pc, "search", "Search", data)
 }
 
-// findPayments adds the newest payments whose field has the text.
+// findPayments adds the newest payments with the text in one field.
 func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData, recorded *bool) error {
 	values := url.Values{s.field: {pc.Query}}
 	list, err := c.listing(pc, values)
@@ -128,8 +129,8 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	return nil
 }
 
-// findWords adds the newest payments whose label contains the word, but does not begin with it, and
-// those with the e-mail address.
+// findWords adds the newest payments whose label contains the word but does not begin with it. For
+// an e-mail address, it adds the newest payments with that address.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
@@ -163,14 +164,14 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	return nil
 }
 
-// beginsWith reports whether a label of a payment begins with a text.
+// beginsWith reports whether any label of a payment begins with a text.
 func beginsWith(p *payment.Payment, text string) bool {
 	return slices.ContainsFunc(p.Instructions, func(in payment.Instruction) bool {
 		return strings.HasPrefix(strings.ToLower(in.Label), strings.ToLower(text))
 	})
 }
 
-// findRequest adds the acts of one request. The ids of requests are longer than all other numbers.
+// findRequest adds the acts of one request. Ids of requests are longer than all other numbers.
 func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	if !requestNumber.MatchString(pc.Query) {
 		return nil
@@ -190,14 +191,14 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is a kind of object with a number. It has the function that finds the object and its
-// page.
+// numbered is a kind of object that has a number. It contains the function that finds the object
+// and the object's page.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)
 }
 
-// numberedThings has the kinds in their order on the page.
+// numberedThings lists these kinds, in their order on the page.
 var numberedThings = []numbered{
 	{"User %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
 		_, err := r.User(ctx, domain, passerelle.UserID(id))
@@ -225,7 +226,7 @@ var numberedThings = []numbered{
 	}},
 }
 
-// findNumber adds the objects whose number is the text.
+// findNumber adds the objects that have the text as their number.
 func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	id, err := strconv.ParseInt(pc.Query, 10, 64)
 	if err != nil || id <= 0 {

@@ -22,13 +22,13 @@ func (c *Console) signInRoutes() []page.Route {
 	}
 }
 
-// signInCookie binds the sign-in form to the browser that got it.
+// signInCookie binds the sign-in form to the browser that received the form.
 const signInCookie = "console_door"
 
 // signInData is the content of the sign-in pages.
 type signInData struct {
 	Form, Name string
-	// Provider is the name of the identity provider, or empty.
+	// Provider is the name of the identity provider. It is empty without an identity provider.
 	Provider string
 }
 
@@ -48,7 +48,7 @@ func (c *Console) sendSignIn(pc *page.Context, page, title, name string) error {
 	return pages.Send(pc, page, title, data)
 }
 
-// checkSignInForm returns an error for a form that another browser got.
+// checkSignInForm fails for a form that another browser received.
 func (c *Console) checkSignInForm(pc *page.Context) error {
 	if secret, is := pc.Cookie(signInCookie); !is || subtle.ConstantTimeCompare([]byte(secret), []byte(pc.Field("csrf"))) != 1 {
 		return page.ErrForeign
@@ -77,7 +77,7 @@ func (c *Console) signIn(pc *page.Context) error {
 	return c.letIn(pc, pass)
 }
 
-// letIn gives the browser its session, and redirects it.
+// letIn gives the browser its session, and redirects the browser to the next page.
 func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Console) letIn(pc *page.Context, pass operators.IssuedSession) error {
 	return nil
 }
 
-// inside gives the browser its session and returns the address of the next page.
+// inside gives the browser its session, and returns the address of the next page.
 func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string, error) {
 	waits, err := c.Operators.AwaitsSecondFactor(pc, pass.Token)
 	if err != nil {

@@ -25,9 +25,9 @@ const (
 	actRevokeToken = "revoke token"
 )
 
-// tokensData is a page of tokens, with the text of a new token, if any.
+// tokensData is the content of a page of tokens. It has the text of a new token, if any.
 type tokensData struct {
-	// All is set when tokens of users and payments are listed too.
+	// All is set when the list also contains the tokens of users and payments.
 	All      bool
 	ID       string
 	Rows     []tokenRow
@@ -46,7 +46,7 @@ type tokenRow struct {
 	Over bool
 }
 
-// tokens lists the tokens of a domain, the newest first.
+// tokens lists the tokens of a domain, newest first.
 func (c *Console) tokens(pc *page.Context) error { return c.showTokens(pc, tokensData{}) }
 
 func (c *Console) showTokens(pc *page.Context, data tokensData) error {
@@ -81,7 +81,7 @@ func (c *Console) tokenRow(pc *page.Context, t store.Token) tokenRow {
 	}
 }
 
-// createToken creates a token for the operator's own programs and shows it.
+// createToken creates a token for the operator's own programs, and shows the token.
 func (c *Console) createToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -93,7 +93,8 @@ func (c *Console) createToken(pc *page.Context) error {
 	return c.showTokens(pc, tokensData{Text: made.Text})
 }
 
-// revokeToken revokes a token of any kind. A token that is already revoked is not found.
+// revokeToken revokes a token of any kind. It fails with NotFound for a token that is already
+// revoked.
 func (c *Console) revokeToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -50,14 +50,14 @@ type userRow struct {
 	Platform         string
 }
 
-// users lists the users of a domain, the newest first.
+// users lists the users of a domain, newest first.
 func (c *Console) users(pc *page.Context) error {
 	data := usersData{ID: strings.TrimSpace(pc.Request.URL.Query().Get("id"))}
 	if data.ID != "" {
 		return c.soughtUser(pc, data)
 	}
 	w := pc.Window(1)
-	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // UserWindow is ordered by id, in the opposite direction
+	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // UserWindow orders by id, in the opposite direction
 	if w.From != nil {
 		id, _ := w.From[0].(int64) // window stored an int64
 		from.From = passerelle.UserID(id)
@@ -94,7 +94,8 @@ func newUserRow(pc *page.Context, u passerelle.User) userRow {
 	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.WhenEver(u.Expires)}
 }
 
-// userData is a user's page: the data of the user, and a page of one of the user's lists.
+// userData is the content of a user's page. It has the data of the user, and a page of one of the
+// user's lists.
 type userData struct {
 	userRow
 	// MayDelete and MayExport are set when the operator's role allows these acts.
@@ -103,13 +104,13 @@ type userData struct {
 	Accounts             []accountRow
 	Subscriptions        []subscriptionRow
 	Consents             []consentRow
-	// Revealable is set when the page hides data that the operator may see, and Revealed when
-	// the data is shown.
+	// Revealable is set when the page hides data that the operator may see. Revealed is set when
+	// the page shows this data.
 	Revealable, Revealed bool
 	Pager                page.Pager
 }
 
-// about returns the parts that all pages about the user in the address have.
+// about returns the parts that all pages about a user have. The address names the user.
 func (c *Console) about(pc *page.Context, here string) (userData, error) {
 	u, err := c.Aggregation.User(pc, pc.Domain, passerelle.UserID(pc.Numbers[1]))
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *Console) user(pc *page.Context) error {
 	return pages.Send(pc, "user", fmt.Sprintf("User %d", data.ID), data)
 }
 
-// exportUser records the export and then sends the archive of a user.
+// exportUser records the export. It then sends the archive of a user.
 func (c *Console) exportUser(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -157,7 +158,7 @@ func (c *Console) exportUser(pc *page.Context) error {
 	web.Download(pc.Writer, "application/zip", fmt.Sprintf("user-%d.zip", u.ID))
 	if err := archive.Write(pc, c.Aggregation, c.Files, pc.Domain, u, pc.Zone, pc.Writer); err != nil {
 		c.Log.ErrorContext(pc, "an export broke off", "user", u.ID, "error", err)
-		panic(http.ErrAbortHandler) // without this, an operator could take a part for the whole archive
+		panic(http.ErrAbortHandler) // otherwise an operator could mistake a part for the whole archive
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// accountRow is a bank account. Names, balances and similar data are masked until the operator
+// accountRow is a bank account. The page masks names, balances and similar data until the operator
 // reveals them.
 type accountRow struct {
 	ID                                             passerelle.AccountID
@@ -20,10 +20,10 @@ type accountRow struct {
 
 func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, false) }
 
-// revealAccounts shows the accounts without masks, and records that.
+// revealAccounts shows the accounts without masks, and records this act.
 func (c *Console) revealAccounts(pc *page.Context) error { return c.revealUser(pc, c.showAccounts) }
 
-// revealUser shows a list of the user in the address without masks, and records that.
+// revealUser shows without masks a list of the user in the address, and records this act.
 func (c *Console) revealUser(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -70,8 +70,8 @@ func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) ac
 	return row
 }
 
-// numberText returns the number of an account or contract, masked unless it is revealed. It returns
-// an empty text when there is no number.
+// numberText returns the number of an account or contract. It masks the number unless the number is
+// revealed. It returns an empty text when there is no number.
 func numberText(number string, scheme passerelle.AccountScheme, revealed bool) string {
 	if number == "" {
 		return ""

@@ -15,7 +15,7 @@ type consentRow struct {
 	To, Words, Where, Granted, Withdrawn string
 }
 
-// consents lists the consents of a user, the newest first.
+// consents lists the consents of a user, newest first.
 func (c *Console) consents(pc *page.Context) error {
 	data, err := c.about(pc, "Consents")
 	if err != nil {

@@ -18,7 +18,7 @@ type subscriptionRow struct {
 
 func (c *Console) subscriptions(pc *page.Context) error { return c.showSubscriptions(pc, false) }
 
-// revealSubscriptions shows the subscriptions without masks, and records that.
+// revealSubscriptions shows the subscriptions without masks, and records this act.
 func (c *Console) revealSubscriptions(pc *page.Context) error {
 	return c.revealUser(pc, c.showSubscriptions)
 }

@@ -12,14 +12,14 @@ import (
 	"passerelle/payment"
 )
 
-// concern is a problem for the operator. The page at Address has its remedy.
+// concern is a problem for the operator. Address is the page on which the operator can solve it.
 type concern struct {
-	// Grave concerns stop payments or events.
+	// Grave is set for a problem that stops payments or events.
 	Grave                         bool
 	What, Detail, Remedy, Address string
 }
 
-// These are limits for the home page.
+// These are limits for the first page of a domain.
 const (
 	maxConcerns  = 5
 	fewWaiting   = 10_000
@@ -28,7 +28,7 @@ const (
 	backupOld    = 48 * time.Hour
 )
 
-// concerns returns the problems in the domain, the most serious first.
+// concerns returns the problems in the domain, most serious first.
 func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	var grave, other []concern
 	for _, find := range []func(*page.Context) ([]concern, error){
@@ -49,7 +49,7 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns returns a problem for each order that the bank may or may not have.
+// unknownConcerns returns one problem for each order with an unknown outcome.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	var all []concern
@@ -62,7 +62,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	return all, err
 }
 
-// webhookConcerns returns a problem for each webhook whose receiver accepts nothing at present.
+// webhookConcerns returns one problem for each webhook whose receiver accepts nothing now.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// waitingSince returns how long the oldest undelivered event of a webhook has waited. It returns an
-// empty text when none waits, or for less than a minute.
+// waitingSince returns the time for which the oldest undelivered event of a webhook has waited. It
+// returns an empty text when no event waits, and for waits of less than a minute.
 func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error) {
 	first, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
 	if err != nil || len(first) == 0 {
@@ -118,7 +118,7 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	return one
 }
 
-// waitingText describes how many events wait, and how long the oldest has waited.
+// waitingText describes how many events wait, and how long the oldest event has waited.
 func waitingText(events int64, since string) string {
 	text := page.UpTo(events, fewWaiting) + " events wait"
 	if events == 1 {
@@ -130,8 +130,8 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns returns a problem for each bank whose calls fail and each certificate that expires
-// soon.
+// bankConcerns returns one problem for each bank whose calls fail, and one for each certificate
+// that expires soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	banks, err := h.Aggregation.Banks(pc, pc.Domain)
 	var all []concern
@@ -154,7 +154,8 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	return all[:min(len(all), maxConcerns)], err
 }
 
-// unanswered describes how calls to a bank fail, for this replica or for another one.
+// unanswered describes how calls to a bank fail. The argument here says whether this replica or
+// another one saw the failures.
 func unanswered(here bool, failures int) string {
 	if !here {
 		return "Reported by another replica; this one still reaches the bank. The service retries automatically."
@@ -180,14 +181,15 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// troubles has the texts about connections that cannot be read, by who can repair them.
+// troubles has the texts about connections that cannot be read. The key says who can repair such a
+// connection.
 var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
 	passerelle.ByNobody: {"1 connection is waiting for its bank", "%s connections are waiting for their banks", "No action is needed."},
 	passerelle.ByPerson: {"1 connection is waiting for its user", "%s connections are waiting for their users", "Ask them to come back to the webview."},
 	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "The service retries automatically."},
 }
 
-// connectionConcerns returns a problem for each state in which connections cannot be read.
+// connectionConcerns returns one problem for each state in which a connection cannot be read.
 func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	all, err := bankstore.From(h.DB).Troubles(pc, pc.Domain.ID)
 	var found []concern
@@ -216,11 +218,11 @@ func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
 	}}, nil
 }
 
-// backupGuide is the page that describes how to copy a database.
+// backupGuide is the address of the guide that describes how to copy a database.
 const backupGuide = "/docs/guides/operating#9-back-up-and-restore"
 
 // backupConcerns returns a problem when the last copy of the database is old or missing. A sandbox
-// has no such problem, because it can be made again.
+// never has this problem, because the operator can create a new sandbox.
 func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Domain.Kind != passerelle.Live {
 		return nil, nil

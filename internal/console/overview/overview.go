@@ -1,9 +1,9 @@
-// Package overview is the first page of a domain in the operators' console. It shows the domain's
-// problems, and the state of its payments, banks and webhooks.
+// Package overview has the first page of a domain in the operators' console. The page shows the
+// domain's problems, and the state of its payments, banks and webhooks.
 //
-// It owns what counts as a problem, the remedy for it, and the figures. It calculates each figure
-// from a limited number of rows. With many payments it caches the figures for a while, so that many
-// viewers of the page cost no more than one.
+// The package decides what counts as a problem and what solves it, and it calculates the figures.
+// Each figure comes from a limited number of rows. When a domain has many payments, the package
+// caches the figures for a while. Many viewers of the page then cost no more than one viewer.
 //
 // It fails like package page.
 package overview
@@ -46,19 +46,19 @@ func Routes(config Config) []page.Route {
 	return []page.Route{page.Get("domains/#", h.overview)}
 }
 
-// maxBars is the largest number of rows of a chart.
+// maxBars is the largest number of rows in a chart.
 const maxBars = 10
 
-// bar is a row of a chart: a label, a number as text, and its length in hundredths of the longest
-// bar.
+// bar is a row of a chart. It has a label, a number as text, and a length in hundredths of the
+// longest bar.
 type bar struct {
 	Label, Note, Count string
 	Length             int64
-	// Address is the list of the rows that the bar counts, or empty.
+	// Address is the list of the objects that the bar counts, or empty.
 	Address string
 }
 
-// chart is a list of rows with a caption.
+// chart is a list of bars with a caption.
 type chart struct {
 	Caption string
 	Bars    []bar
@@ -68,16 +68,16 @@ type chart struct {
 type overviewData struct {
 	// Concerns are the problems for the operator.
 	Concerns []concern
-	// Span is the shown period. A link leads to the period Other.
+	// Span is the shown period. Other is the period that a link on the page shows.
 	Span, Other span
 	// Columns are the payments that were registered in each part of the period. Now has the figures
-	// of the period, and Before those of the previous one.
+	// of this period, and Before has the figures of the previous period.
 	Columns     []column
 	Now, Before figures
 	Banks       []bankRow
 	Charts      []chart
-	// Success is the percentage of webhook requests that receivers accepted, and Requests the
-	// number of all webhook requests.
+	// Success is the percentage of webhook requests that receivers accepted. Requests is the number
+	// of all webhook requests.
 	Success  string
 	Requests int64
 	// Oldest is the payment that has waited longest, or nil.
@@ -108,7 +108,7 @@ func (h *handler) attention(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// add adds a chart. bars and counts have one entry for each row.
+// add adds a chart. The slices bars and counts have one entry for each row.
 func (d *overviewData) add(caption string, bars []bar, counts []int64) {
 	longest := int64(1)
 	for _, n := range counts {
@@ -128,7 +128,7 @@ func (h *handler) healthFigures(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// oldestFigure adds the payment that has waited longest for its final state.
+// oldestFigure adds to data the payment that has waited longest for its final state.
 func (h *handler) oldestFigure(pc *page.Context, data *overviewData) error {
 	var first store.OpenPayment
 	for _, state := range payment.States() {

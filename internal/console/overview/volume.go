@@ -19,9 +19,9 @@ import (
 	"passerelle/payment"
 )
 
-// span is a period that the page shows in parts, next to the previous period.
+// span is a period that the page shows in parts, beside the previous period.
 type span struct {
-	// Name is the period's name in addresses. Title and Unit are its names on pages.
+	// Name is the period's name in addresses. Title and Unit are the period's names on pages.
 	Name, Title, Unit string
 	part              time.Duration
 	parts             int64
@@ -29,13 +29,13 @@ type span struct {
 	layout string
 }
 
-// spans are the periods. The first is the default.
+// spans lists the periods. The first period is the default.
 var spans = []span{
 	{"hours", "24 hours", "hour", time.Hour, 24, "15:04"},
 	{"days", "14 days", "day", 24 * time.Hour, 14, "Mon 2 Jan"},
 }
 
-// spanOf returns the period in the address, and the other one.
+// spanOf returns the period in the address, and the other period.
 func spanOf(pc *page.Context) (span, span) {
 	if pc.Request.URL.Query().Get("by") == spans[1].Name {
 		return spans[1], spans[0]
@@ -43,7 +43,8 @@ func spanOf(pc *page.Context) (span, span) {
 	return spans[0], spans[1]
 }
 
-// first returns the number of the first part of the period whose last part contains now.
+// first returns the number of the first part of a period. The last part of that period contains
+// now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 { return t.Unix() / int64(s.part.Seconds()) }
@@ -56,10 +57,10 @@ type column struct {
 	Text                            string
 }
 
-// figures are the results of a period's payments, as texts.
+// figures has the results of a period's payments, as texts.
 type figures struct{ Registered, Success, Final, Amounts string }
 
-// bankRow has the results of the payments made through one bank.
+// bankRow has the results of the payments through one bank.
 type bankRow struct {
 	Name, Address                     string
 	Registered, Good, Rejected, Final string
@@ -67,13 +68,13 @@ type bankRow struct {
 	Before string
 }
 
-// goodStates are the states in which a bank executed or accepted at least a part of a payment.
+// goodStates are the states in which a bank has executed or accepted at least a part of a payment.
 var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial}
 
 // counts has the results of a group of payments.
 type counts struct {
 	registered, good, rejected, final int64
-	// open is the total time between registration and final state.
+	// open is the sum of the times between registration and final state.
 	open    time.Duration
 	amounts map[passerelle.Currency]int64
 }
@@ -93,7 +94,7 @@ func (n *counts) add(v store.Volume) {
 	}
 }
 
-// figures formats the counts as texts.
+// figures returns the counts as texts.
 func (n *counts) figures() figures {
 	f := figures{Registered: countText(n.registered), Final: n.finalText()}
 	if decided := n.good + n.rejected; decided > 0 {
@@ -114,7 +115,8 @@ func (n *counts) figures() figures {
 	return f
 }
 
-// finalText returns the average time from registration until payments are executed or accepted.
+// finalText returns the average time from the registration of a payment until its execution or
+// acceptance.
 func (n *counts) finalText() string {
 	if n.final == 0 {
 		return ""
@@ -147,10 +149,11 @@ type keptVolumes struct {
 }
 
 const (
-	// A count of manyPayments or more is cached for keepVolumes.
+	// A count of manyPayments or more stays in the cache for keepVolumes.
 	manyPayments = 1000
 	keepVolumes  = 30 * time.Second
-	// countLimit ends a count, because nobody may be waiting for it any more.
+	// countLimit is the time after which a count ends. Nobody may be waiting for the count any
+	// longer.
 	countLimit = 10 * time.Second
 )
 
@@ -158,8 +161,9 @@ func newVolumes(config Config) *volumes {
 	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
 }
 
-// of counts the payments of a domain in a period and the previous one. Readers who ask for the same
-// count at the same time share it. Each of them stops waiting when their request ends.
+// of counts the payments of a domain in a period and in the previous period. Readers who request
+// the same count at the same time share it. Each reader stops waiting when the reader's own request
+// ends.
 func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts)
 	if kept, is := v.keptSince(key, since); is {
@@ -184,8 +188,8 @@ func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	}
 }
 
-// keptSince returns a cached count of a period that begins at an instant. It returns false when
-// there is none.
+// keptSince returns the cached count of a period that begins at an instant. It returns false
+// without such a count.
 func (v *volumes) keptSince(key volumeKey, since time.Time) ([]store.Volume, bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -208,8 +212,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures calculates the figures of the period: for its parts next to the previous period, by
-// bank, by state, and by the reason why payments were rejected.
+// volumeFigures calculates the figures of the period: for its parts beside the previous period, for
+// each bank, for each state, and for each reason of a rejection.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.of(pc, data.Span)
@@ -242,8 +246,8 @@ func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 
 func countText(n int64) string { return page.UpTo(n, store.MaxOverviewRows) }
 
-// columns returns the columns of the chart: the parts of the period, each next to the same part of
-// the previous period.
+// columns returns the columns of the chart. Each column has one part of the period and the same
+// part of the previous period.
 func columns(pc *page.Context, s span, parts []counts) []column {
 	highest := int64(1)
 	for _, one := range parts {
@@ -262,16 +266,17 @@ func columns(pc *page.Context, s span, parts []counts) []column {
 	return all
 }
 
-// Width returns the width of a column in a drawing that is 240 wide.
+// Width returns the width of a column in a drawing with a width of 240.
 func (s span) Width() int64 { return 240 / s.parts }
 
-// Drawn returns how much of the width of the drawing all columns fill together.
+// Drawn returns the width of all columns together.
 func (s span) Drawn() int64 { return s.Width() * s.parts }
 
 // Bar returns the width of a bar in a column.
 func (s span) Bar() int64 { return s.Width() / 2 }
 
-// grouped adds up volumes by a key. It returns at most maxBars keys, the largest sum first.
+// grouped adds up volumes by key. It returns at most maxBars keys, ordered from the largest sum to
+// the smallest.
 func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)) ([]K, map[K]*counts) {
 	sums := map[K]*counts{}
 	var keys []K
@@ -291,7 +296,7 @@ func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)
 	return keys[:min(len(keys), maxBars)], sums
 }
 
-// bankOf returns the bank of a volume, if it has one.
+// bankOf returns the bank of a volume, and whether it has one.
 func bankOf(v store.Volume) (string, bool) { return v.ConnectorUUID, v.ConnectorUUID != "" }
 
 func (d *overviewData) bankFigures(pc *page.Context, recent, earlier []store.Volume) {
@@ -348,8 +353,8 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 	d.add("Rejections by reason and bank", bars, many)
 }
 
-// listOf returns the address of the list of payments that a figure counts. fields are names of
-// fields and their values.
+// listOf returns the address of the list of the payments that a figure counts. The arguments fields
+// are pairs of a field's name and its value.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
 	begin := d.Span.begin(d.Span.first(pc.Now())).In(pc.Zone)
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}

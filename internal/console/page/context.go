@@ -17,27 +17,27 @@ import (
 	"passerelle/internal/web"
 )
 
-// Context is a request for a page.
+// Context has a request for a page, and what the page needs.
 type Context struct {
 	context.Context
 	Writer  http.ResponseWriter
 	Request *http.Request
-	// Who is the signed-in operator.
+	// Who identifies the signed-in operator.
 	Who operators.SignedIn
-	// Domain is the domain in the address, and Zone its time zone.
+	// Domain is the domain in the address, and Zone is its time zone.
 	Domain passerelle.Domain
 	Zone   *time.Location
-	// Numbers are the numbers in the address, in order.
+	// Numbers lists the numbers in the address, in order.
 	Numbers []int64
 	// Problem describes the mistake in the submitted form.
 	Problem string
 	// Query is the search text. It is empty on most pages.
 	Query string
-	// Tabs are links to related pages. Most pages have none.
+	// Tabs lists links to related pages. It is empty on most pages.
 	Tabs []Tab
-	// Reload is the time after which the page reloads itself, or zero for never.
+	// Reload is the time after which the page reloads. Zero means that it does not reload.
 	Reload time.Duration
-	// LeadTo is where the page redirects by itself, or empty.
+	// LeadTo is the address to which the page redirects by itself. It is empty on most pages.
 	LeadTo string
 
 	handler *Handler
@@ -52,7 +52,7 @@ func (pc *Context) takeForm(room int64) error {
 	pc.Request.Body = httpd.Bounded(pc.Writer, pc.Request.Body, room)
 	err := pc.Request.ParseForm()
 	if err == nil {
-		err = pc.Request.ParseMultipartForm(room) // keeps the complete form in memory
+		err = pc.Request.ParseMultipartForm(room) // this keeps the complete form in memory
 	}
 	if err == nil || errors.Is(err, http.ErrNotMultipart) {
 		_, err = io.Copy(io.Discard, pc.Request.Body) // the sender of a form may not be signed in yet
@@ -62,7 +62,7 @@ func (pc *Context) takeForm(room int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, passerelle.Unavailable):
-		return err // the service has no memory for the form at the moment
+		return err // the service has no memory for the form now
 	case errors.As(err, &over):
 		return errTooLarge
 	}
@@ -72,11 +72,11 @@ func (pc *Context) takeForm(room int64) error {
 // Field returns the value of a field of the form.
 func (pc *Context) Field(name string) string { return pc.Request.PostFormValue(name) }
 
-// Lines returns the value of a field that may have several lines. Browsers send each line break as
-// two characters, and Lines replaces them by one.
+// Lines returns the value of a field with several lines. Browsers send a line break as two
+// characters, and Lines replaces them with one.
 func (pc *Context) Lines(name string) string { return strings.ReplaceAll(pc.Field(name), "\r\n", "\n") }
 
-// File returns the content of a file field, or nil when no file was sent.
+// File returns the content of a file field, or nil when the form contains no file.
 func (pc *Context) File(name string) ([]byte, error) {
 	file, _, err := pc.Request.FormFile(name)
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
@@ -93,7 +93,7 @@ func (pc *Context) File(name string) ([]byte, error) {
 	return content, nil
 }
 
-// Confirmed fails unless the operator has typed the number of the object to be deleted.
+// Confirmed fails unless the operator has typed the number of the object to delete.
 func (pc *Context) Confirmed(id int64) error {
 	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
 		return passerelle.InvalidField("number", "must be %d, the number of what you want to delete; nothing was deleted", id)
@@ -101,13 +101,13 @@ func (pc *Context) Confirmed(id int64) error {
 	return nil
 }
 
-// Now returns the present time on the domain's clock.
+// Now returns the current time on the domain's clock.
 func (pc *Context) Now() time.Time { return pc.Domain.Clock.Now(pc.handler.Now()) }
 
 // Time formats an instant in the domain's time zone.
 func (pc *Context) Time(at time.Time) string { return passerelle.FormatDateTime(at, pc.Zone) }
 
-// Moment is like Time, but returns an empty text for nil.
+// Moment formats an instant like Time. It returns an empty text for nil.
 func (pc *Context) Moment(at *time.Time) string {
 	if at == nil {
 		return ""
@@ -120,11 +120,11 @@ func (pc *Context) Path(format string, args ...any) string {
 	return fmt.Sprintf("%sdomains/%d", Root, pc.Domain.ID) + fmt.Sprintf(format, args...)
 }
 
-// By returns the name of the operator for records of changes.
+// By returns the text that names the operator in records of changes.
 func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
 
 // Record returns the audit entry for an operator's act on an object of the domain. The transaction
-// of the act must store it.
+// that performs the act must store this entry.
 func (pc *Context) Record(act, subject string, id int64) store.Audit {
 	entry := pc.handler.Operators.Entry(pc.Who, pc.handler.RequestID(pc), act)
 	entry.Domain, entry.Subject, entry.SubjectID = pc.Domain.ID, subject, id
@@ -134,7 +134,7 @@ func (pc *Context) Record(act, subject string, id int64) store.Audit {
 // ActReveal is the name in the audit log for viewing personal data.
 const ActReveal = "look at personal data"
 
-// RecordNow records an act that changes nothing, before the act is done.
+// RecordNow records an act that changes nothing. The caller does the act afterwards.
 func (pc *Context) RecordNow(act, subject string, id int64) error {
 	entry := pc.Record(act, subject, id)
 	if err := pc.handler.DB.Write(pc, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
@@ -143,8 +143,8 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After redirects to an address after an act. The page there shows a confirmation. When the act was
-// refused, it shows the same page again with the mistake in the form.
+// After redirects to an address after an act, and the page at that address shows a confirmation.
+// When the act was refused, After shows the former page again, with the mistake in the form.
 func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known
@@ -156,10 +156,10 @@ func (pc *Context) After(err error, done, address string, again func(*Context) e
 	return pc.Lead(address, done)
 }
 
-// doneCookie contains the confirmation for the next page.
+// doneCookie contains the confirmation that the next page shows.
 const doneCookie = "console_done"
 
-// Lead redirects to an address. The page there shows a confirmation.
+// Lead redirects to an address. The page at that address shows a confirmation.
 func (pc *Context) Lead(address, done string) error {
 	if err := pc.SetCookie(doneCookie, done); err != nil {
 		return fmt.Errorf("keep what the next page says: %w", err)
@@ -168,7 +168,7 @@ func (pc *Context) Lead(address, done string) error {
 	return nil
 }
 
-// takeDone returns the confirmation of the last act and removes it, so that only one page shows it.
+// takeDone returns the confirmation of the last act and removes it, so only one page shows it.
 func (pc *Context) takeDone() string {
 	if pc.Request.Method != http.MethodGet || pc.part() {
 		return ""
@@ -180,8 +180,8 @@ func (pc *Context) takeDone() string {
 	return done
 }
 
-// Certain reports whether the operator signed in with a second factor. In a sandbox it always
-// returns true, because money and data there are not real.
+// Certain reports whether the operator signed in with a second factor. It always returns true in a
+// sandbox, where money and data are not real.
 func (pc *Context) Certain() bool {
 	return pc.Who.HasSecondFactor() || pc.Domain.Kind == passerelle.Sandbox
 }
@@ -191,6 +191,6 @@ func (pc *Context) MaySetUp() bool {
 	return (pc.Who.May(operators.SetUp) || pc.Domain.Kind == passerelle.Sandbox && pc.Who.May(operators.SetUpSandbox)) && pc.Certain()
 }
 
-// MayReveal reports whether the operator may see personal data. It requires a second factor when
-// the data belongs to real people.
+// MayReveal reports whether the operator may see personal data. Data of real people also requires a
+// second factor.
 func (pc *Context) MayReveal() bool { return pc.Who.May(operators.Reveal) && pc.Certain() }

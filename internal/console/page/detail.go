@@ -9,12 +9,12 @@ import (
 	"passerelle"
 )
 
-// DetailRow is a name with a value.
+// DetailRow has a name and a value.
 type DetailRow struct {
 	Name, Value string
 }
 
-// Details returns rows from pairs of a name and a value. It leaves out pairs without a value.
+// Details returns rows from pairs of a name and a value. It omits pairs without a value.
 func Details(pairs ...string) []DetailRow {
 	var facts []DetailRow
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -25,13 +25,13 @@ func Details(pairs ...string) []DetailRow {
 	return facts
 }
 
-// Percent formats a fraction in percent, rounded down.
+// Percent formats a fraction as a percentage, rounded down.
 func Percent(part, whole int64) string {
 	tenths := 1000 * part / whole
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
-// UpTo formats a count that stopped at a limit.
+// UpTo formats a count that stops at a limit.
 func UpTo(n, bound int64) string {
 	if n >= bound {
 		return strconv.FormatInt(bound, 10) + " or more"
@@ -39,8 +39,8 @@ func UpTo(n, bound int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// DayStart reads a day from a field. It returns the first instant of that day, or of the day that
-// is after days later.
+// DayStart reads a day from a field, and adds a number of days. It returns the first instant of the
+// resulting day.
 func DayStart(field, text string, zone *time.Location, after int) (time.Time, error) {
 	day, err := time.ParseInLocation(time.DateOnly, text, zone)
 	if err != nil || day.Year() < 1 {
@@ -52,7 +52,7 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 // NoConnector is the filter value that selects payments without a connector.
 const NoConnector = "none"
 
-// Amount formats an amount. It groups the whole units by three digits, as in English.
+// Amount formats an amount. As in English, it separates groups of three digits.
 func Amount(m passerelle.Money) string {
 	text := m.Decimal()
 	whole := len(text)

@@ -31,8 +31,8 @@ type faultData struct {
 	Title, Text, Request string
 }
 
-// fail sends an error page, and logs the details that the page does not show. A person who is not
-// signed in is redirected to the sign-in page.
+// fail sends an error page, and logs the details that the page does not show. It redirects a person
+// who is not signed in to the sign-in page.
 func (h *Handler) fail(pc *Context, err error) {
 	if errors.Is(err, operators.ErrNoSession) {
 		web.Redirect(pc.Writer, Root+"sign-in")
@@ -51,7 +51,8 @@ func (h *Handler) fail(pc *Context, err error) {
 	})
 }
 
-// UserMessage returns the text of an error that people may see. It returns false for other errors.
+// UserMessage returns the text of an error that people may see. It returns false for all other
+// errors.
 func UserMessage(err error) (string, bool) {
 	var wrong *passerelle.Error
 	switch {

@@ -21,23 +21,23 @@ const Root = "/console/"
 // required.
 type Config struct {
 	// Domain returns the domain of a host. It fails with NotFound for an unknown host. The console
-	// is the same at every host.
+	// is the same on every host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// Location returns the time zone in which the times of a domain are shown.
+	// Location returns the time zone in which pages show the times of a domain.
 	Location func(context.Context, passerelle.Domain) (*time.Location, error)
 	// RequestID returns the id of a request.
 	RequestID func(ctx context.Context) string
 	Operators *operators.Operators
 	DB        *store.DB
-	// MAC derives the key of the cookies from a secret of the deployment. New panics when the
-	// result is shorter than 32 bytes.
+	// MAC derives the key of the cookies from a secret of the deployment. New panics when the key
+	// has fewer than 32 bytes.
 	MAC func(purpose string, data []byte) []byte
 	// Now returns the real time.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Handler answers the requests below Root. New returns one.
+// Handler answers the requests below Root. New makes a Handler.
 type Handler struct {
 	Config
 	sealer *web.Sealer
@@ -49,7 +49,7 @@ func New(config Config, routes []Route) *Handler {
 	return &Handler{Config: config, sealer: web.NewSealer([32]byte(config.MAC("cookies of the console", nil))), routes: routes}
 }
 
-// ServeHTTP answers one request, and turns every error into a page.
+// ServeHTTP answers one request. It shows every error as a page.
 func (h *Handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	pc := &Context{Context: request.Context(), Writer: writer, Request: request, handler: h}
 	if err := h.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// JSONNode is a JSON value as pages show it: a text, or a list of values that can be collapsed. All
-// texts of a tree together are the JSON text without spaces.
+// JSONNode is a JSON value in the form that pages show: a text, or a list of values that can be
+// collapsed. The texts of a tree, joined together, are the JSON text without spaces.
 type JSONNode struct {
-	// Name is the name of the member with this value, with its quotes. It is empty for values that
-	// are not members of an object.
+	// Name is the name of the object member with this value, in quotes. It is empty for a value
+	// that is not a member of an object.
 	Name string
-	// Text is a value without children, in JSON syntax. Kind is its type.
+	// Text is the JSON text of a value without children. Kind is the value's type.
 	Text, Kind string
-	// Open and Close surround Children.
+	// Open and Close are the texts before and after Children.
 	Open, Close string
 	Children    []JSONNode
-	// Last is set for the last value of a list, and Folded for a value that is first shown
-	// collapsed.
+	// Last is set for the last value of a list. Folded is set for a value that the page shows
+	// collapsed at first.
 	Last, Folded bool
 }
 
 const (
-	// jsonDepth is the largest depth of nesting. jsonOpen is how many levels are first shown
-	// expanded.
+	// jsonDepth is the largest depth of nesting. jsonOpen is the number of levels that the page
+	// shows expanded at first.
 	jsonDepth = 50
 	jsonOpen  = 2
 )
 
-// JSONTree parses a JSON text. It returns false for invalid JSON, and when values are nested too
-// deeply.
+// JSONTree parses a JSON text. It returns false for invalid JSON and for values with too deep a
+// nesting.
 func JSONTree(text string) (*JSONNode, bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -72,11 +72,12 @@ func readJSON(decoder *json.Decoder, depth int) (JSONNode, error) {
 	if n := len(node.Children); n > 0 {
 		node.Children[n-1].Last = true
 	}
-	_, err = decoder.Token() // reads the closing token
+	_, err = decoder.Token() // read the closing token
 	return node, err
 }
 
-// readMember reads the next value of an object or a list. In an object, it also reads the name.
+// readMember reads the next value of an object or a list. In an object, it also reads the member's
+// name.
 func readMember(decoder *json.Decoder, of json.Delim, depth int) (JSONNode, error) {
 	var name string
 	if of == '{' {

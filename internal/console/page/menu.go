@@ -6,26 +6,26 @@ import (
 	"passerelle"
 )
 
-// menuGroup is a group of links below a heading. The first group has no heading.
+// menuGroup is a group of links under a heading. The first group has no heading.
 type menuGroup struct {
 	Name  string
 	Links []menuLink
 }
 
-// menuLink is a link to a page. Current marks the link of the shown page, or of its parent.
+// menuLink is a link to a page. Current marks the link to the shown page or to its parent.
 type menuLink struct {
 	Name, Icon, Address string
 	Current             bool
 }
 
-// menuPlace is a link in a domain's menu. It has the path below the domain, and whether only
+// menuPlace is a link in a domain's menu. It has the path below the domain, and says whether only
 // sandboxes have the page.
 type menuPlace struct {
 	name, icon, path string
 	sandbox          bool
 }
 
-// menuPlaces are the links of a domain's menu, grouped by heading, in the order of the menu.
+// menuPlaces has the links of a domain's menu in order, grouped under headings.
 var menuPlaces = []struct {
 	name   string
 	places []menuPlace
@@ -53,9 +53,9 @@ var menuPlaces = []struct {
 	}},
 }
 
-// menuOf returns the groups of the menu at an address: the groups of the shown domain, if any, and
-// those of the deployment. The current link is the one whose address is the longest prefix of the
-// address.
+// menuOf returns the groups of the menu on a page: the groups of the shown domain, if any, and the
+// groups of the deployment. The current link is the link whose own address is the longest prefix of
+// the page's address.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
 	for _, g := range menuPlaces {

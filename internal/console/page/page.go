@@ -1,13 +1,13 @@
 // Package page has the common parts of the operators' console. It finds the page for a request,
-// checks permissions, reads forms, renders the frame around a page, pages through lists and shows
-// failures.
+// checks permissions, reads forms, renders the frame around a page, shows lists page by page, and
+// shows failures.
 //
-// It owns the addresses below Root, the cookies of operators and the frame of their pages. It has
-// only one page itself, the error page. Packages console and console/webhooks own the others.
-// Package operators decides who may sign in. Package web owns the design and sending of pages.
+// The package owns the addresses below Root, the cookies of operators, and the frame of their
+// pages. Its only page is the error page. Package console and its subpackages own the other pages.
+// Package operators decides who may sign in. Package web owns the design and the sending of pages.
 //
 // Every failure shows a page in plain words with the id of the request. A request without a session
-// is redirected to the sign-in page. A form that was not made for the session changes nothing.
+// is redirected to the sign-in page. A form for another session changes nothing.
 package page
 
 import (
@@ -33,21 +33,21 @@ func folder(files fs.FS) fs.FS {
 	return pages
 }
 
-// Templates are the templates of one package together with the frame of the console.
+// Templates has the templates of one package, together with the frame of the console.
 type Templates struct{ pages *web.Pages }
 
-// MustPages parses the templates in the folder pages and panics on errors, like web.MustPages. The
+// MustPages parses the templates in the folder pages. It panics on errors, like web.MustPages. The
 // templates can use the blocks of the frame.
 func MustPages(files fs.FS) *Templates {
 	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }
 
-// frame is what every page has around its content Data.
+// frame has what every page shows around its content Data.
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Problem describes the mistake in a form, and Done confirms an act. Clock is the time of a
-	// sandbox when it differs from the real time.
+	// Problem describes the mistake in a form, and Done confirms an act. Clock is the time on a
+	// sandbox's clock if it differs from the real time.
 	Problem, Done, Clock string
 	// Menu has the links to the pages of the domain and of the deployment.
 	Menu []menuGroup
@@ -57,7 +57,7 @@ type frame struct {
 	Data  any
 }
 
-// Tab is a link to a related page, or to the shown page itself.
+// Tab is a link to the shown page or to a related page.
 type Tab struct {
 	Name, Address string
 	Here          bool
@@ -80,7 +80,7 @@ func newFrame(pc *Context, data any) frame {
 // sheets are the style sheets of the console.
 var sheets = []string{"frame.css", "console.css"}
 
-// Send sends a page, or only the part that the page's script requests.
+// Send sends a page. When the page's script requests only a part, Send sends only that part.
 func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	page := web.Page{
 		Name: name, Words: web.Words{Lang: "en"}, Title: title + " · Passerelle", Body: newFrame(pc, data), Sheets: sheets,
@@ -98,8 +98,8 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	return p.pages.Send(pc.Writer, page)
 }
 
-// liveBlock is the template block that is updated while the page is shown. It contains no form
-// fields.
+// liveBlock is the template block that the script updates while the page is open. The block
+// contains no form fields.
 const liveBlock = "live"
 
 // part reports whether the page's script requests only the live block.

@@ -9,19 +9,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// PageSize is how many rows a page lists.
+// PageSize is the number of rows in a page of a list.
 const PageSize = 50
 
-// Pager has the links to the neighbouring pages of a list. A link is empty when there is no such
+// Pager has the links to the neighbouring pages of a list. A link is empty if there is no such
 // page.
 type Pager struct {
 	Older, Newer string
 }
 
-// Window returns the window of a list, newest first, for the position in the address. A position
-// consists of this many numbers. The window has one row more than a page, which shows whether there
-// is another page. A position gives no rights: a changed one only shows another part of the same
-// list.
+// Window returns the window of a list, newest first, for the position in the address. The argument
+// is how many numbers a position has. The window has one row more than a page: the additional row
+// shows that another page follows. A position gives no rights. A changed position only shows
+// another part of the same list.
 func (pc *Context) Window(numbers int) store.Window {
 	w := store.Window{Descending: true, Limit: PageSize + 1}
 	query := pc.Request.URL.Query()
@@ -33,12 +33,11 @@ func (pc *Context) Window(numbers int) store.Window {
 	return w
 }
 
-// placeText formats a position for a link, as numbers separated by dashes. A position that begins
-// with a text is sealed, because pages mask such texts, and addresses are stored in places where
-// nothing masks them.
+// placeText formats a position for a link, as numbers separated by dashes. It seals a position that
+// begins with a text. Pages mask such texts, and addresses are stored in places that mask nothing.
 func (pc *Context) placeText(place []any) string {
 	if text, is := place[0].(string); is {
-		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // sealing cannot fail, because texts are always valid JSON
+		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // sealing cannot fail, because every text is valid JSON
 		return sealed
 	}
 	words := make([]string, len(place))
@@ -48,14 +47,14 @@ func (pc *Context) placeText(place []any) string {
 	return strings.Join(words, "-")
 }
 
-// textPlace is a position in a list ordered by a text, as it is sealed.
+// textPlace is the sealed form of a position in a list that is ordered by a text.
 type textPlace struct{ Text, ID string }
 
-// sealedPlace is the purpose for which positions are sealed.
+// sealedPlace is the name under which positions are sealed.
 const sealedPlace = "place in a list"
 
-// TextPlace reads a position in a list ordered by a text. A position that this service did not
-// seal is ignored.
+// TextPlace reads a position in a list that is ordered by a text. It ignores a position that this
+// service has not sealed.
 func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	var p textPlace
 	if !pc.handler.sealer.Open(sealedPlace, sealed, &p) {
@@ -65,7 +64,7 @@ func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	return []any{p.Text, id}, err == nil
 }
 
-// place reads a position from a link, in which numbers are separated by dashes.
+// place reads from a link a position whose numbers are separated by dashes.
 func place(text string, numbers int) ([]any, bool) {
 	words := strings.Split(text, "-")
 	if len(words) != numbers {
@@ -82,7 +81,7 @@ func place(text string, numbers int) ([]any, bool) {
 	return from, true
 }
 
-// Within returns the rows of a window from a list in memory, in the order of the list.
+// Within returns the rows of a window from a list in memory. The rows keep the order of the list.
 func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	at := slices.IndexFunc(all, func(one T) bool { return w.From != nil && w.From[0] == int64(id(one)) })
 	if !w.Backward {
@@ -96,8 +95,8 @@ func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	return before
 }
 
-// Paged returns the rows of a window in the order of the list, and the links to the neighbouring
-// pages. The links keep the other parameters of the address.
+// Paged returns the rows of a window in the order of the list. It also returns the links to the
+// neighbouring pages, which keep the other parameters of the address.
 func Paged[T any](pc *Context, w store.Window, rows []T, place func(T) []any) ([]T, Pager) {
 	more := len(rows) == w.Limit
 	rows = rows[:min(len(rows), w.Limit-1)]

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Route is an address below Root with its handler.
+// Route is an address below Root, with its handler.
 type Route struct {
 	Method string
-	// Pattern is the path below Root. A # stands for a number. In the pattern domains/# the number
-	// identifies a domain, which is loaded.
+	// Pattern is the path below Root. A # matches a number. In the pattern domains/#, the number
+	// identifies a domain, and the handler loads that domain.
 	Pattern string
 	Serve   func(*Context) error
 	// Open is set for pages that need no session.
 	Open bool
-	// Room is how many bytes larger than usual the forms at this address may be.
+	// Room is the number of bytes by which forms at this address may exceed the usual limit.
 	Room int64
 }
 
@@ -29,10 +29,11 @@ func Post(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
 }
 
-// maxForm is the largest size in bytes of a form, unless its route has Room.
+// maxForm is the largest size of a form, in bytes. Room of a route increases it.
 const maxForm = 64 << 10
 
-// numbersOf matches an address against a pattern and returns its numbers.
+// numbersOf compares an address with a pattern, and returns the numbers in the address. It returns
+// false when they do not match.
 func numbersOf(pattern, address string) ([]int64, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {

@@ -16,7 +16,7 @@ import (
 // sessionCookie contains the token of the session.
 const sessionCookie = "console"
 
-// cookieLife is how long browsers keep a cookie at most. Sessions end earlier.
+// cookieLife is the longest time for which browsers keep a cookie. Sessions end earlier.
 const cookieLife = 24 * time.Hour
 
 // SetCookie seals a value into a cookie of the console.
@@ -24,14 +24,14 @@ func (pc *Context) SetCookie(name, value string) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Strict: true, Secure: pc.secure, Life: cookieLife}, value)
 }
 
-// SetCrossing is like SetCookie, for a value that the browser must also send when another site
-// links to the console.
+// SetCrossing seals a value into a cookie like SetCookie. The browser also sends this cookie when
+// another site links to the console.
 func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Secure: pc.secure, Life: life}, value)
 }
 
-// Cookie returns the value that SetCookie or SetCrossing sealed. It returns false when there is
-// none.
+// Cookie returns the value that SetCookie or SetCrossing sealed. It returns false without such a
+// value.
 func (pc *Context) Cookie(name string) (string, bool) {
 	var value string
 	is := pc.handler.sealer.Read(pc.Request, name, &value) == nil
@@ -50,7 +50,8 @@ func (pc *Context) Session() (string, error) {
 	return token, nil
 }
 
-// admit sets the session and the domain of a request. A form must belong to the session.
+// admit sets the session and the domain of a request. It refuses a form that does not belong to the
+// session.
 func (h *Handler) admit(pc *Context) error {
 	token, err := pc.Session()
 	if err != nil {

@@ -8,15 +8,16 @@ import (
 	"passerelle"
 )
 
-// When is an instant as lists show it: how long ago it was, and the exact time.
+// When is an instant in the form that lists show: its age, and the exact time.
 type When struct {
-	// Age is how long ago it was, or the day when that is long ago. It is empty for no instant.
+	// Age is how long ago the instant was. For an old instant, it is the day. It is empty when
+	// there is no instant.
 	Age string
 	// Exact is the instant with its zone. Stamp is the same instant in a form for programs.
 	Exact, Stamp string
 }
 
-// longAgo is the smallest age for which lists show the day instead of the age.
+// longAgo is the age from which on lists show the day instead of the age.
 const longAgo = 7 * 24 * time.Hour
 
 // When converts an instant on the domain's clock.
@@ -28,7 +29,7 @@ func (pc *Context) When(at time.Time) When {
 	return w
 }
 
-// RealWhen converts an instant in real time, which does not depend on the domain's clock.
+// RealWhen converts an instant in real time. The domain's clock does not affect it.
 func (pc *Context) RealWhen(at time.Time) When { return pc.newWhen(at, pc.handler.Now()) }
 
 func (pc *Context) newWhen(at, now time.Time) When {
@@ -45,7 +46,7 @@ func (pc *Context) newWhen(at, now time.Time) When {
 	return w
 }
 
-// WhenEver is like When, for an instant that may be nil.
+// WhenEver converts an instant like When. It accepts nil.
 func (pc *Context) WhenEver(at *time.Time) When {
 	if at == nil {
 		return When{}
@@ -72,7 +73,8 @@ func rest(n int64, unit string) string {
 	return fmt.Sprintf(" %d %s", n, unit)
 }
 
-// clockText returns the time on a sandbox's clock, or an empty text when that is the real time.
+// clockText returns the time on a sandbox's clock. It returns an empty text when the clock shows
+// the real time.
 func (pc *Context) clockText() string {
 	if pc.Domain.Kind != passerelle.Sandbox {
 		return ""

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// receiverPage is how many requests of the built-in receiver a page shows, and receiverBody how
-	// many bytes of each body.
+	// receiverPage is the number of requests of the built-in receiver on a page. receiverBody is
+	// the number of bytes that the page shows of each body.
 	receiverPage = 10
 	receiverBody = 3000
-	// receiverHeaders is how many headers of a request a page shows, and receiverHeader their
-	// largest length. The limits are needed because anybody can send any headers.
+	// receiverHeaders is the number of headers that the page shows of each request. receiverHeader
+	// is their largest length. The page needs these limits, because anybody can send any headers.
 	receiverHeaders = 30
 	receiverHeader  = 200
-	// maxName is the longest name that can be searched for.
+	// maxName is the length of the longest name to search for.
 	maxName = 200
 )
 
-// receiverData is a page of requests that the built-in receiver got, newest first.
+// receiverData is the content of a page of requests to the built-in receiver, newest first.
 type receiverData struct {
 	Requests []receivedRow
 	May      bool
-	// Address is where the receiver accepts webhooks.
+	// Address is the address at which the receiver accepts webhooks.
 	Address string
-	// Name and Signature filter requests.
+	// Name and Signature filter the requests.
 	Name, Signature string
 	Pager           page.Pager
 }
@@ -45,9 +45,9 @@ type receivedRow struct {
 	// Valid is set when the signature is valid.
 	Valid   bool
 	Headers []page.DetailRow
-	// Tree is the body as a tree, if it is JSON and completely shown.
+	// Tree is the body as a tree. It is set if the body is JSON and the page shows all of it.
 	Tree *page.JSONNode
-	// Left is how many bytes of the body are not shown.
+	// Left is the number of bytes of the body that the page does not show.
 	Left int64
 }
 
@@ -93,11 +93,11 @@ func newReceivedRow(pc *page.Context, one store.ReceivedOpening) receivedRow {
 	return row
 }
 
-// headerFacts returns the headers of a request, by name.
+// headerFacts returns the headers of a request, ordered by name.
 func headerFacts(stored string) []page.DetailRow {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
-		return nil // cannot fail, because the receiver wrote it
+		return nil // cannot fail, because the receiver has written it
 	}
 	var facts []page.DetailRow
 	for name, values := range headers {
@@ -109,7 +109,7 @@ func headerFacts(stored string) []page.DetailRow {
 	return facts[:min(len(facts), receiverHeaders)]
 }
 
-// opening returns the beginning of a text from a request.
+// opening returns the first part of a text from a request.
 func opening(text string) string {
 	if len(text) <= receiverHeader {
 		return text

@@ -1,11 +1,11 @@
-// Package sandbox has the pages of the operators' console that only sandboxes have: the clock, the
-// scenarios of the simulated banks, and the requests that the built-in receiver got.
+// Package sandbox has those pages of the operators' console that only sandboxes have. They show the
+// clock, the scenarios of the simulated banks, and the requests to the built-in receiver.
 //
-// It owns these pages and the rules about which role may do what on them. It changes no clock and
-// creates no payment itself. Package simulation does, with the same use cases as for the JSON API,
-// and records the acts of operators.
+// The package owns these pages and the rules about which role may do what on them. Package
+// simulation changes the clock and creates the payments. It uses the same use cases as for the JSON
+// API, and records the acts of operators.
 //
-// It fails like package page. In a live domain its pages do not exist.
+// The package fails like package page. Its pages do not exist in a live domain.
 package sandbox
 
 import (
@@ -27,7 +27,7 @@ var pages = page.MustPages(embedded)
 type Config struct {
 	DB         *store.DB
 	Simulation *simulation.Simulation
-	// Scenarios and Logins describe how the simulated banks can behave.
+	// Scenarios and Logins describe the possible behaviour of the simulated banks.
 	Scenarios []wire.Scenario
 	Logins    []wire.Login
 }

@@ -28,7 +28,7 @@ const (
 	actEmpty = "empty receiver"
 )
 
-// simulationData is the content of the simulation's first page.
+// simulationData is the content of the first page of the simulation.
 type simulationData struct {
 	Now    string
 	Frozen bool
@@ -36,15 +36,15 @@ type simulationData struct {
 	May bool
 	// Fired is the result of the last act, or empty.
 	Fired []page.DetailRow
-	// Truncated is set when some work remains.
+	// Truncated is set when some due work remains.
 	Truncated bool
 	Steps     []string
 }
 
-// steps are the usual steps by which to move the clock.
+// steps lists the usual steps by which operators move the clock.
 var steps = []string{"15m", "1h", "1d", "7d", "31d"}
 
-// fired are the results of an act. Each is a parameter of the address, with its label.
+// fired lists the results of an act. Each result is a parameter of the address, with a label.
 var fired = []struct{ name, label string }{
 	{"payments", "Payments checked or expired"}, {"syncs", "Connections synchronised"}, {"deliveries", "Webhook requests sent"},
 }
@@ -99,7 +99,7 @@ func (c *handler) runSandbox(pc *page.Context) error {
 	return c.backToSimulation(pc, ran, err)
 }
 
-// backToSimulation shows the result of an act, or the mistake in the form.
+// backToSimulation shows the result of an act or the mistake in the form.
 func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err error) error {
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -119,11 +119,12 @@ func (c *handler) backToSimulation(pc *page.Context, ran simulation.Result, err 
 	return nil
 }
 
-// scenariosData is the list of scenarios, with the result of the last one that was played.
+// scenariosData has the list of scenarios, and the result of the scenario that the operator played
+// last.
 type scenariosData struct {
 	Scenarios []scenarioRow
 	Logins    []wire.Login
-	// Search and End filter scenarios. Ends are the possible values of End.
+	// Search and End filter the scenarios. Ends lists the possible values of End.
 	Search, End string
 	Ends        []string
 	Pager       page.Pager
@@ -134,7 +135,7 @@ type scenariosData struct {
 
 type scenarioRow struct {
 	Name, Shows, Does, Ends string
-	// Needs are configuration keys with the values that the scenario needs.
+	// Needs lists the configuration keys, with the values that the scenario needs.
 	Needs []page.DetailRow
 }
 
@@ -146,7 +147,7 @@ type played struct {
 	Kept bool
 }
 
-// connected is a connection that was made with a login.
+// connected is a connection that the operator made with a login.
 type connected struct {
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
@@ -169,10 +170,10 @@ func (c *handler) scenarios(pc *page.Context) error {
 	return pages.Send(pc, "scenarios", "Scenarios", data)
 }
 
-// scenarioPage is how many scenarios a page lists.
+// scenarioPage is the number of scenarios on a page.
 const scenarioPage = 20
 
-// selectScenarios adds the page of scenarios that the address selects.
+// selectScenarios adds to data the page of scenarios that the address selects.
 func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
 	query := pc.Request.URL.Query()
 	data.Search, data.End = strings.TrimSpace(query.Get("search")), query.Get("end")
@@ -196,13 +197,13 @@ func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
 	}
 }
 
-// numberedScenario is a scenario with its index in the catalogue.
+// numberedScenario is a scenario, with its index in the catalogue.
 type numberedScenario struct {
 	number int64
 	scenarioRow
 }
 
-// matches reports whether the texts of a row contain a text.
+// matches reports whether a text of the row contains the search text.
 func (r scenarioRow) matches(search string) bool {
 	return strings.Contains(strings.ToLower(r.Name+" "+r.Shows+" "+r.Does+" "+r.Ends), strings.ToLower(search))
 }
@@ -243,8 +244,8 @@ func asked(pc *page.Context, name string) int64 {
 	return n
 }
 
-// played loads the payment that was just created. Its id is in the address, and its client_state is
-// the name of its scenario.
+// played loads the payment that the operator has just created. The address has its id, and its
+// client_state is the name of its scenario.
 func (c *handler) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
 	if id == 0 {
@@ -290,7 +291,7 @@ func (c *handler) connected(pc *page.Context) (*connected, error) {
 	return &connected{one.ID, one.User, state}, nil
 }
 
-// playScenario creates the payment of a scenario and does the acts of the scenario.
+// playScenario creates the payment of a scenario, and does the acts of the scenario.
 func (c *handler) playScenario(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "payment")
 	if err != nil {
@@ -316,7 +317,7 @@ func (c *handler) playScenario(pc *page.Context) error {
 	return nil
 }
 
-// playLogin makes a connection. The login decides how it behaves.
+// playLogin makes a connection. The login decides the behaviour of the connection.
 func (c *handler) playLogin(pc *page.Context) error {
 	entry, err := simulated(pc, actPlay, "user")
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// shownAttempts is how many requests the page of a delivery lists, and shownAnswer how many
-	// characters of each answer it shows.
+	// shownAttempts is the number of requests that the page of a delivery lists. shownAnswer is the
+	// number of characters that it shows of each answer.
 	shownAttempts = 10
 	shownAnswer   = 500
 )
 
-// deliveryData is one delivery and its requests.
+// deliveryData is the content of the page of a delivery, with its requests.
 type deliveryData struct {
 	Webhook passerelle.WebhookID
 	ID      passerelle.DeliveryID
 	State   string
 	Facts   []page.DetailRow
-	// Payment is the payment of the event, or zero.
+	// Payment is the id of the event's payment, or zero.
 	Payment int64
-	// Opening and Payload together are the signed text. Only Payload was sent. It has Size bytes,
-	// and Cut is set when only its beginning is shown. Hidden is set when the operator may not see
-	// it or has not revealed it.
+	// Opening and Payload together are the signed text. The service sent only Payload, which has
+	// Size bytes. Cut is set when the page shows only the beginning of Payload. Hidden is set when
+	// the operator may not see Payload or has not revealed it.
 	Opening, Payload string
-	// Tree is the payload as a tree, if it is JSON and completely shown.
+	// Tree is the payload as a tree. It is set if the payload is JSON and the page shows all of it.
 	Tree                 *page.JSONNode
 	Size                 int64
 	Cut, Erased, Hidden  bool
@@ -47,12 +47,12 @@ type attemptRow struct {
 	At, Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
 }
 
-// delivery shows a delivery, with personal data hidden.
+// delivery shows a delivery, and masks its personal data.
 func (h *hooks) delivery(pc *page.Context) error {
 	return h.showDelivery(pc, pc.Domain.Kind == passerelle.Sandbox)
 }
 
-// revealDelivery shows a delivery without masks, and records that.
+// revealDelivery shows a delivery without masks, and records this act.
 func (h *hooks) revealDelivery(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
@@ -113,7 +113,7 @@ func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []pag
 	)
 }
 
-// dropped says when and why a delivery was given up.
+// dropped returns a text that says when and why the service gave up a delivery.
 func dropped(pc *page.Context, d store.WebhookData) string {
 	if d.State() != store.WebhookDropped {
 		return ""
@@ -121,7 +121,8 @@ func dropped(pc *page.Context, d store.WebhookData) string {
 	return pc.Moment(d.Dropped) + ": " + d.DropReason
 }
 
-// nextTryOf returns the earliest time of the next request, if that is known.
+// nextTryOf returns the earliest time of the next request. It returns an empty text when that time
+// is not known.
 func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
 	if d.State() != store.WebhookPending || d.Attempts == 0 && !w.Stopped {
 		return ""
@@ -129,7 +130,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
 	return nextTry(pc, w)
 }
 
-// addSent adds what the last request contained.
+// addSent adds to data the content of the last request.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -145,7 +146,7 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	return nil
 }
 
-// addAttempts adds the page of requests for the position in the address.
+// addAttempts adds to data the page of requests for the position in the address.
 func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	where := pc.Window(2)
 	where.Limit = shownAttempts + 1
@@ -163,7 +164,8 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	return nil
 }
 
-// newAttemptRow leaves out a receiver's answer when it may contain data of real people.
+// newAttemptRow returns a request as a row. It omits a receiver's answer that may contain data of
+// real people.
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
 		At: pc.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
@@ -178,7 +180,7 @@ func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow
 	return row
 }
 
-// resend sends a delivery again at once.
+// resend sends a delivery again immediately.
 func (h *hooks) resend(pc *page.Context) error {
 	w, d, err := h.deliveryAt(pc)
 	if err != nil {
@@ -198,7 +200,7 @@ func (h *hooks) resend(pc *page.Context) error {
 	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again.")
 }
 
-// toDelivery redirects to the page of a delivery, which shows a confirmation.
+// toDelivery redirects to the page of a delivery. That page shows a confirmation.
 func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, done string) error {
 	return pc.Lead(pc.Path("/webhooks/%d/data/%d", w, d), done)
 }

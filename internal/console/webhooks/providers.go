@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// roomForKeys is the size in bytes of a form with a certificate and a key. A form may use three
+// roomForKeys is the size of a form with a certificate and a key, in bytes. A form may use three
 // bytes to encode one byte.
 const roomForKeys = 3 * (delivery.MaxCertificate + delivery.MaxPrivateKey)
 
@@ -37,7 +37,7 @@ const (
 	actDeleteProvider   = "delete authentication provider"
 )
 
-// providersData is a page of a domain's providers, oldest first.
+// providersData is the content of a page that lists the domain's providers, oldest first.
 type providersData struct {
 	Rows     []providerRow
 	MaySetUp bool
@@ -47,11 +47,11 @@ type providersData struct {
 type providerRow struct {
 	ID                           int64
 	Name, Kind, Created, Changed string
-	// Signs is set for signing providers. Their secret can be rotated.
+	// Signs is set for a provider that signs requests. The operator can rotate its secret.
 	Signs bool
 }
 
-// kinds describe the types of providers.
+// kinds maps the type of a provider to its description.
 var kinds = map[string]string{delivery.HMAC: "signs requests", delivery.OAuth: "gets access tokens"}
 
 func newProviderRow(pc *page.Context, a store.AuthProvider) providerRow {
@@ -72,8 +72,8 @@ func (h *hooks) providers(pc *page.Context) error {
 	return pages.Send(pc, "providers", "Authentication providers", data)
 }
 
-// providerForm has the typed fields of a provider. It has no secrets, because no page shows them
-// again.
+// providerForm has the fields of a provider that the operator typed. It has no secrets, because no
+// page shows secrets again.
 type providerForm struct {
 	// ID is zero for a new provider.
 	ID                              int64
@@ -82,7 +82,7 @@ type providerForm struct {
 	MaxCertificate, MaxKey, MaxText int
 }
 
-// newProvider shows the form for a provider of the type that the address names.
+// newProvider shows the form for a provider. The address names the provider's type.
 func (h *hooks) newProvider(pc *page.Context) error {
 	return h.askForProvider(pc, providerForm{Type: pc.Request.URL.Query().Get("type")})
 }
@@ -109,8 +109,8 @@ func typedProvider(pc *page.Context) providerForm {
 	}
 }
 
-// endpoint converts the form to a change of the token endpoint. A secret stays unless a new one is
-// typed. Without a certificate, the key is removed as well.
+// endpoint converts the form to a change of the token endpoint. An empty field for a secret keeps
+// the stored secret. Removing the certificate also removes its key.
 func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	if f.Type != delivery.OAuth {
 		return delivery.EndpointChange{}
@@ -125,7 +125,8 @@ func (f providerForm) endpoint(pc *page.Context) delivery.EndpointChange {
 	return c
 }
 
-// registerProvider registers the typed provider. It shows the new secret of a signing provider.
+// registerProvider registers the provider in the form. It shows the new secret of a signing
+// provider.
 func (h *hooks) registerProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -171,7 +172,7 @@ func (h *hooks) editProvider(pc *page.Context) error {
 	return h.askForProvider(pc, form)
 }
 
-// changeProvider changes a provider to the typed values. The type cannot change.
+// changeProvider changes a provider to the values in the form. The type cannot change.
 func (h *hooks) changeProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -188,17 +189,17 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	return pc.After(err, "The provider is changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
-// shownUsers is how many webhooks of a provider its page names.
+// shownUsers is the number of webhooks that a provider's page names.
 const shownUsers = 20
 
-// providerData is the content of a provider's page. Its secret is set only when it was just
-// generated.
+// providerData is the content of a provider's page. The secret is set only just after its
+// generation.
 type providerData struct {
 	providerRow
 	Facts []page.DetailRow
 	// Public is the client certificate in PEM.
 	Public, Secret string
-	// Users are the first webhooks that use the provider. More is set when there are others.
+	// Users lists the first webhooks that use the provider. More is set when more webhooks use it.
 	Users    []passerelle.WebhookID
 	More     bool
 	MaySetUp bool
@@ -242,7 +243,7 @@ func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.Det
 	return facts
 }
 
-// rotateProvider gives a signing provider a new secret and shows it.
+// rotateProvider gives a signing provider a new secret, and shows this secret.
 func (h *hooks) rotateProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -258,7 +259,7 @@ func (h *hooks) rotateProvider(pc *page.Context) error {
 	return h.showProvider(pc, a, secret)
 }
 
-// deleteProvider deletes a provider after the operator has typed its number.
+// deleteProvider deletes a provider after the operator has typed the provider's number.
 func (h *hooks) deleteProvider(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -29,8 +29,8 @@ type Config struct {
 // hooks serves the pages.
 type hooks struct{ Config }
 
-// roomy is the size in bytes of a form with the payload of a webhook. A form may use three bytes to
-// encode one byte.
+// roomy is the size of a form with the payload of a webhook, in bytes. A form may use three bytes
+// to encode one byte.
 const roomy = 3 * delivery.MaxTestBody
 
 // Routes returns the addresses of the pages, with their handlers.

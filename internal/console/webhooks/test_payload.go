@@ -13,17 +13,17 @@ import (
 	"passerelle/webhook"
 )
 
-// testData is the page with a test payload that is not sent yet.
+// testData is the content of the page with a test payload that the operator has not sent yet.
 type testData struct {
 	Webhook    int64
 	Event, URL string
-	// Body is the typed payload.
+	// Body is the payload in the form.
 	Body string
-	// Rows is how many lines of the payload the field shows at once.
+	// Rows is the number of lines of the payload that the field shows at the same time.
 	Rows int
 }
 
-// testForm shows a sample payload of the webhook's event, which the operator can edit.
+// testForm shows a sample payload of the webhook's event. The operator can edit it.
 func (h *hooks) testForm(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
@@ -36,8 +36,9 @@ func (h *hooks) testForm(pc *page.Context) error {
 	return h.showTest(pc, w, sample.String())
 }
 
-// testable returns the webhook in the address, if the operator may send to it. In a live domain
-// this needs care, because a test payload has the same signature as a real event.
+// testable returns the webhook in the address, if the operator may send to it. In a live domain,
+// the operator needs a second factor, because a test payload has the same signature as a real
+// event.
 func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	w, err := h.webhookAt(pc)
 	if err == nil && !pc.MaySetUp() {
@@ -46,7 +47,7 @@ func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	return w, err
 }
 
-// maxRows is how many lines of a body a field shows at once.
+// maxRows is the largest number of lines of a body that a field shows at the same time.
 const maxRows = 24
 
 func (h *hooks) showTest(pc *page.Context, w store.Webhook, body string) error {
@@ -55,7 +56,7 @@ func (h *hooks) showTest(pc *page.Context, w store.Webhook, body string) error {
 	})
 }
 
-// test sends the typed payload and redirects to the result.
+// test sends the payload in the form, and redirects to the result.
 func (h *hooks) test(pc *page.Context) error {
 	w, err := h.testable(pc)
 	if err != nil {
@@ -78,7 +79,7 @@ func (h *hooks) test(pc *page.Context) error {
 	return h.toDelivery(pc, w.ID, id, "The test was sent.")
 }
 
-// verifyData is a request with a signature, and the result of the check.
+// verifyData has a request with a signature, and the result of the check.
 type verifyData struct {
 	delivery.SignedRequest
 	Providers []string
@@ -87,7 +88,7 @@ type verifyData struct {
 	delivery.SignatureCheck
 }
 
-// verifyForm shows the form that takes a request with its signature.
+// verifyForm shows the form for a request and its signature.
 func (h *hooks) verifyForm(pc *page.Context) error {
 	return h.showVerifyForm(pc, verifyData{SignedRequest: delivery.SignedRequest{Method: http.MethodPost, Provider: pc.Request.URL.Query().Get("provider")}})
 }

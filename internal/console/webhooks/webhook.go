@@ -17,10 +17,10 @@ import (
 type webhookData struct {
 	webhookRow
 	Facts []page.DetailRow
-	// MayDeliver and MaySetUp are the operator's rights.
+	// MayDeliver and MaySetUp are the rights of the operator.
 	MayDeliver, MaySetUp bool
-	// Due is the text about undelivered events that the operator has just made due. Since is the
-	// time of the first undelivered event.
+	// Due is the text about the undelivered events that the operator has just made due. Since is
+	// the time of the first undelivered event.
 	Due, Since string
 
 	States      []string
@@ -88,7 +88,7 @@ func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Deta
 	)
 }
 
-// bodyForm describes the form of bodies that the domain's settings choose.
+// bodyForm returns a text about the form of bodies that the domain's settings choose.
 func bodyForm(values settings.Values, event webhook.Event) string {
 	form := "JSON"
 	if values.On(settings.CFONB) && slices.Contains(webhook.StatementEvents(), event) {
@@ -100,7 +100,8 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// nextTry returns the time at which the flusher sends again, if any.
+// nextTry returns the time at which the flusher sends again. It returns an empty text when there is
+// no such time.
 func nextTry(pc *page.Context, w store.Webhook) string {
 	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
 		return ""
@@ -108,7 +109,7 @@ func nextTry(pc *page.Context, w store.Webhook) string {
 	return pc.Moment(w.NextFlush)
 }
 
-// listDeliveries adds the page of deliveries for the position in the address.
+// listDeliveries adds to data the page of deliveries for the position in the address.
 func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookData) error {
 	filter, err := data.filter(pc, w)
 	if err != nil {
@@ -144,8 +145,8 @@ func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDa
 	return f, err
 }
 
-// These are the acts on a webhook that have no page of their own. The names are used in forms and
-// in the audit log.
+// These are the acts on a webhook that have no page of their own. Forms and the audit log use these
+// names.
 const (
 	actDisable = "disable webhook"
 	actEnable  = "enable webhook"
@@ -154,7 +155,7 @@ const (
 	actRecover = "recover webhook"
 )
 
-// webhookActs has a function for each act. It reports whether the operator may do the act.
+// webhookActs maps each act to a function that reports whether the operator may do the act.
 var webhookActs = map[string]func(*page.Context) bool{
 	actDisable: mayDeliver, actEnable: mayDeliver, actRecover: mayDeliver,
 	actDelete: (*page.Context).MaySetUp, actRestore: (*page.Context).MaySetUp,
@@ -190,13 +191,13 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	return h.afterAct(pc, w, err, doneTexts[act])
 }
 
-// doneTexts confirm the acts.
+// doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
 	actDisable: "The webhook is disabled.", actEnable: "The webhook is enabled.", actDelete: "The webhook is deleted.", actRestore: "The webhook is restored.",
 }
 
-// afterAct shows the webhook again, or the reason why the act was refused. Another operator may
-// have deleted the webhook meanwhile.
+// afterAct shows the webhook again, or the reason for a refusal. Another operator may have deleted
+// the webhook meanwhile.
 func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done string) error {
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; restore it first.")
@@ -211,7 +212,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done stri
 	return h.toWebhook(pc, w.ID, done)
 }
 
-// recoverWebhook makes the undelivered events since an instant due now.
+// recoverWebhook makes undelivered events due now, from an instant on.
 func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package webhooks has the console pages about webhooks: registration, health, deliveries with
 // their requests, and providers.
 //
-// It owns these pages and the rules about which role sees which button on them. It does not send or
-// sign anything. Package delivery does, with the same use cases as for the API, and records the
-// operators' acts. Package page finds the page for a request.
+// The package owns these pages and the rules about which role sees which button on them. Package
+// delivery sends and signs, with the same use cases as for the API, and records the operators'
+// acts. Package page finds the page for a request.
 //
-// It fails like package page, with a page in plain words.
+// A failure shows a page in plain words, as in package page.
 package webhooks
 
 import (
@@ -22,17 +22,17 @@ import (
 	"passerelle/webhook"
 )
 
-// Undelivered events are counted up to these limits: fewPending for each webhook in a list, and
-// manyPending for a single webhook.
+// These are the largest numbers of undelivered events that a page counts: fewPending for each
+// webhook in a list, and manyPending for a single webhook.
 const (
 	fewPending  = 100
 	manyPending = 1000
 )
 
-// shownURL is how many characters of an address a list shows.
+// shownURL is the number of characters of an address that a list shows.
 const shownURL = 200
 
-// webhooksData is a page of a domain's webhooks.
+// webhooksData is the content of a page that lists the domain's webhooks.
 type webhooksData struct {
 	All      bool
 	MaySetUp bool
@@ -40,7 +40,7 @@ type webhooksData struct {
 	page.Pager
 }
 
-// webhookRow is a webhook with its health. A text is empty when there is nothing to report.
+// webhookRow is a webhook with its health. A text without content is empty.
 type webhookRow struct {
 	ID                          passerelle.WebhookID
 	State, Event, URL, Provider string
@@ -54,7 +54,7 @@ type webhookRow struct {
 }
 
 // mayDeliver reports whether the operator may pause webhooks and repeat deliveries. Operators who
-// may set up a domain may do so too.
+// may set up a domain have this right too.
 func mayDeliver(pc *page.Context) bool {
 	return pc.Who.May(operators.Deliver) && pc.Certain() || pc.MaySetUp()
 }
@@ -75,7 +75,8 @@ func (h *hooks) webhooks(pc *page.Context) error {
 	return pages.Send(pc, "webhooks", "Webhooks", data)
 }
 
-// webhookRows returns webhooks with their health, with a constant number of queries.
+// webhookRows returns webhooks with their health. The number of queries does not depend on the
+// number of webhooks.
 func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([]webhookRow, error) {
 	var (
 		ids       []passerelle.WebhookID
@@ -128,7 +129,7 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 	return row
 }
 
-// These are the states of webhooks as pages name them.
+// These are the names of the states of webhooks on pages.
 const (
 	webhookInUse    = "enabled"
 	webhookStopped  = "stopped"
@@ -151,7 +152,7 @@ func webhookState(w store.Webhook) string {
 	return webhookInUse
 }
 
-// webhookForm has the typed fields of a webhook.
+// webhookForm has the fields of a webhook that the operator typed.
 type webhookForm struct {
 	// ID is zero for a new webhook.
 	ID                                 passerelle.WebhookID
@@ -160,7 +161,7 @@ type webhookForm struct {
 	Providers                          []string
 }
 
-// newWebhook shows the form for a new webhook. The address may name its application.
+// newWebhook shows the form for a new webhook. The address may name the webhook's application.
 func (h *hooks) newWebhook(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -172,7 +173,7 @@ func (h *hooks) newWebhook(pc *page.Context) error {
 	return h.askForWebhook(pc, form)
 }
 
-// manySuggested is how many providers a form suggests.
+// manySuggested is the number of providers that a form suggests.
 const manySuggested = 50
 
 func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
@@ -188,7 +189,7 @@ func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
 	return pages.Send(pc, "webhook-form", title, form)
 }
 
-// suggested returns the names of the first providers.
+// suggested returns the names of the first providers of the domain.
 func (h *hooks) suggested(pc *page.Context) ([]string, error) {
 	all, err := h.DB.AuthProviders(pc, store.ProviderFilter{Domain: pc.Domain.ID}, store.Window{Limit: manySuggested})
 	if err != nil {
@@ -209,7 +210,7 @@ func typedWebhook(pc *page.Context) webhookForm {
 	}
 }
 
-// change converts the form to a change of all fields.
+// change converts the form to a change. The change sets all fields.
 func (f webhookForm) change() (delivery.WebhookUpdate, error) {
 	client, err := numberOf("id_service", f.Client)
 	if err != nil {
@@ -236,7 +237,7 @@ func numberOf(field, text string) (int64, error) {
 	return n, nil
 }
 
-// registerWebhook registers the typed webhook.
+// registerWebhook registers the webhook in the form.
 func (h *hooks) registerWebhook(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
@@ -259,7 +260,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	return h.toWebhook(pc, made.ID, "The webhook is registered.")
 }
 
-// toWebhook redirects to the page of a webhook, which shows a confirmation.
+// toWebhook redirects to the page of a webhook. That page shows a confirmation.
 func (h *hooks) toWebhook(pc *page.Context, id passerelle.WebhookID, done string) error {
 	return pc.Lead(pc.Path("/webhooks/%d", id), done)
 }
@@ -282,8 +283,8 @@ func (h *hooks) editWebhook(pc *page.Context) error {
 	})
 }
 
-// providerText identifies a provider by its name, or by its number when the name could be the
-// number of another provider.
+// providerText returns the text that identifies a provider. This is the provider's name, or its
+// number when the name could be the number of another provider.
 func providerText(id int64, name string) string {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return strconv.FormatInt(id, 10)
@@ -291,7 +292,7 @@ func providerText(id int64, name string) string {
 	return name
 }
 
-// orNothing formats a number. It returns "" for zero.
+// orNothing formats a number. It returns an empty text for zero.
 func orNothing(n int64) string {
 	if n == 0 {
 		return ""
@@ -299,7 +300,7 @@ func orNothing(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// changeWebhook changes a webhook to the typed values.
+// changeWebhook changes a webhook to the values in the form.
 func (h *hooks) changeWebhook(pc *page.Context) error {
 	w, err := h.webhookAt(pc)
 	if err != nil {
@@ -325,7 +326,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	return h.toWebhook(pc, w.ID, "The webhook is changed.")
 }
 
-// webhookAt loads the webhook in the address, in any state.
+// webhookAt loads the webhook in the address. The webhook may have any state.
 func (h *hooks) webhookAt(pc *page.Context) (store.Webhook, error) {
 	w, err := h.DB.Webhook(pc, pc.Domain.ID, passerelle.WebhookID(pc.Numbers[1]))
 	if errors.Is(err, store.ErrNotFound) {
