@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// around wraps the handler in everything that is done for each request.
+// around returns the handler with all processing that every request needs.
 func (s *Server) around(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -18,16 +18,16 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		w.Header().Set(RequestIDHeader, x.id)
 		closeAfterChunks(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
-		answer.deadline(time.Time{}) // removes the deadline that the previous answer set on this connection
+		answer.deadline(time.Time{}) // remove the deadline of the previous answer on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
 		s.guard(handler, answer, r)
 	})
 }
 
-// closeAfterChunks ends the connection of a request with Transfer-Encoding. Such a request may hide
-// another request when it also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so
-// it is not known whether there was one.
+// closeAfterChunks ends the connection after a request with Transfer-Encoding. Such a request may
+// hide another request if it also has a Content-Length (RFC 9112, 6.1). net/http drops that header,
+// so httpd cannot know whether the request had one.
 func closeAfterChunks(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
@@ -48,7 +48,7 @@ func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took tim
 	)
 }
 
-// guard runs the handler. When the handler panics, guard answers instead.
+// guard runs the handler. When the handler panics, guard answers in its place.
 func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -56,7 +56,7 @@ func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) 
 		}
 	}()
 	handler.ServeHTTP(answer, r)
-	answer.begin(http.StatusOK) // net/http sends this status when a handler wrote nothing
+	answer.begin(http.StatusOK) // net/http sends this status when a handler writes nothing
 }
 
 func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
@@ -69,7 +69,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has received a part of the answer. It must not look complete.
+		// The client has received a part of the answer. The answer must not look complete.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
@@ -79,8 +79,8 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 	s.options.Failure(answer, r)
 }
 
-// recorder records the answer's status and size. The status is 0 until the header is written, and
-// stays 0 when the connection is cut before that.
+// recorder records the status and the size of an answer. The status is 0 until the header is
+// written. It stays 0 when the connection ends before that.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -88,7 +88,7 @@ type recorder struct {
 	stall  time.Duration
 }
 
-// part is the size in bytes of the parts of an answer. The client must take each part within the
+// part is the size of the parts of an answer, in bytes. The client must take each part within the
 // stall time.
 const part = 64 << 10
 
@@ -100,7 +100,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts the bytes of the body, before any transfer coding.
+// Write writes a part of the body, and counts its bytes before any transfer coding.
 func (r *recorder) Write(body []byte) (written int, err error) {
 	r.begin(http.StatusOK)
 	defer func() { r.bytes += int64(written) }()
@@ -117,9 +117,9 @@ func (r *recorder) writePart(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// deadline sets when the client must have taken the bytes that are written next.
+// deadline sets the time by which the client must take the bytes that are written next.
 func (r *recorder) deadline(at time.Time) {
-	// An error is ignored, because only connections in tests have no deadlines.
+	// Only connections in tests have no deadlines and cause an error.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 

@@ -9,16 +9,18 @@ import (
 	"time"
 )
 
-// These limit how many bytes beyond the limit of a body are read and discarded, and for how long.
+// These limits apply to the bytes of a body beyond its limit. The server reads and discards at most
+// this many of them, for at most this time.
 const (
 	maxDrained = 8 << 20
 	drainTime  = 5 * time.Second
 )
 
-// Bounded returns a body that can be read up to a number of bytes. Reading more fails with
-// *http.MaxBytesError. Many clients do not read the answer before they have written everything.
-// Therefore up to 8 MiB more are discarded, for at most 5 s. When a client sends even more, nothing
-// more is read: it gets its answer, and its connection is closed.
+// Bounded returns a body from which the handler can read up to a number of bytes. Reading more
+// fails with *http.MaxBytesError. Many clients read the answer only after they have written
+// everything. The server therefore discards up to 8 MiB more, for at most 5 s. It reads nothing
+// more from a client that sends even more: the client gets its answer, and its connection is
+// closed.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
 	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
 }
@@ -49,8 +51,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// drained discards the rest of the body, and reports whether it reached the end. Discarded bytes
-// are not held in memory. While the request waits for them, the limiter does not count it.
+// drained discards the rest of the body, and reports whether it reached the end. It does not hold
+// discarded bytes in memory. The limiter does not count a request that waits for these bytes.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
 	if s, is := rest.(*limitedBody); is {
@@ -59,15 +61,15 @@ func (b *bounded) drained() bool {
 		defer s.limiter.working.Add(1)
 	}
 	if http.NewResponseController(b.answer).SetReadDeadline(time.Now().Add(drainTime)) != nil {
-		return false // without a deadline nothing would limit the time
+		return false // without a deadline, nothing would limit the time
 	}
 	_, err := io.CopyN(io.Discard, rest, maxDrained)
 	return errors.Is(err, io.EOF)
 }
 
-// cut makes the server read nothing more from the client, answer without waiting for the rest, and
-// close the connection so that the client can read the answer. Only the innermost writer knows the
-// server, so cut searches below the writers around it.
+// cut makes the server answer without reading more from the client. The server then closes the
+// connection in a way that lets the client read the answer. Only the innermost writer knows the
+// server, so cut looks for it below the other writers.
 func cut(w http.ResponseWriter) {
 	for {
 		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
@@ -76,11 +78,11 @@ func cut(w http.ResponseWriter) {
 		}
 		w = outer.Unwrap()
 	}
-	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // this always returns the error
+	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // this read always returns the error
 }
 
-// Counted counts the memory that a body takes in another form, such as its inflated form. That
-// memory counts like the body itself, and is refused with the same error.
+// Counted counts the memory for another form of a body, such as its inflated form. This memory
+// counts like the memory for the body itself. Reading fails with the same error.
 func Counted(ctx context.Context, from io.Reader) io.Reader {
 	if h := exchangeOf(ctx).body; h != nil {
 		return &counted{from, h}
@@ -95,21 +97,22 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// free is how many bytes of its body each request may always hold.
+// free is the number of bytes of its body that each request may always hold.
 const free = 16 << 10
 
-// holding counts the bytes of its body that a request holds. It belongs to the goroutine of the
+// holding counts the bytes that a request holds of its body. It belongs to the goroutine of the
 // request.
 type holding struct {
 	limiter *Limiter
 	answer  http.ResponseWriter
-	// read is how many bytes were read, and room how many bytes were taken from the limiter.
+	// read is the number of bytes read from the body. room is the number of bytes that the request
+	// has from the limiter.
 	read, room int64
 	refused    bool
 }
 
-// readInto reads only when there is room for the whole buffer, because the buffer takes its memory
-// even if the client sends few bytes.
+// readInto reads only when there is room for the whole buffer. The buffer takes its memory even if
+// the client sends few bytes.
 func (h *holding) readInto(p []byte, from io.Reader) (int, error) {
 	if !h.makeRoom(h.read + int64(len(p)) - free - h.room) {
 		return 0, h.limiter.Full

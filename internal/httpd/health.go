@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// checkTimeout is how long a check may take before it counts as failed.
+// checkTimeout is the time after which a check counts as failed.
 const checkTimeout = 2 * time.Second
 
-// Check tests a part that the service needs in order to work, such as its database. Probe must
-// return when its context ends. Its error is not shown to callers, so a probe logs the details for
-// operators.
+// Check tests a part that the service needs, such as its database. Probe must return when its
+// context ends. Callers do not see Probe's error, so Probe logs the details for operators.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
 }
 
-// Health answers 200 as long as the process can answer. The header Server of the answer is the
-// product, such as "Passerelle/1.2.0".
+// Health answers 200 while the process can answer. The answer has the product in its header Server,
+// such as "Passerelle/1.2.0".
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)
@@ -27,8 +26,8 @@ func Health(product string) http.Handler {
 	})
 }
 
-// Ready runs the checks one after another. It answers 200 when all succeed, and otherwise 503. The
-// body has only names: {"ready": false, "failing": ["database"]}.
+// Ready runs the checks one after the other. It answers 200 when all checks succeed, and 503
+// otherwise. The body contains only names: {"ready": false, "failing": ["database"]}.
 func Ready(checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		failing := []string{}
@@ -55,6 +54,6 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// An error is ignored, because it only means that the client has left.
+	// An error only means that the client has left.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// idlers are the connections that wait for a request. At the limit of connections, the one that has
-// waited longest is closed, so that silent clients do not keep others out. An HTTP/2 connection
-// counts as idle before its last answer is sent. Such connections are not closed here, but by the
-// idle timeout.
+// idlers has the connections that wait for a request. At the limit of connections, it closes the
+// connection that has waited longest. Silent clients therefore do not keep other clients out. An
+// HTTP/2 connection counts as idle before its last answer is sent. Only the idle timeout closes
+// such connections.
 type idlers struct {
 	most int
 
 	mu sync.Mutex
-	// open counts all connections except those in gone. The connections in gone were closed here,
-	// but the server has not reported their end yet.
+	// open counts all connections except those in gone. This type has closed the connections in
+	// gone, but the server has not reported their end yet.
 	open    int
-	longest *list.List // values of type net.Conn, the longest waiting first
+	longest *list.List // values are of type net.Conn; the longest waiting comes first
 	places  map[net.Conn]*list.Element
 	gone    map[net.Conn]bool
 }
@@ -28,9 +28,9 @@ func newIdlers(most int) *idlers {
 	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
 }
 
-// note receives each change of a connection from the server. To close a TLS connection, it closes
-// the TCP connection below it. Otherwise the goroutine that accepts connections would wait until
-// the closing message is sent.
+// note receives each change of a connection from the server. For a TLS connection, it closes the
+// TCP connection below it. Otherwise the goroutine that accepts connections would wait until the
+// closing message is sent.
 func (i *idlers) note(c net.Conn, state http.ConnState) {
 	goes := i.after(c, state)
 	if over, isTLS := goes.(*tls.Conn); isTLS {
@@ -42,7 +42,7 @@ func (i *idlers) note(c net.Conn, state http.ConnState) {
 }
 
 // after returns the connection to close after a change, or nil. It never returns the connection
-// that has just been opened.
+// that was just opened.
 func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	var goes net.Conn
 	i.mu.Lock()
@@ -66,7 +66,7 @@ func (i *idlers) after(c net.Conn, state http.ConnState) net.Conn {
 	return goes
 }
 
-// choose returns the connection that has waited longest, when one must be closed.
+// choose returns the connection that has waited longest, if one connection must be closed.
 func (i *idlers) choose() net.Conn {
 	first := i.longest.Front()
 	if i.open < i.most || first == nil {

@@ -7,19 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// Limiter limits the concurrent requests, so that memory and time stay limited for any number of
-// clients. Further requests are refused at once, so that clients need not wait long just to be
-// admitted. A request does not count while it waits for its own client, to send the rest of its
-// body or take the answer. The bytes that it holds of its body have a separate limit.
+// Limiter limits the concurrent requests. Memory and time then stay limited for any number of
+// clients. It refuses further requests immediately, so clients do not wait long for admission. A
+// request does not count while it waits for its own client: for the rest of its body, or until the
+// client takes the answer. A separate limit applies to the bytes of bodies in memory.
 type Limiter struct {
-	// Limit is the number of requests that may run at once.
+	// Limit is the largest number of concurrent requests.
 	Limit int64
-	// Bodies is the number of bytes of bodies that all requests together may hold at once. The
-	// first 16 KiB of each body do not count. The limit of connections limits them, and small
-	// bodies then need no room that large ones use.
+	// Bodies is the largest number of bytes that all requests together may hold of their bodies. It
+	// does not count the first 16 KiB of each body, which the limit of connections limits. Small
+	// bodies therefore need none of the room for large bodies.
 	Bodies int64
-	// Full is the error of a refused request. Reading a body fails with it when there is no room
-	// for the body, or when the body ends while too many requests are being processed.
+	// Full is the error of a refused request. Reading a body fails with Full when there is no room
+	// for the body. Reading also fails with Full when the body ends while too many other requests
+	// run.
 	Full error
 	// Refuse answers refused requests.
 	Refuse func(http.ResponseWriter, *http.Request, error)
@@ -27,7 +28,7 @@ type Limiter struct {
 	working, held atomic.Int64
 }
 
-// Wrap returns a handler that runs behind the limiter.
+// Wrap returns a handler that applies the limiter before it calls handler.
 func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !l.enter() {
@@ -50,16 +51,16 @@ func (l *Limiter) Wrap(handler http.Handler) http.Handler {
 // enter counts one more request, and reports whether there is room for it.
 func (l *Limiter) enter() bool { return l.working.Add(1) <= l.Limit }
 
-// limitedBody is the body of a request that was admitted.
+// limitedBody is the body of an admitted request.
 type limitedBody struct {
 	io.ReadCloser
 	*holding
 	ended error
 }
 
-// Read releases the place of the request while it waits for the client. At the end of the body, a
-// request beyond the limit is refused, because it has not begun anything yet. In the middle of the
-// body it must go on reading.
+// Read releases the request's place while it waits for the client. At the end of the body, it
+// refuses a request beyond the limit, because such a request has not begun anything yet. In the
+// middle of the body, the request must continue to read.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
@@ -73,15 +74,14 @@ func (s *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedWriter is the answer to a request that was admitted.
+// limitedWriter is the answer to an admitted request.
 type limitedWriter struct {
 	http.ResponseWriter
 	limiter *Limiter
 }
 
 // Write releases the request's place while it writes. It then takes the place back without waiting,
-// even beyond the limit, because a request that waited here would hold memory that other requests
-// wait for.
+// even beyond the limit. A request that waited here would hold memory that other requests wait for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

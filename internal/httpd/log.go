@@ -7,14 +7,14 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Annotated returns a log that adds two ids to each line: the id of the request that caused it, and
-// the id of its trace.
+// Annotated returns a log that adds two ids to each line: the id of the request that caused the
+// line, and the id of the request's trace.
 func Annotated(log *slog.Logger) *slog.Logger { return slog.New(annotated{log.Handler()}) }
 
-// annotated adds the ids that are in the context of a line.
+// annotated adds to each line the ids in its context.
 type annotated struct{ slog.Handler }
 
-// Handle adds the ids and passes the line on.
+// Handle adds the ids, and passes on the line.
 func (a annotated) Handle(ctx context.Context, line slog.Record) error {
 	trace, span := tracing.IDs(ctx)
 	for _, id := range []struct{ name, value string }{{"request_id", RequestID(ctx)}, {"trace_id", trace}, {"span_id", span}} {

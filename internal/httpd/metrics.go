@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics has the metrics that the process exports to Prometheus: requests, the Go runtime, and
-// metrics that other packages register. A nil Metrics counts nothing.
+// Metrics has the metrics that the process exports to Prometheus. These are metrics about requests
+// and the Go runtime, and the metrics that other packages register. A nil Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -20,7 +20,7 @@ type Metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// NewMetrics returns metrics with their own registry.
+// NewMetrics returns metrics with a registry of their own.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -62,10 +62,10 @@ func (m *Metrics) end(route string, status int, took time.Duration) {
 	m.duration.WithLabelValues(route, code).Observe(took.Seconds())
 }
 
-// Ops returns the handler of the operators' listener: /metrics, /healthz and /readyz, and on
-// request profiles under /debug/pprof/. It has no authentication, so its listener belongs on the
-// loopback interface or a private network. It does not show the command line, which may contain the
-// password of a database.
+// Ops returns the handler of the operators' listener. It serves /metrics, /healthz and /readyz.
+// With profiles, it also serves /debug/pprof/. It has no authentication, so its listener belongs on
+// the loopback interface or in a private network. It does not show the command line, which may
+// contain the password of a database.
 func Ops(m *Metrics, profiles bool, health, ready http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", health)

@@ -12,49 +12,49 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// RequestIDHeader carries the request id in every answer. A value that a client sends under this
-// name is ignored.
+// RequestIDHeader is the header with the request's id in every answer. The server ignores a value
+// that a client sends under this name.
 const RequestIDHeader = "X-Request-Id"
 
-// exchange is the state of one request while it is handled. It belongs to the goroutine of the
+// exchange is the state of one request during its handling. It belongs to the goroutine of the
 // request.
 type exchange struct {
 	id    string
 	route string
 	// answer is the header of the answer.
 	answer http.Header
-	// encrypted is set when the answer tells browsers to use https only.
+	// encrypted is set when the answer tells browsers to use only https.
 	encrypted bool
 	// body is the state of the request's body. It is nil for a request without a limiter.
 	body *holding
-	// span is the span of the request in its trace.
+	// span is the request's span in its trace.
 	span tracing.TraceSpan
 }
 
 type exchangeKey struct{}
 
-// RequestID returns the id of the context's request, in decimal digits that fit 63 bits. It returns
-// an empty text outside of a request.
+// RequestID returns the id of the context's request. The id consists of decimal digits and fits
+// into 63 bits. RequestID returns an empty text outside of a request.
 func RequestID(ctx context.Context) string {
 	return exchangeOf(ctx).id
 }
 
 // SetRoute reports the matched route to the access log and the metrics. A handler calls it when it
-// passes a copy of the request to its mux, because the pattern is then set only on the copy. The
-// route must be a pattern of the program, never a path that a client sent.
+// passes a copy of the request to its mux, because the mux sets the pattern only on the copy. The
+// route must be a pattern of the program. It must never be a path that a client sent.
 func SetRoute(ctx context.Context, pattern string) {
 	exchangeOf(ctx).route = pattern
 }
 
-// RequireTLS makes the answer tell browsers to use only https from now on (RFC 6797). It must be
-// called before anything is written.
+// RequireTLS makes the answer tell browsers to use only https from now on (RFC 6797). The caller
+// must not have written anything yet.
 func RequireTLS(ctx context.Context) {
 	x := exchangeOf(ctx)
 	x.encrypted = true
 	x.demandTLS()
 }
 
-// strictTransport applies for a year.
+// strictTransport is valid for a year.
 const strictTransport = "max-age=31536000"
 
 func (x *exchange) demandTLS() {
@@ -70,19 +70,19 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
-// attach returns the request with a context that has the exchange and its trace.
+// attach returns the request with a context that contains the exchange and its trace.
 func (x *exchange) attach(tracer *tracing.Tracer, r *http.Request) *http.Request {
 	ctx, span := tracer.Serve(r.Context(), r.Header)
 	x.span = span
 	return r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 }
 
-// matched returns the route of a request that has been handled.
+// matched returns the route of a handled request.
 func (x *exchange) matched(r *http.Request) string {
 	return cmp.Or(x.route, r.Pattern, "unmatched")
 }
 
-// endSpan adds the request's data to its span, under the names of OpenTelemetry.
+// endSpan adds the request's data to the span, with the names of OpenTelemetry.
 func (x *exchange) endSpan(method, route string, status int) {
 	if !x.span.Recorded() {
 		return
@@ -102,15 +102,15 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// methods are the methods that spans name. A client may invent any other method.
+// methods has the methods that spans may name. Clients can invent other methods.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true,
 }
 
-// sequence makes request ids. An id is the time in milliseconds and 20 random bits, which
-// distinguish the ids of replicas and of restarted processes. Within a process ids only increase,
-// even when the clock is set back.
+// sequence makes request ids. An id contains the time in milliseconds and 20 random bits. The
+// random bits distinguish the ids of replicas and of restarted processes. Within a process, ids
+// always increase, even when the clock is set back.
 type sequence struct{ last atomic.Int64 }
 
 func (s *sequence) next(now time.Time) string {

@@ -26,43 +26,45 @@ const (
 	DefaultConnections    = 8192
 )
 
-// maxStreams is how many requests an HTTP/2 connection may run at once, because there the limit on
-// connections does not limit requests.
+// maxStreams is the largest number of concurrent requests on an HTTP/2 connection. Without it, the
+// limit of connections would not limit the requests on such connections.
 const maxStreams = 16
 
-// Options configure a server. Only Log is required.
+// Options configures a server. Only Log is required.
 type Options struct {
 	// Addr is the address to listen on, as host:port. Port 0 means a free port. An empty Addr means
-	// a free port of the loopback interface.
+	// a free port on the loopback interface.
 	Addr string
 	// TLS makes the server speak HTTPS.
 	TLS *tls.Config
-	// Log receives one line per request and one per panic.
+	// Log receives one line for each request, and one for each panic.
 	Log *slog.Logger
-	// Metrics counts requests. When it is nil, nothing is counted.
+	// Metrics counts requests. It may be nil.
 	Metrics *Metrics
-	// Tracer records requests. When it is nil, nothing is recorded.
+	// Tracer records requests. It may be nil.
 	Tracer *tracing.Tracer
-	// Failure answers a request whose handler panicked before it wrote anything. Without it, the
-	// answer is a 500 without a body.
+	// Failure answers a request whose handler panicked before it wrote anything. Without Failure,
+	// the answer is a 500 without a body.
 	Failure http.HandlerFunc
 
-	// HeaderTimeout limits reading the header of a request, ReadTimeout the whole request, and
-	// IdleTimeout the wait for the next one. Zero means the default, and a negative value no limit.
+	// HeaderTimeout limits the time to read a request's header. ReadTimeout limits the time to read
+	// the whole request. IdleTimeout limits the wait for the next request. Zero means the default,
+	// and a negative value means no limit.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// Stall is how long a client may take for each part of an answer, at most 64 KiB, before it is
-	// cut off. Zero means the default. The complete answer has no limit, because a call that waits
-	// for a bank may take long, and so may a large file.
+	// Stall is the longest time for which a client may take each part of an answer, which has at
+	// most 64 KiB. The server cuts off a slower client. Zero means the default. The time for the
+	// complete answer has no limit, because a call that waits for a bank or a large file may take
+	// long.
 	Stall time.Duration
-	// Connections limits the open connections. At the limit, an idle connection is closed for a
-	// new one. When none is idle, the new one waits. Zero means the default.
+	// Connections limits the open connections. At the limit, the server closes an idle connection
+	// for a new one. When no connection is idle, the new connection waits. Zero means the default.
 	Connections int
-	// MaxHeaderBytes limits the header of a request. Zero means the default.
+	// MaxHeaderBytes limits the size of a request's header. Zero means the default.
 	MaxHeaderBytes int
 }
 
-// Server is a listener with the processing around each request. Its methods are called once, in the
-// order Listen, Start, Stop.
+// Server is a listener, with the processing around each request. The caller calls each method once,
+// in the order Listen, Start, Stop.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -71,8 +73,8 @@ type Server struct {
 	ended    chan error
 }
 
-// Listen opens the address, which is then known before anything is served. Clients that connect
-// wait until Start.
+// Listen opens the address. The caller therefore knows the address before the server serves
+// anything. Clients that connect wait until Start.
 func Listen(o Options) (*Server, error) {
 	listener, err := net.Listen("tcp", cmp.Or(o.Addr, "127.0.0.1:0"))
 	if err != nil {
@@ -92,7 +94,7 @@ func Listen(o Options) (*Server, error) {
 func (o Options) server() *http.Server {
 	return &http.Server{
 		TLSConfig: o.TLS,
-		// Without this, the server would answer "OPTIONS *" without calling the handler.
+		// Without this, the server itself would answer "OPTIONS *" and not call the handler.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),
@@ -101,7 +103,7 @@ func (o Options) server() *http.Server {
 		MaxHeaderBytes:    cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes),
 		ConnState:         newIdlers(o.Connections).note,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		// The log messages of net/http itself are about connections and contain addresses.
+		// The log messages of net/http itself are about connections, and contain addresses.
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 }
@@ -127,12 +129,12 @@ func (s *Server) serve() error {
 	return s.server.Serve(s.listener)
 }
 
-// Ended returns a channel that is closed when serving has ended. When serving ended without Stop,
-// the channel has the error.
+// Ended returns a channel that is closed when serving has ended. The channel has the error if
+// serving ended without Stop.
 func (s *Server) Ended() <-chan error { return s.ended }
 
-// Stop accepts no more connections and waits for running requests. When the context ends first, it
-// cuts them off and returns an error. Calling it twice or before Start is harmless.
+// Stop accepts no more connections, and waits for running requests. When the context ends first, it
+// cuts these requests off and returns an error. A second call, or a call before Start, is harmless.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	// The server closes its listener only after it has begun to serve.

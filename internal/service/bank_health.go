@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Replicas exchange the lists of banks that they do not call, at the interval disturbanceEvery.
-// An entry that is not repeated stays valid for disturbanceHolds.
+// Replicas exchange lists of the banks that they do not call, at the interval disturbanceEvery. An
+// entry stays valid for disturbanceHolds after its last repetition.
 const (
 	disturbanceEvery = 5 * time.Second
 	disturbanceHolds = 20 * time.Second
@@ -17,15 +17,15 @@ const (
 
 // bankHealth is the list that this process reported last.
 type bankHealth struct {
-	// process is the name of this process. It differs after each start.
+	// process is the name of this process. Each start makes a new name.
 	process string
 	said    bool
 }
 
 // ShareBankHealth tells other replicas which banks this process does not call, and reads their
-// lists, so that users of every replica see that a bank fails. Each process still decides by the
-// results of its own calls whether to call a bank, because the cause may be the network of one
-// machine.
+// lists. Users of every replica then see that a bank fails. Each process still uses only the
+// results of its own calls to decide whether to call a bank, because the network of one machine may
+// be the cause.
 func (s *Service) ShareBankHealth(ctx context.Context) error {
 	now, own := s.config.Now(), s.registry.LeftAlone()
 	if len(own) > 0 || s.bankHealth.said {

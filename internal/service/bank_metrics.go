@@ -8,12 +8,11 @@ import (
 	"passerelle/connector"
 )
 
-// bankMetrics collects metrics about the results of calls to banks. It reads them at each
-// scrape.
+// bankMetrics has metrics about the results of calls to banks. It reads the results at each scrape.
 type bankMetrics struct{ connectors *connector.Registry }
 
-// measure describes a metric of banks. Its first label is the connector, and labels are the
-// others.
+// measure describes a metric about banks. The connector is the first label, and labels lists the
+// other labels.
 func measure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("passerelle_bank_"+name, help, append([]string{"connector"}, labels...), nil)
 }

@@ -14,22 +14,22 @@ import (
 	"passerelle/connector/berlingroup/tomlfile"
 )
 
-// BankFile is one file of a folder of banks, with the bank or the error of the file.
+// BankFile is one file in a folder of banks. It has the bank, or the error of the file.
 type BankFile struct {
 	Path string
 	Bank *berlingroup.Bank
 	Err  error
 }
 
-// BankFiles reads the files *.toml of a folder in the order of their names. It fails when the
-// folder cannot be read. An invalid file has its own error. So has a file with a UUID or a
-// number that belongs to another connector, even a built-in one.
+// BankFiles reads the files *.toml of a folder, ordered by name. It fails when it cannot read the
+// folder. An invalid file has its own error. A file whose UUID or number belongs to another
+// connector also has its own error, even if that connector is built in.
 func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks is like BankFiles, but replaces an invalid file with its last valid version from
-// before.
+// readBanks reads the files like BankFiles. It replaces an invalid file with the last valid version
+// of that file in before.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -64,8 +64,8 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// emptyFolder returns an error unless the folder exists. An empty folder is valid, because banks
-// may be added later.
+// emptyFolder fails unless the folder exists. An empty folder is valid, because the operator may
+// add banks later.
 func emptyFolder(folder string) error {
 	matches, err := filepath.Glob(folder)
 	if err == nil && len(matches) == 0 {
@@ -74,10 +74,10 @@ func emptyFolder(folder string) error {
 	return err
 }
 
-// takenNames maps the UUIDs and numbers that connectors use to the source of each connector.
+// takenNames maps each UUID and number of a connector to the connector's source.
 type takenNames map[string]string
 
-// take reserves the UUID and the numbers of a connector: all of them or none.
+// take reserves the UUID and the numbers of a connector. It reserves all of them or none.
 func (t takenNames) take(p connector.Profile, whose string) error {
 	names := []string{p.UUID, strconv.FormatInt(p.ID, 10)}
 	for _, s := range p.Sources {
@@ -94,9 +94,9 @@ func (t takenNames) take(p connector.Profile, whose string) error {
 	return nil
 }
 
-// ReloadBanks reads the folder of banks again. If a file is invalid, it logs the error and does
-// not change the bank. If the folder cannot be read, it keeps all banks. Running calls continue
-// with the version of the bank with which they began.
+// ReloadBanks reads the folder of banks again. For an invalid file, it logs the error and does not
+// change the bank. If it cannot read the folder, it keeps all banks. A running call continues with
+// the version of the bank that it started with.
 func (s *Service) ReloadBanks(ctx context.Context) {
 	if err := s.loadBanks(ctx); err != nil {
 		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)

@@ -11,14 +11,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// Connectors lists all connectors of the program, so that readers of the code see which banks it
-// supports. If simulated is an empty Bank, its connectors only have profiles.
+// Connectors lists all connectors of the program. It is one function, so readers of the code see
+// which banks the program supports. With an empty Bank, the simulated connectors have only
+// profiles.
 func Connectors(simulated *sandbox.Bank) []connector.Connector {
 	return append(simulated.Connectors(), statements.Connector{})
 }
 
-// newBank returns the simulated bank. Its ledger is in the database, so that its orders survive
-// a restart of the process.
+// newBank returns the simulated bank. Its ledger is in the database, so its orders survive a
+// restart of the process.
 func (s *Service) newBank() *sandbox.Bank {
 	return &sandbox.Bank{
 		Ledger: store.SandboxLedger{DB: s.DB}, Base: s.bankBase, MAC: s.config.Keys.MAC,
@@ -27,7 +28,7 @@ func (s *Service) newBank() *sandbox.Bank {
 }
 
 // bankBase returns the base address of the simulated bank's pages for a domain. If the domain
-// cannot be loaded, the link does not work, and the page to which it leads says so.
+// cannot be loaded, the address does not work, and the page at the address says so.
 func (s *Service) bankBase(domain passerelle.DomainID) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

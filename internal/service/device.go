@@ -9,14 +9,14 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// maxDeviceHeader is the length up to which headers of users are passed on to banks.
+// maxDeviceHeader is the longest user header that the service passes on to banks.
 const maxDeviceHeader = 512
 
-// noteDevice records the user's device in the context of a request. Pages are requested by the
-// user's browser, whose address and headers are the device. The API is called by an application,
-// which names the device in the headers that the Berlin Group standard defines for this. Without
-// the address in them, the device is unknown: the application's own address must not pass for that
-// of the user.
+// noteDevice records the user's device in the context of a request. The user's own browser requests
+// the pages, so its address and headers are the device. An application calls the API. It names the
+// device in headers that the Berlin Group standard defines. Without the user's address in these
+// headers, the device is unknown: the service must not present the application's address as the
+// user's.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, prefix := httpapi.Address(r, s.config.TrustedProxies), ""

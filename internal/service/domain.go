@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// EnsureDomain creates the domain. If a domain with its name exists, EnsureDomain moves that
-// domain to the base URL.
+// EnsureDomain creates the domain. If a domain with this name already exists, EnsureDomain moves
+// that domain to the base URL.
 func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passerelle.Domain, error) {
 	known, err := db.DomainByName(ctx, d.Name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -34,7 +34,7 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 }
 
 // servedDomain returns the domain of a request's host. On a developer's machine, every loopback
-// name with any port leads to the first domain.
+// name with any port means the first domain.
 func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := domainByHost(ctx, r, strings.ToLower(host))
 	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && domains.Loopback(host) {
@@ -52,8 +52,8 @@ func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string
 	return found, nil
 }
 
-// domainByHost looks up a host unchanged, and then without a default port, because base URLs
-// contain no default port.
+// domainByHost looks up a host without changes. It then looks up the host without a default port,
+// because base URLs contain no default port.
 func domainByHost(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := r.ServedDomainByHost(ctx, host)
 	for _, port := range domains.DefaultPorts {
@@ -70,8 +70,8 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 	return found.Domain, err
 }
 
-// origin returns the address of a domain without the version segment. Pages and receivers have
-// addresses below it.
+// origin returns the address of a domain without the version segment. The addresses of pages and
+// receivers are below it.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
 // enter returns the domain of a request's host, and looks up the token of the request in that
@@ -104,8 +104,8 @@ func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Loca
 	return values.Location(), nil
 }
 
-// eachDomain turns a pass over one domain into a pass over all domains. A failure in one domain
-// does not affect the others.
+// eachDomain returns a function that runs do for every domain. A failure in one domain does not
+// affect the other domains.
 func (s *Service) eachDomain(do func(context.Context, passerelle.Domain) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		all, err := s.DB.Domains(ctx)

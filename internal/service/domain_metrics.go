@@ -15,18 +15,18 @@ import (
 	"passerelle/payment"
 )
 
-// maxMeasured is how many domains are measured: the oldest ones. Each costs a dozen short
-// queries per minute.
+// maxMeasured is the number of domains with metrics. These are the oldest domains. Each costs a
+// dozen short queries per minute.
 const maxMeasured = 100
 
-// domainMetrics are metrics of the domains. A loop reads them from the database, so scrapes cost
-// the database nothing.
+// domainMetrics has the metrics of the domains. A loop reads them from the database, so scrapes
+// need no database access.
 type domainMetrics struct {
 	mu      sync.Mutex
 	figures []prometheus.Metric
 }
 
-// figure describes a metric from the database, with its labels.
+// figure describes a metric from the database. labels lists its labels.
 func figure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("passerelle_"+name, help, labels, nil)
 }
@@ -42,8 +42,8 @@ var (
 	troubles        = figure("connections_in_trouble", "Failing connections of users, by state. The count stops at 10000.", "domain", "state")
 )
 
-// maxPending is the number up to which undelivered requests of a webhook, and payments with an
-// unknown outcome, are counted.
+// maxPending limits the counts of a webhook's undelivered requests and of payments with an unknown
+// outcome.
 const maxPending = 1000
 
 // Describe implements prometheus.Collector.
@@ -62,7 +62,7 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// measure reads the metrics again. If it fails, the earlier values and their time stay.
+// measure reads the metrics again. After a failure, the earlier values and their time stay.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) measure(ctx context.Context) error {
 	return nil
 }
 
-// reading collects the values while all metrics are read once.
+// reading has the values of one pass that reads all metrics.
 type reading struct {
 	*store.DB
 	at      time.Time
@@ -158,7 +158,7 @@ func (r *reading) pending(ctx context.Context, d passerelle.Domain) error {
 	return nil
 }
 
-// loopMetrics count the passes of background loops.
+// loopMetrics counts the passes of background loops.
 type loopMetrics struct{ loops *background.Group }
 
 var (
@@ -181,7 +181,7 @@ func (m loopMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// buildMetrics identify the running program.
+// buildMetrics returns the metric that identifies the running program.
 func buildMetrics(version string) prometheus.Collector {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "passerelle_build_info", Help: "Always 1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/search"
 )
 
-// followPayments asks banks about due payments of a domain and expires payments, until a pass
-// has nothing to do.
+// followPayments asks banks about due payments of a domain, and expires payments. It ends when a
+// pass finds nothing to do.
 func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error {
 	for {
 		done, err := s.Initiation.RunDue(ctx, d)
@@ -28,14 +28,14 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(s.Aggregation.ExpireUsers(ctx, d), s.Aggregation.EraseUsers(ctx, d))
 }
 
-// erase erases data that users withdrew, and data of deleted users. A failure for one kind of
-// data does not affect the other.
+// erase erases the data that users withdrew, and the data of deleted users. A failure with one kind
+// of data does not affect the other.
 func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
-// addEarlierWords adds the words of payments that were registered before words were stored, so
-// that searches find these payments too.
+// addEarlierWords adds the words of payments that are older than the storing of words. Searches
+// then find these payments too.
 func (s *Service) addEarlierWords(ctx context.Context, d passerelle.Domain) error {
 	return search.AddEarlier(ctx, s.DB, d.ID)
 }
@@ -45,14 +45,14 @@ func (s *Service) terminateConsents(ctx context.Context, d passerelle.Domain) er
 	return s.Aggregation.TerminateConsents(ctx, d)
 }
 
-// synchronise reads the connections of a domain that are due.
+// synchronise reads the connections of a domain that are due for a sync.
 func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	_, err := s.Aggregation.RunDue(ctx, d)
 	return err
 }
 
-// fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector
-// that has files gets its own loop, so that a slow one does not delay the others.
+// fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector with
+// files has its own loop, so a slow connector does not delay the others.
 func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
 	loops := map[string]*background.Loop{}
 	for _, c := range all {
@@ -64,7 +64,8 @@ func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loo
 	return loops
 }
 
-// fetchFrom fetches the due files of a connector, in rounds with a batch for each domain.
+// fetchFrom returns a function that fetches the due files of a connector. The function fetches one
+// batch for each domain, and repeats this.
 func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for more := true; more; {
@@ -82,21 +83,21 @@ func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	}
 }
 
-// expiredKept is how long an expired token stays stored, so that operators can see why a program
-// is refused.
+// expiredKept is the time for which an expired token stays stored. During this time, operators can
+// see why a program is refused.
 const expiredKept = 24 * time.Hour
 
-// A purge removes at most a million rows, in units of purgeBatch rows.
+// A purge removes at most one million rows, in units of purgeBatch rows.
 const (
 	purgeBatch   = 10_000
 	purgeBatches = 100
 )
 
-// partBatch is how many large pieces of bodies are removed at once.
+// partBatch is the number of large pieces of bodies that one unit removes.
 const partBatch = 100
 
-// purge removes rows that are no longer needed: expired rows, large bodies without an event, and
-// old events. A failure for one kind or domain does not affect the others.
+// purge removes rows that the service no longer needs: expired rows, large bodies without an event,
+// and old events. A failure with one kind of row or one domain does not affect the others.
 func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(
 		s.DB.PurgeExpired(ctx, s.config.Now().Add(-expiredKept), purgeBatch, purgeBatches),

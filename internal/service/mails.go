@@ -12,15 +12,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// Mailer sends mails: a mail server or, on a developer's machine, [ShownMails].
+// Mailer sends mails. It is a mail server or, on a developer's machine, [ShownMails].
 type Mailer interface {
 	Send(ctx context.Context, m mail.Message) error
 }
 
-// ShownMails writes mails to the log, without their recipients, instead of sending them.
+// ShownMails writes mails to the log instead of sending them. It omits their recipients.
 type ShownMails struct{ Log *slog.Logger }
 
-// Send shows a mail.
+// Send writes a mail to the log.
 func (s ShownMails) Send(ctx context.Context, m mail.Message) error {
 	s.Log.InfoContext(ctx, "a mail that would be sent", "subject", m.Subject, "text", m.Text)
 	return nil
@@ -28,21 +28,21 @@ func (s ShownMails) Send(ctx context.Context, m mail.Message) error {
 
 const (
 	mailEvery = 5 * time.Second
-	// mailPass is the largest number of mails that a pass sends.
+	// mailPass is the largest number of mails in one pass.
 	mailPass = 100
-	// mailLease is longer than it can take to send a mail and record it.
+	// mailLease is longer than the longest time to send a mail and record the result.
 	mailLease = 2 * mail.Timeout
-	// mailRecord limits the time for recording a mail when the process is stopping.
+	// mailRecord limits the time to record a mail while the process stops.
 	mailRecord = 10 * time.Second
-	// firstMailPause is the pause after the first failure to send a mail. Each later pause is
-	// twice as long.
+	// firstMailPause is the pause after the first failed attempt to send a mail. Each later pause
+	// is twice as long as the one before.
 	firstMailPause = time.Minute
 	maxMailPause   = time.Hour
 )
 
-// SendMails sends the mails that are due, one after the other. A loop calls it if there is a
-// Mailer. If the mail server refuses a mail, the next one is still sent. If the process ends
-// before it has recorded a mail, the mail is sent again with the same id.
+// SendMails sends the due mails, one after the other. A loop calls it if there is a Mailer. When
+// the mail server refuses a mail, SendMails continues with the next one. If the process ends before
+// it has recorded a mail, the service sends that mail again with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)
@@ -72,7 +72,7 @@ func (s *Service) claimMail(ctx context.Context) (*store.Mail, error) {
 	return m, nil
 }
 
-// recordMail stores the result of a mail, even while the program stops.
+// recordMail stores the result of sending a mail, even while the program stops.
 func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailRecord)
 	defer cancel()
@@ -89,7 +89,7 @@ func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) e
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // sending took so long that another process has sent the mail since
+		return nil // sending took so long that another process has sent the mail meanwhile
 	}
 	if err != nil {
 		return fmt.Errorf("record mail %d: %w", m.ID, err)
@@ -106,7 +106,7 @@ func mailPause(attempts int64) time.Duration {
 	return min(pause, maxMailPause)
 }
 
-// warnOfMails logs once that mails are waiting and cannot be sent.
+// warnOfMails logs once that mails are waiting and that the service cannot send them.
 func (s *Service) warnOfMails(ctx context.Context) error {
 	if s.config.Mail != nil {
 		return nil

@@ -20,16 +20,16 @@ import (
 	"passerelle/internal/webview"
 )
 
-// place is a part of the URL space with its handler. A prefix that ends in a slash matches
+// place is a part of the URL space, with its handler. A prefix with a slash at its end matches
 // everything below it.
 type place struct {
 	prefix  string
 	handler http.Handler
 }
 
-// places is a handler that tries places in order. The API answers all requests that no place
-// matches, even those without a path, so that each of them gets an error body of the API. A mux
-// of net/http would answer some of them itself, with redirects and plain text.
+// places is a handler that tries places in order. The API answers all requests that match no place,
+// even those without a path. Each such request then gets an error body of the API. A mux of
+// net/http would answer some of these requests itself, with redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler
@@ -42,9 +42,9 @@ func (s *Service) places() places {
 	}}
 }
 
-// entry returns the limiter of both listeners. It refuses requests beyond the limits, except
-// health checks. Pages of other origins cannot read the refusal: the allowed origins are in the
-// database, and a refusal must not cost a query.
+// entry returns the limiter of both listeners. The limiter refuses requests beyond the limits,
+// except health checks. Pages of other origins cannot read such a refusal. The allowed origins are
+// in the database, and a refusal must not cost a query.
 func (s *Service) entry() *httpd.Limiter {
 	if s.limiter != nil {
 		return s.limiter
@@ -82,8 +82,8 @@ func (s *Service) busyPlaces() places {
 	}...)}
 }
 
-// ofDomain looks up the domain of a request although its answer is the same for all domains.
-// Browsers must be told if the domain is reached only over https.
+// ofDomain looks up the domain of a request, although the answer is the same for all domains. If
+// people reach the domain only over https, the answer must say so to browsers.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same answer
@@ -91,7 +91,7 @@ func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	})
 }
 
-// consolePlaces returns the places of the console, if it has no listener of its own.
+// consolePlaces returns the places of the console, if the console has no listener of its own.
 func (s *Service) consolePlaces() []place {
 	if s.config.ConsoleListen != "" {
 		return nil
@@ -106,8 +106,8 @@ func (s *Service) operatorPlaces(domain func(context.Context, string) (passerell
 	}
 }
 
-// ownConsole returns the handler of the console's separate listener. It treats a host without a
-// domain like the host of the first domain.
+// ownConsole returns the handler of the console's separate listener. It uses the first domain for a
+// host without a domain.
 func (s *Service) ownConsole() http.Handler {
 	scheme := "http://"
 	if s.config.TLS != nil {
@@ -129,7 +129,7 @@ func (s *Service) ownConsole() http.Handler {
 	return s.entry().Wrap(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
 }
 
-// onlyRoot passes on requests for the root, and answers all others with 404.
+// onlyRoot passes on requests for the root, and answers all other requests with 404.
 func onlyRoot(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
@@ -140,8 +140,8 @@ func onlyRoot(handler http.Handler) http.Handler {
 	})
 }
 
-// unknownProxy warns, at most once an hour, that sign-ins are counted by the address of a proxy.
-// The failed attempts of a stranger could then lock out all operators.
+// unknownProxy warns, at most once an hour, that the service counts sign-ins by the address of a
+// proxy. The failed attempts of a stranger could then lock out all operators.
 func (s *Service) unknownProxy(r *http.Request, address string) {
 	if r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == "" || address != peer(r) {
 		return
@@ -153,7 +153,7 @@ func (s *Service) unknownProxy(r *http.Request, address string) {
 	}
 }
 
-// peer returns the address at the other end of the connection.
+// peer returns the address at the other end of a request's connection.
 func peer(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -179,8 +179,8 @@ func (s *Service) console(domain func(context.Context, string) (passerelle.Domai
 	})
 }
 
-// ServeHTTP passes the request to the first matching place. It gives the access log the prefix
-// of the place instead of the path, because a path may contain ids.
+// ServeHTTP passes the request to the first matching place. It gives the place's prefix to the
+// access log, and not the path, because a path may contain ids.
 func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, place := range p.below {
 		if r.URL.Path == place.prefix || (strings.HasSuffix(place.prefix, "/") && strings.HasPrefix(r.URL.Path, place.prefix)) {
@@ -208,8 +208,8 @@ func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 	})
 }
 
-// asCalled sets the host of a request to the host that the client called. It uses the header in
-// which a proxy passes on the host, if the proxy is trusted.
+// asCalled sets the host of a request to the host that the client called. When a trusted proxy
+// passes on the host in a header, asCalled uses that header.
 func (s *Service) asCalled(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		called := *r

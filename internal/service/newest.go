@@ -10,9 +10,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// newestIDs returns the ids of the newest objects of a domain. The keys of the map are the names
-// that these ids have as parameters in paths of the API. It omits objects that cannot be read.
-// The examples of the reference then have general ids.
+// newestIDs returns the ids of the newest objects of a domain. The keys are the names of these ids
+// as parameters in paths of the API. It omits objects that it cannot read. The examples in the
+// reference then have general ids.
 func (s *Service) newestIDs(ctx context.Context, d passerelle.Domain) map[string]string {
 	newest, ids := store.Window{Descending: true, Limit: 1}, map[string]string{}
 	if one, is := first(s.DB.Payments(ctx, store.PaymentFilter{Domain: d.ID}, store.Window{Order: "register_date", Descending: true, Limit: 1}, false)); is {
@@ -52,7 +52,8 @@ func (s *Service) addNewestOf(ctx context.Context, d passerelle.DomainID, user p
 	}
 }
 
-// first returns the first element of a list, if the list was read and is not empty.
+// first returns the first element of a list. It returns false when reading the list failed, or when
+// the list is empty.
 func first[T any](all []T, err error) (T, bool) {
 	var none T
 	if err != nil || len(all) == 0 {

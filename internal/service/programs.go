@@ -15,14 +15,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// program is a connector program with its row. calls is the connector that calls it, nil for a
-// program that was left out because of an error.
+// program is a connector program with its row. The field calls is the connector that calls the
+// program. The field is nil when the service has left out the program because of an error.
 type program struct {
 	row   store.ConnectorProgram
 	calls *remote.Program
 }
 
-// Programs returns the use cases of connector programs, on a database.
+// Programs returns the use cases of connector programs for a database.
 func Programs(db *store.DB) *programs.Programs {
 	own := Connectors(&sandbox.Bank{})
 	return &programs.Programs{DB: db, Now: time.Now, Own: func(uuid string) bool {
@@ -30,8 +30,8 @@ func Programs(db *store.DB) *programs.Programs {
 	}}
 }
 
-// ProgramConnectors returns the connectors of programs, with their stored descriptions. They
-// cannot be called.
+// ProgramConnectors returns the connectors of programs, with their stored descriptions. The service
+// cannot call these connectors.
 func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Connector, error) {
 	all, err := programs.List(ctx, db)
 	if err != nil {
@@ -46,8 +46,8 @@ func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Conne
 	return connectors, nil
 }
 
-// loadPrograms returns the connectors of the programs in the database. An invalid program is
-// logged and left out.
+// loadPrograms returns the connectors of the programs in the database. It logs and omits an invalid
+// program.
 func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[int64]program, error) {
 	all, err := programs.List(ctx, &s.DB.Reader)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *Service) loadProgram(ctx context.Context, one programs.Program) (connec
 	return c, calls, err
 }
 
-// followPrograms reloads the connectors when a program was added or removed, or its description
-// has changed.
+// followPrograms reloads the connectors after a program was added or removed, or after its
+// description changed.
 func (s *Service) followPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Service) followPrograms(ctx context.Context) error {
 	return nil
 }
 
-// fetchFromPrograms fetches the files of all programs concurrently, so that a slow program does
-// not delay the others.
+// fetchFromPrograms fetches the files of all programs concurrently. A slow program does not delay
+// the others.
 func (s *Service) fetchFromPrograms(ctx context.Context) error {
 	rows, err := s.DB.ConnectorPrograms(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// receiverPath is the path of the built-in receiver. The rest of the path is the name under
-// which a request is stored.
+// receiverPath is the path of the built-in receiver. The rest of a request's path is the name under
+// which the receiver stores the request.
 const receiverPath = "/sandbox/receiver/"
 
 // receive is the built-in receiver of a sandbox domain. It stores and accepts every request.
@@ -62,9 +62,9 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, receivingError(err)
 }
 
-// inflate returns the decompressed body, which signatures cover. The body must be complete. If
-// inflate read from the connection, it could use up to a thousand times as much memory while it
-// waits for bytes that may never arrive.
+// inflate returns the decompressed body. Signatures cover this form of the body. The body must be
+// complete, because inflate must not read from the connection. While it waited for bytes that may
+// never arrive, it could use up to a thousand times as much memory.
 func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 	whole, err := gzip.NewReader(bytes.NewReader(sent))
 	if err != nil {

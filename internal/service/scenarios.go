@@ -19,9 +19,9 @@ func logins() []wire.Login {
 	return shown
 }
 
-// scenarios returns the scenarios of the simulated banks in the form of the API. The two forms
-// may differ only in how they represent an absent value. It fails when only one of them has a
-// member.
+// scenarios returns the scenarios of the simulated banks in the form of the API. The two forms may
+// differ only in how they represent an absent value. The function fails when only one of the forms
+// has a member.
 func scenarios() ([]wire.Scenario, error) {
 	raw, err := json.Marshal(sandbox.Scenarios())
 	if err != nil {

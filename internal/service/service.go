@@ -1,10 +1,10 @@
 // Package service assembles the parts into one running program: database, use cases, API, pages,
 // simulated banks, background loops and listeners.
 //
-// It owns the wiring and the order of starting and stopping, so that the commands and the tests
-// run the same program. It does not own flags and the environment, which package main reads, or
-// any behaviour that a request can observe. It fails at the start, before it listens, when the
-// database, its schema or the key file cannot be used.
+// The package owns the wiring and the order of starting and stopping. The commands and the tests
+// therefore run the same program. Package main reads the flags and the environment. The other
+// packages own all behaviour that a request can observe. Package service fails at the start, before
+// it listens, when it cannot use the database, the schema or the key file.
 package service
 
 import (
@@ -56,30 +56,31 @@ type Config struct {
 	// Database is the address of the database, for store.Open.
 	Database string
 	Keys     *keys.Ring
-	// Files is where files are stored, as a location for blob.New.
+	// Files is the place where the service stores files, as a location for blob.New.
 	Files string
 	// Listen is the address of the API and its pages. OpsListen is the address for metrics. If
-	// it is empty, there is no such listener.
+	// OpsListen is empty, there is no listener for metrics.
 	Listen, OpsListen string
-	// Profiles makes OpsListen serve profiles besides metrics.
+	// Profiles makes the listener at OpsListen also serve profiles.
 	Profiles bool
-	// ConsoleListen is the address of a separate listener for the console, or NoConsole. When it
-	// is empty, the console is at the same listener as the API.
+	// ConsoleListen is the address of a separate listener for the console, or NoConsole. When it is
+	// empty, the console uses the same listener as the API.
 	ConsoleListen string
 	TLS           *tls.Config
-	// Loopback is for a developer's machine: every loopback name leads to the first domain, and
-	// webhooks may be sent to loopback addresses.
+	// Loopback is for a developer's machine. Every loopback name then means the first domain, and
+	// the service may send webhooks to loopback addresses.
 	Loopback bool
-	// LeaseTimeout is how long a change of a connection waits while the connection is being
-	// read. Zero means ten seconds.
+	// LeaseTimeout is the time for which a change of a connection waits while a sync reads the
+	// connection. Zero means ten seconds.
 	LeaseTimeout time.Duration
-	// Banks is a folder of bank files and logos. Empty means none.
+	// Banks is a folder of bank files and logos. It is empty when there is no such folder.
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
-	// Networks are private networks to which webhooks may be sent.
+	// Networks lists the private networks to which the service may send webhooks.
 	Networks []netip.Prefix
-	// Ports are the only allowed ports of webhooks. An empty list allows any port.
+	// Ports lists the only ports to which the service may send webhooks. An empty list allows all
+	// ports.
 	Ports          []uint16
 	TrustedProxies []netip.Prefix
 	// MaxRequests limits the number of concurrent requests. Zero means DefaultMaxRequests.
@@ -89,8 +90,8 @@ type Config struct {
 	// DatabaseTimeout limits the time of a query, including the wait for a connection. Zero
 	// means DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
-	// Identities is the identity provider for operators, nil for none. The service sets the
-	// client that calls it.
+	// Identities configures the identity provider for operators. It is nil without a provider. The
+	// service sets the client that calls the provider.
 	Identities *oidc.Config
 	// Mail sends the mails about webhooks. If it is nil, mails wait for a process that has a
 	// Mailer.
@@ -100,7 +101,7 @@ type Config struct {
 	// Migrate makes Open apply missing migrations first. Otherwise Open fails when the schema is
 	// outdated.
 	Migrate bool
-	// Traces defines where traces are sent. The service sets its Version and Log.
+	// Traces defines where the service sends traces. The service sets the fields Version and Log.
 	Traces otlp.Config
 	// Version is the version of the program. Receivers of webhooks and monitoring see it.
 	Version string
@@ -112,26 +113,26 @@ type Config struct {
 // NoConsole is the value of ConsoleListen that disables the console.
 const NoConsole = "none"
 
-// DefaultMaxRequests is the default limit of concurrent requests. It is high enough for all
-// callers that wait for banks, and low enough for the database to answer the others in about a
-// second.
+// DefaultMaxRequests is the default limit of concurrent requests. The limit has room for all
+// callers that wait for banks. The database can still answer the other callers in about a second.
 const DefaultMaxRequests = 512
 
-// DefaultMaxBodies is the default limit for request bodies in memory. It does not count the
-// first 16 KiB of each body. There is room for a dozen bodies of the largest accepted size.
+// DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count
+// the first 16 KiB of each body. A dozen bodies of the largest accepted size fit.
 const DefaultMaxBodies = 128 << 20
 
-// DefaultDatabaseTimeout is how long a query may take. No query normally takes as long as a
-// second. A slower query fails, and its client is asked to try again.
+// DefaultDatabaseTimeout is the longest time of a query. Queries normally take less than a second.
+// A slower query fails, and the client gets an error that asks it to try again.
 const DefaultDatabaseTimeout = 30 * time.Second
 
-// maxSyncs is how many reads that users requested run in the background at the same time.
+// maxSyncs is the largest number of concurrent reads in the background that users have requested.
 const maxSyncs = 64
 
-// maxFileFetches is how many files are fetched at the same time because readers wait for them.
+// maxFileFetches is the largest number of files that the service fetches at the same time because
+// readers wait for them.
 const maxFileFetches = 16
 
-// Service is the assembled program. Each is opened, started and stopped once.
+// Service is the assembled program. The caller opens, starts and stops each Service once.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -145,23 +146,23 @@ type Service struct {
 	Bank *sandbox.Bank
 
 	config Config
-	// traces exports spans, nil for no traces.
+	// traces exports spans. It is nil without traces.
 	traces *otlp.Exporter
 	// notifications handles the reports of banks.
 	notifications *notification.Notifications
-	// registry contains all connectors, and banks the banks from files, by path.
+	// registry contains all connectors. banks contains the banks from files, by path.
 	registry connector.Registry
 	banks    map[string]*berlingroup.Bank
-	// logos are the operator's logos in the folder of bank files.
+	// logos has the operator's logos from the folder of bank files.
 	logos picture.Logos
-	// programs are the connector programs, by the ids of their rows.
+	// programs has the connector programs, by the ids of their rows.
 	programs  map[int64]program
 	reloading sync.Mutex
 
 	api *httpapi.API
 	// scenarios are the scenarios of the simulated banks.
 	scenarios []wire.Scenario
-	// provider identifies operators, nil for none.
+	// provider identifies operators. It is nil without an identity provider.
 	provider      *oidc.Provider
 	server        *httpd.Server
 	ops           *httpd.Server
@@ -175,14 +176,14 @@ type Service struct {
 	// wait for.
 	syncs, fileFetches *background.Pool
 	sender             *delivery.Sender
-	// draining is true once the program is stopping.
+	// draining is set when the program is stopping.
 	draining atomic.Bool
 	// warned is the time of the last warning about an unknown proxy, in microseconds.
 	warned atomic.Int64
 }
 
-// Open opens the database, assembles the parts and binds the listeners. It does not serve
-// requests yet, so that the caller can first use the address in the base URL of a domain.
+// Open opens the database, assembles the parts and binds the listeners. It does not serve requests
+// yet. The caller can therefore first use the address in the base URL of a domain.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -236,7 +237,7 @@ func (s *Service) readySchema(ctx context.Context) error {
 	return nil
 }
 
-// assemble makes the use cases and the loops that drive them.
+// assemble makes the use cases, and the loops that call them.
 func (s *Service) assemble(ctx context.Context) error {
 	c := s.config
 	s.Bank, s.bankHealth.process = s.newBank(), rand.Text()
@@ -306,11 +307,11 @@ func (s *Service) standing() background.Group {
 	}
 }
 
-// identitiesTimeout is the longest time that an answer of the identity provider may take.
+// identitiesTimeout is the longest time to wait for an answer of the identity provider.
 const identitiesTimeout = 10 * time.Second
 
-// identities returns the configured identity provider, if any. The rules for webhooks apply to
-// calls of the provider: only public addresses and the operator's networks, and no redirects.
+// identities returns the configured identity provider, if any. Calls of the provider follow the
+// rules for webhooks: only public addresses and the operator's networks, and no redirects.
 func identities(c Config) (*oidc.Provider, error) {
 	if c.Identities == nil {
 		return nil, nil //nolint:nilnil // without a provider, operators have passwords
@@ -346,8 +347,8 @@ func (s *Service) listen() error {
 	return nil
 }
 
-// warnOfProfiles logs a warning when other machines can request profiles, because profiles show
-// what is in memory.
+// warnOfProfiles logs a warning when other machines can request profiles. Profiles show the content
+// of the memory.
 func (s *Service) warnOfProfiles() {
 	at, err := netip.ParseAddrPort(s.ops.Addr())
 	if s.config.Profiles && (err != nil || !at.Addr().IsLoopback()) {
@@ -355,7 +356,8 @@ func (s *Service) warnOfProfiles() {
 	}
 }
 
-// ConsoleAddr returns the separate address of the console. It is empty when there is none.
+// ConsoleAddr returns the address of the console's separate listener. It returns an empty text when
+// there is none.
 func (s *Service) ConsoleAddr() string {
 	if s.consoleServer == nil {
 		return ""
@@ -366,8 +368,8 @@ func (s *Service) ConsoleAddr() string {
 // Addr returns the address at which the program listens, as host:port.
 func (s *Service) Addr() string { return s.server.Addr() }
 
-// OpsAddr returns the address of the listener for metrics and profiles. It is empty when there
-// is none.
+// OpsAddr returns the address of the listener for metrics and profiles. It returns an empty text
+// when there is none.
 func (s *Service) OpsAddr() string {
 	if s.ops == nil {
 		return ""
@@ -375,13 +377,13 @@ func (s *Service) OpsAddr() string {
 	return s.ops.Addr()
 }
 
-// Start begins to serve and starts the loops.
+// Start begins to serve requests, and starts the loops.
 func (s *Service) Start() {
 	s.loops.Start()
 	s.Serve()
 }
 
-// Serve begins to serve without starting the loops, so that due work waits.
+// Serve begins to serve requests without starting the loops. Due work therefore waits.
 func (s *Service) Serve() {
 	s.server.Start(s.Handler())
 	if s.ops != nil {
@@ -392,8 +394,8 @@ func (s *Service) Serve() {
 	}
 }
 
-// Ended returns a channel that is closed when the listener ends without Stop. If there was an
-// error, it is sent first.
+// Ended returns a channel that is closed when the listener ends without Stop. The channel first
+// receives the error, if any.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
 // product returns the name and the version of the program in the form that headers use.
@@ -425,8 +427,8 @@ func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 
 var errPanicked = errors.New("the handler panicked")
 
-// FirstDomain makes sure that a domain with a name exists at the base URL, and returns it. In a
-// new database, it creates the first domain.
+// FirstDomain returns the domain with this name at the base URL. In a new database, it creates the
+// first domain.
 func (s *Service) FirstDomain(ctx context.Context, name string, kind passerelle.DomainKind, baseURL string) (passerelle.Domain, error) {
 	return EnsureDomain(ctx, s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: baseURL, Created: s.config.Now()})
 }

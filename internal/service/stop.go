@@ -9,14 +9,14 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// closing is the time that Stop reserves for closing the database. It reserves at most a fifth
-// of the time that it has.
+// closing is the time that Stop reserves for closing the database. It reserves at most a fifth of
+// the whole time.
 const closing = 5 * time.Second
 
-// Stop waits for running requests while it stops the loops and the sender of webhooks. Then it
-// closes the database, all within the context's deadline. Shortly before the deadline, it closes
-// the connections of clients that have not finished, so that enough time remains for closing the
-// database. The next start, or another replica, finishes the interrupted work.
+// Stop lets running requests finish, and meanwhile stops the loops and the sender of webhooks. Then
+// it closes the database. Stop does all of this within the context's deadline. Shortly before the
+// deadline, it closes the connections of clients that have not finished. Enough time then remains
+// for closing the database. The next start, or another replica, finishes the interrupted work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	early, cancel := sooner(ctx)
@@ -62,8 +62,8 @@ func (s *Service) closeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// within calls a function that takes no context. It returns its result, or the error of the
-// context when the context ends first.
+// within calls a function that takes no context. It returns the function's result. If the context
+// ends first, it returns the context's error.
 func within(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
