@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Chapter has the calls about one kind of object. Name is the first word of their paths.
+// Chapter has the calls for one kind of object. Name is the first word of their paths.
 type Chapter struct {
 	Name  string
 	Calls []Call
@@ -23,16 +23,16 @@ type Call struct {
 	Parameters []Field
 	Bodies     []Body
 	Answers    []Answer
-	// Kinds are the kinds of token that the call accepts. It is empty when the call needs no token.
-	// The token must have one of Scopes.
+	// Kinds lists the kinds of token that the call accepts. It is empty when the call needs no
+	// token. The token must have at least one of Scopes.
 	Kinds, Scopes []string
-	// Body is a sample of a request's body. Sample is the answer to it, and Status the answer's
-	// status.
+	// Body is a sample of a request's body. Sample is the answer to that request, and Status is the
+	// answer's status.
 	Body, Sample string
 	Status       int
 }
 
-// Answer is a status of an answer, with its body and its error codes.
+// Answer is a possible status of an answer, with its body and its error codes.
 type Answer struct {
 	Status string
 	Codes  []Code
@@ -42,17 +42,17 @@ type Answer struct {
 // Code is an error code and its meaning.
 type Code struct{ Name, Meaning string }
 
-// Body is one of the forms that a body may have. For an object, it has the fields.
+// Body is one of the possible forms of a body. For an object, Body has the object's fields.
 type Body struct {
 	Value  []Word
 	Fields []Field
 }
 
-// same is what the operations of one call share. The code declares an operation once for all its
-// paths, so equal texts mean the same operation.
+// same has the texts that the operations of one call share. The code declares an operation once for
+// all its paths, so equal texts mean the same operation.
 type same struct{ method, summary, about string }
 
-// chapters groups the operations into chapters, by name.
+// chapters returns the operations, grouped into chapters by name.
 func (d document) chapters() []Chapter {
 	samples := mustReadSamples()
 	all := d.withoutSamples()
@@ -64,8 +64,8 @@ func (d document) chapters() []Chapter {
 	return all
 }
 
-// addSample adds a request and its answer. They come from a request that succeeded or, without one,
-// from the schema of the body.
+// addSample adds a request and its answer to a call. Both come from a recorded request that
+// succeeded. Without a recorded request, addSample makes them from the schema of the body.
 func (d document) addSample(samples map[string]sample, c *Call) {
 	one, is := sampleOf(samples, *c)
 	if is {
@@ -80,7 +80,7 @@ func (d document) addSample(samples map[string]sample, c *Call) {
 	}
 }
 
-// withoutSamples returns the chapters as the document describes them.
+// withoutSamples returns the chapters that the document describes, without samples.
 func (d document) withoutSamples() []Chapter {
 	groups := map[same][]string{}
 	for path, methods := range d.Paths {
@@ -100,12 +100,12 @@ func (d document) withoutSamples() []Chapter {
 	return collect(joinTwins(calls))
 }
 
-// byLength compares paths. The shortest path, which the page shows, comes first.
+// byLength compares paths. The shortest path comes first, because the page shows it.
 func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 }
 
-// order returns the position of a method among the methods of a path.
+// order returns the position of a method in the order of a path's methods.
 func order(method string) int {
 	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, method)
 }
@@ -158,13 +158,13 @@ func (d document) call(method string, paths []string) Call {
 }
 
 const (
-	// needsToken begins the paragraph of the document that says which tokens a call accepts.
-	// needsNone is this paragraph for calls without a token.
+	// needsToken is the beginning of the paragraph that says which tokens a call accepts. needsNone
+	// is the text of this paragraph for calls without a token.
 	needsToken = "Kinds of token: "
 	needsNone  = "No token needed."
 )
 
-// credentials returns the kinds of token and the scopes of an operation, and the rest of its
+// credentials returns an operation's kinds of token and scopes, and the other paragraphs of its
 // description.
 func credentials(op operation) ([]string, []string, []paragraph) {
 	var (
@@ -186,7 +186,7 @@ func credentials(op operation) ([]string, []string, []paragraph) {
 	return kinds, scopes, about
 }
 
-// bodies returns the forms that the body of a request may have.
+// bodies returns the possible forms of a request's body.
 func (d document) bodies(s schema) []Body {
 	if len(s.AnyOf) > 0 {
 		var all []Body
@@ -202,7 +202,7 @@ func (d document) bodies(s schema) []Body {
 	return []Body{{Value: value, Fields: fields(d.Components.Schemas[s.name()])}}
 }
 
-// answer describes an error by its codes, and any other answer by its body.
+// answer describes an error by its codes, and all other answers by their bodies.
 func answer(status string, c content) Answer {
 	if status >= "400" {
 		a := Answer{Status: status}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// document is the part of an OpenAPI document that these pages use.
+// document has those parts of an OpenAPI document that these pages use.
 type document struct {
 	Info struct {
 		Version, Description string

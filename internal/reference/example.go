@@ -15,7 +15,7 @@ import (
 //go:embed answers.json
 var answersJSON []byte
 
-// sample is a request that succeeded.
+// sample is a recorded request that succeeded.
 type sample struct {
 	Status int
 	Kind   string
@@ -31,8 +31,7 @@ func mustReadSamples() map[string]sample {
 	return all
 }
 
-// sampleOf returns the sample of a call. It may be stored under any of the call's paths and
-// methods.
+// sampleOf returns the sample of a call. The sample may have any of the call's paths and methods.
 func sampleOf(all map[string]sample, c Call) (sample, bool) {
 	for _, method := range c.Methods {
 		for _, path := range append([]string{c.Path}, c.Also...) {
@@ -44,22 +43,22 @@ func sampleOf(all map[string]sample, c Call) (sample, bool) {
 	return sample{}, false
 }
 
-// example is a request written in one language.
+// example is a request in one programming language.
 type example struct{ Language, Text string }
 
-// request is a call with everything that is sent.
+// request is a call with everything that the client sends.
 type request struct {
 	method, address, body string
 	// token is set when the call needs a token.
 	token bool
 }
 
-// examples returns the request in each language.
+// examples returns the request in each programming language.
 func (r request) examples() []example {
 	return []example{{"curl", r.curl()}, {"Go", r.goText()}, {"TypeScript", r.typeScript()}}
 }
 
-// quoted quotes a text as one word for a shell.
+// quoted returns a text in quotes, as one word for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (r request) curl() string {
@@ -125,8 +124,8 @@ func indented(text string) string {
 	return out.String()
 }
 
-// sampleBody returns a body that the schema allows. An object has its required members, or one
-// member when none is required.
+// sampleBody returns a body that the schema allows. An object has its required members. Without
+// required members, it has one member.
 func (d document) sampleBody(s schema) string {
 	value := d.sampleValue(s, 0)
 	text, err := json.Marshal(value)

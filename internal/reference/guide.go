@@ -22,20 +22,20 @@ import (
 // guidesRoot is the path of the guides.
 const guidesRoot = Root + "/guides/"
 
-// quickStart is the name of the guide that is made from the README.
+// quickStart is the name of the guide that comes from the README.
 const quickStart = "quick-start"
 
-// guide is a file of the documentation as a page.
+// guide is a page with the content of a documentation file.
 type guide struct {
 	Name, Title string
 	Content     template.HTML
-	// Headings are the second-level headings.
+	// Headings are the headings of the second level.
 	Headings []heading
 }
 
 type heading struct{ ID, Text string }
 
-// guideGroup has the guides for one kind of reader.
+// guideGroup has the guides for one group of readers.
 type guideGroup struct {
 	Name   string
 	Guides []guideLink
@@ -43,12 +43,12 @@ type guideGroup struct {
 
 type guideLink struct{ Title, Address string }
 
-// indexed matches a line of the index, docs/README.md, which is a heading or a guide with its
-// title.
+// indexed matches a line of the index, docs/README.md. The line is a heading or has a guide with
+// its title.
 var indexed = regexp.MustCompile(`(?m)^## (.+)$|^\| \[([^\]]+)\]\(([a-z0-9-]+)\.md\) \|`)
 
-// mustReadGuides returns the rendered guides, and their groups in the order of the index. It panics
-// when a file cannot be rendered, because the files are part of the program.
+// mustReadGuides returns the rendered guides, and their groups in the order of the index. The files
+// are part of the program, so it panics when it cannot render a file.
 func mustReadGuides() (map[string]guide, []guideGroup) {
 	guides := map[string]guide{quickStart: mustRender(quickStart, "README.md")}
 	files, err := fs.Glob(passerelle.Guides, "docs/*.md")
@@ -104,13 +104,13 @@ func mustRender(name, file string) guide {
 	if err := markdown.Renderer().Render(&content, source, tree); err != nil {
 		panic(fmt.Sprintf("reference: render %s: %v", file, err))
 	}
-	// The content has only our own elements, because HTML in the files is left out and texts are
-	// escaped. A reader can scroll wide content with the keyboard.
+	// The renderer omits HTML in the files and escapes texts, so the content has only our own
+	// elements. The attribute lets a reader scroll wide content with the keyboard.
 	g.Content = template.HTML(strings.ReplaceAll(content.String(), "<pre>", `<pre tabindex="0">`)) //nolint:gosec // as above
 	return g
 }
 
-// take records the title and the headings of a guide.
+// take stores the title and the headings of a guide.
 func (g *guide) take(n ast.Node, source []byte) {
 	switch n := n.(type) {
 	case *ast.Heading:
@@ -126,7 +126,7 @@ func (g *guide) take(n ast.Node, source []byte) {
 	}
 }
 
-// plainText returns the text of a heading, without formatting.
+// plainText returns the text of a heading without its formatting.
 func plainText(n ast.Node, source []byte) string {
 	var b strings.Builder
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
@@ -139,8 +139,8 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// unlink makes links lead to the pages of a running service. Links to pictures and other files,
-// which a service does not have, become text.
+// unlink changes links to addresses in a running service. A service does not have pictures and
+// other files. Links to them become text.
 func unlink(n ast.Node, folder string) {
 	for child := n.FirstChild(); child != nil; {
 		next := child.NextSibling()
@@ -152,8 +152,8 @@ func unlink(n ast.Node, folder string) {
 	}
 }
 
-// leads changes a link to the address where its target is served. It returns false when the target
-// is not served. Links to other sites stay unchanged.
+// leads changes a link to the address at which the service serves the link's target. It returns
+// false when the service does not serve the target. It does not change links to other sites.
 func leads(n ast.Node, folder string) bool {
 	switch link := n.(type) {
 	case *ast.Link:
@@ -174,8 +174,8 @@ func lift(parent, n ast.Node) {
 	parent.RemoveChild(parent, n)
 }
 
-// address returns the address in a running service for a link in a file. It returns false when the
-// service does not have the target.
+// address returns the address in a running service that a link in a file means. It returns false
+// when the service does not have the link's target.
 func address(to, folder string) (string, bool) {
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "#") {
 		return to, true

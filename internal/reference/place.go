@@ -8,15 +8,15 @@ import (
 	"passerelle"
 )
 
-// place is what examples need to know about the reader's host: the address of the API there and, in
-// a sandbox, the ids of the newest objects. With them, readers can send the examples.
+// place has what examples need from the reader's host: the address of the API and, in a sandbox,
+// the ids of the newest objects. Readers can send examples with these values unchanged.
 type place struct {
 	base    string
 	sandbox bool
 	ids     map[string]string
 }
 
-// nowhere is the address in examples when the reader's host belongs to no domain.
+// nowhere is the address in examples when the reader's host does not belong to a domain.
 const nowhere = "https://bank.example/2.0"
 
 func (r *Reference) placeOf(request *http.Request) place {
@@ -31,7 +31,7 @@ func (r *Reference) placeOf(request *http.Request) place {
 	return at
 }
 
-// shownChapter is a chapter as one reader sees it.
+// shownChapter is a chapter in the form that one reader sees.
 type shownChapter struct {
 	Name  string
 	Calls []shownCall
@@ -43,7 +43,7 @@ type shownChapter struct {
 type shownCall struct {
 	Call
 	Examples []example
-	// Path has the names of the ids, and IDs the values that are known for them.
+	// Path contains the names of the ids. IDs has the known values of these ids.
 	Path string
 	IDs  []pathID
 }
@@ -51,7 +51,7 @@ type shownCall struct {
 // pathID is an id in a path.
 type pathID struct{ Name, Value string }
 
-// show prepares the calls of a chapter for a reader.
+// show returns a chapter with its calls in the form for one reader.
 func (at place) show(chapter Chapter) shownChapter {
 	shown := shownChapter{Name: chapter.Name, Sends: at.sandbox}
 	for _, call := range chapter.Calls {
@@ -74,7 +74,7 @@ func (at place) show(chapter Chapter) shownChapter {
 	return shown
 }
 
-// samplesOfIDs has samples of the ids that are not numbers.
+// samplesOfIDs has sample values for the ids that are not numbers.
 var samplesOfIDs = map[string]string{"userId": "me", "key": "customer", "type": "bank", "name": "file.pdf"}
 
 // namesIn returns the names of the ids in a path.

@@ -1,13 +1,15 @@
 // Package reference has the pages of the documentation: the guides, a chapter of the API for each
-// kind of resource, and a page for each object. The first page of a deployment links to them.
+// kind of resource, and a page for each object. The first page of a deployment links to these
+// pages.
 //
-// It owns how the guides and the OpenAPI document are presented: which calls belong together, which
-// paths are the same call, the words for allowed values, and how a request is written in a
-// language. It adds no facts about the API. A mistake on these pages is a mistake in the document,
-// which is generated from the code, or in the samples, which a test records.
+// The package owns the presentation of the guides and of the OpenAPI document. It decides which
+// calls belong together and which paths are the same call. It also owns the words for allowed
+// values and the form of a request in each programming language. It adds no facts about the API.
+// The document comes from the code, and a test records the samples. A mistake on these pages is
+// therefore a mistake in the document or in the samples.
 //
-// It panics on a document that it cannot read, which is a bug. An unknown address gets an error
-// page.
+// The package panics for a document that it cannot read, which is a bug. An unknown address shows
+// an error page.
 package reference
 
 import (
@@ -51,19 +53,19 @@ func mustPages(files fs.FS, folder string) *web.Pages {
 // Config has the functions and values that the package needs from the service. Every field is
 // required.
 type Config struct {
-	// OpenAPI returns the document as the API serves it. The document is large. It is read only
-	// when the first reader comes, because most services run without one.
+	// OpenAPI returns the document as the API serves it. The document is large. The package reads
+	// it for the first reader, because most services have no readers.
 	OpenAPI func() []byte
-	// Domain finds the domain of a host. Readers at an unknown host get the pages without what only
-	// sandboxes have.
+	// Domain finds the domain of a host. Pages for an unknown host do not show what only sandboxes
+	// have.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// IDs returns the ids of the newest objects of a sandbox, by the names of parameters in paths.
-	// With them, readers can send the examples unchanged.
+	// IDs returns the ids of the newest objects in a sandbox. The keys are the names of parameters
+	// in paths. Readers can send examples with these ids unchanged.
 	IDs func(context.Context, passerelle.Domain) map[string]string
 	Log *slog.Logger
 }
 
-// Reference serves the pages. New returns one.
+// Reference serves the pages. New makes a Reference.
 type Reference struct {
 	Config
 	contents func() contents
@@ -77,18 +79,19 @@ type contents struct {
 	guides       map[string]guide
 }
 
-// introduction is the first page, with links to the guides, the conventions, and the chapters.
+// introduction has the content of the first page: links to the guides, the conventions and the
+// chapters.
 type introduction struct {
 	Version, Document string
 	Conventions       []paragraph
 	Chapters          []Chapter
 	Tasks             []Task
 	Groups            []guideGroup
-	// Sections are the parts of the guides that can be searched.
+	// Sections lists the parts of the guides in which readers can search.
 	Sections []guide
 }
 
-// view is a page together with the links to all other pages.
+// view has a page, and the links to all other pages.
 type view struct {
 	Groups []guideGroup
 	Tasks  []Task
@@ -97,10 +100,10 @@ type view struct {
 	Page any
 }
 
-// New returns the handler of Root and everything below it.
+// New returns the handler of Root and all paths below it.
 func New(config Config) http.Handler {
 	r := &Reference{Config: config, contents: sync.OnceValue(func() contents { return mustRead(config.OpenAPI()).contents() })}
-	return gzhttp.GzipHandler(r) // pages are large, and have no secrets that their compressed length could show
+	return gzhttp.GzipHandler(r) // pages are large, and contain no secrets that their compressed length could reveal
 }
 
 func (d document) contents() contents {
@@ -126,7 +129,7 @@ func (d document) contents() contents {
 	return c
 }
 
-// ServeHTTP answers with a page. All readers of a host get the same page.
+// ServeHTTP answers with a page. All readers on the same host get the same page.
 func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	page := r.contents().find(strings.Trim(strings.TrimPrefix(request.URL.Path, Root), "/"), r.placeOf(request))
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {

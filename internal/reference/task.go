@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Task is something that people do with the API, with the chapters about it.
+// Task is something that people do with the API. It has the chapters for this task.
 type Task struct {
 	Name     string
 	Chapters []Chapter
 }
 
-// taskNames are the tasks in the order in which an integrator usually meets them. Each has its
-// chapters, whose names are the first words of their paths.
+// taskNames lists the tasks in the order in which an integrator usually needs them. Each task has
+// the names of its chapters. These names are the first words of paths.
 var taskNames = []struct{ name, chapters string }{
 	{"Get tokens", "auth"},
 	{"Take payments", "payments terms"},
@@ -25,10 +25,10 @@ var taskNames = []struct{ name, chapters string }{
 	{"Configure a domain", "clients config admin connector_programs publickey sign-keys openapi.json"},
 }
 
-// otherTask is the name of the task with the chapters that no other task names.
+// otherTask is the name of the task for the chapters that no other task has.
 const otherTask = "Other calls"
 
-// byTask groups chapters by task.
+// byTask returns the chapters, grouped by task.
 func byTask(chapters []Chapter) []Task {
 	var tasks []Task
 	taken := map[string]bool{}
@@ -53,7 +53,7 @@ func byTask(chapters []Chapter) []Task {
 	return tasks
 }
 
-// errorTexts explain the error codes, and say what to do.
+// errorTexts maps an error code to its explanation, which says what to do.
 var errorTexts = map[string]string{
 	"invalidValue":        "A value is not valid. The message names the field and says what is allowed.",
 	"missingParameter":    "A required field is missing. The message names it.",

@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// Object is a named object of the API, with the objects that contain it.
+// Object is a named object of the API. It lists the objects that contain it.
 type Object struct {
 	Name   string
 	Fields []Field
 	Within []string
 }
 
-// Field is a member of an object, or a parameter of a call in its path, query or headers.
+// Field is a member of an object. It may also be a parameter of a call in the path, the query or
+// the headers.
 type Field struct {
 	Name, In, About string
 	Required        bool
 	Value           []Word
 }
 
-// Word is a part of the description of a value: text, the name of an object, or a literal.
+// Word is a part of the description of a value: a text, the name of an object, or a literal.
 type Word struct {
 	Text, Object, Literal string
 }
@@ -32,7 +33,8 @@ type paragraph struct {
 	Items []string
 }
 
-// paragraphs splits a text of the document. Its only markup is empty lines and dashes.
+// paragraphs splits a text of the document into paragraphs. The only markup in such a text is empty
+// lines and dashes.
 func paragraphs(text string) []paragraph {
 	var all []paragraph
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -55,7 +57,7 @@ func (d document) object(name string) Object {
 	return o
 }
 
-// mentions reports whether a value may contain an object.
+// mentions reports whether a value may contain the object.
 func (s schema) mentions(object string) bool {
 	holds := func(inner schema) bool { return inner.mentions(object) }
 	return s.name() == object ||
@@ -66,7 +68,7 @@ func (s schema) mentions(object string) bool {
 // name returns the name of the object, or an empty text for other values.
 func (s schema) name() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
-// fields returns the fields of an object. The required ones come first.
+// fields returns the fields of an object. The required fields come first.
 func fields(s schema) []Field {
 	var first, rest []Field
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -89,7 +91,7 @@ func field(name, in string, required bool, s schema) Field {
 
 func literal(value any) Word { return Word{Literal: fmt.Sprint(value)} }
 
-// words describes a value. It returns nothing for a value without a description.
+// words returns the description of a value. It returns nothing for a value without a description.
 func words(s schema) []Word {
 	switch {
 	case s.Ref != "":
@@ -135,7 +137,7 @@ func choice(values []string) []Word {
 	return all
 }
 
-// kind describes a value of one JSON type.
+// kind returns the description of a value with one JSON type.
 func (s schema) kind(kind string) []Word {
 	switch {
 	case kind == "array" && s.Items != nil:

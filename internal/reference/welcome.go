@@ -10,13 +10,14 @@ import (
 	"passerelle/internal/web"
 )
 
-// Welcome is the first page of a deployment, for people who open its address in a browser.
+// Welcome is the first page of a deployment. It is for people who open the deployment's address in
+// a browser.
 type Welcome struct {
-	// Domain finds the domain of a host. When there is none, the page does not name a domain.
+	// Domain finds the domain of a host. Without a domain, the page does not name one.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// Console is set when the console is at the same address.
 	Console bool
-	// Rest answers all other requests, including those of programs for the same address.
+	// Rest answers all other requests, such as the requests of programs to the same address.
 	Rest http.Handler
 	Log  *slog.Logger
 }
@@ -28,8 +29,8 @@ type welcomeView struct {
 	Console        bool
 }
 
-// ServeHTTP answers with the page when a browser requests the root. It passes all other requests
-// on.
+// ServeHTTP answers with the page when a browser requests the root. It passes all other requests to
+// Rest.
 func (h Welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		h.Rest.ServeHTTP(w, r)

@@ -25,7 +25,7 @@ type ClockChange struct {
 }
 
 // Move changes the clock of a sandbox, and does all work that becomes due. It returns the domain
-// after the change.
+// with the new clock.
 func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange, acts ...store.Audit) (passerelle.Domain, Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 	return d, ran, err
 }
 
-// apply returns the clock after the change. It fails unless exactly one change is requested.
+// apply returns the clock after the change. It fails unless the change sets exactly one field.
 func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.Clock, error) {
 	asked := 0
 	for _, supplied := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {
@@ -87,8 +87,8 @@ func frozen(now, real time.Time, still bool) passerelle.Clock {
 	return passerelle.Clock{Offset: now.Sub(real)}
 }
 
-// target returns the instant that Advance or Set requests. It fails for an instant in the past,
-// and for one so far in the future that the due work would take too long.
+// target returns the instant that Advance or Set requests. It fails for an instant in the past. It
+// also fails for an instant so far in the future that the due work would take too long.
 func (c ClockChange) target(now time.Time) (time.Time, error) {
 	field, to := "advance", now
 	if c.Set != "" {

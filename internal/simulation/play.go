@@ -34,10 +34,10 @@ type play struct {
 	back string
 }
 
-// Play creates the payment of a scenario for a client, and makes the moves of the scenario, for
-// which it advances the clock. It returns the resulting payment. If a move has another result
-// than the scenario expects, Play fails with an error that names the move, and leaves the
-// payment as it is.
+// Play creates the payment of a scenario for a client, and makes the moves of the scenario. Some
+// moves advance the clock. Play returns the payment after the last move. If the result of a move
+// differs from the scenario, Play fails with an error that names the move. The payment then stays
+// in its state.
 func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string, by store.Client, acts ...store.Audit) (*payment.Payment, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *Simulation) prepare(ctx context.Context, d passerelle.Domain, name stri
 	return &play{Simulation: l, domain: d, settings: values, scenario: all[i], back: back}, nil
 }
 
-// refusedAs compares the result of a move with what the scenario expects.
+// refusedAs compares the result of a move with the result that the scenario expects.
 func refusedAs(move sandbox.Move, err error) error {
 	var reported *passerelle.Error
 	switch {
@@ -113,7 +113,7 @@ func (p *play) create(ctx context.Context, by passerelle.ClientID, acts []store.
 	return nil
 }
 
-// make makes one move, and does the work that becomes due because of it.
+// make makes one move, and does the work that the move makes due.
 func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if move.Do == sandbox.Advance {
 		return p.advance(ctx, time.Duration(move.Seconds)*time.Second)
@@ -124,7 +124,7 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if err := p.report(ctx, move); err != nil {
 		return err
 	}
-	_, err := p.rest(ctx, p.domain) // a bank may have failed to answer in time
+	_, err := p.rest(ctx, p.domain) // a bank may not have answered in time
 	return err
 }
 
@@ -157,7 +157,7 @@ func (p *play) report(ctx context.Context, move sandbox.Move) error {
 	return err
 }
 
-// decide decides on the bank's page for the payer, and makes the payer return to the service.
+// decide makes the payer's decision on the bank's page, and then returns the payer to the service.
 func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 	attempt, err := p.DB.Attempt(ctx, p.domain.ID, p.payment)
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 	return err
 }
 
-// advance advances the clock, in steps of at most maxAdvance.
+// advance advances the clock in steps of at most maxAdvance.
 func (p *play) advance(ctx context.Context, length time.Duration) error {
 	for length > 0 {
 		piece := min(length, maxAdvance)
@@ -194,8 +194,8 @@ func (p *play) advance(ctx context.Context, length time.Duration) error {
 // password is the password that simulated institutions accept.
 const password = "1234"
 
-// Connect creates a user with a connection. The login word, one of customers.Logins, selects the
-// behaviour of the connection.
+// Connect creates a user with a connection. The argument word selects the behaviour of the
+// connection. It must be a login of customers.Logins.
 func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string, acts ...store.Audit) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {
 		return bankstore.Connection{}, err

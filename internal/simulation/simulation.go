@@ -1,14 +1,14 @@
-// Package simulation has the use cases of a sandbox: moving its clock, doing what is due,
-// playing the scenarios of the simulated banks, and emptying its built-in receiver.
+// Package simulation has the use cases of a sandbox. It moves the sandbox's clock, does the due
+// work, plays the scenarios of the simulated banks, and empties the built-in receiver.
 //
-// It owns the order of these steps, and their limits. It does not own the rules of payments,
-// connections and webhooks, for which it calls their use cases, or what simulated banks do
-// (package connector/sandbox).
+// The package owns the order of these steps, and their limits. The use cases of payments,
+// connections and webhooks own the rules for these objects. Package connector/sandbox owns the
+// behaviour of simulated banks.
 //
-// It fails with NotFound in live domains and for unknown scenarios, and with Invalid when a
-// clock would go backwards or too far. It fails with Conflict when another caller has moved the
-// clock or a scenario needs other settings. It fails with Unavailable when too many callers wait
-// for receivers of the domain.
+// The package fails with NotFound in live domains and for unknown scenarios. It fails with Invalid
+// when a clock would go backwards or too far. It fails with Conflict when another caller has moved
+// the clock, or when a scenario needs other settings. It fails with Unavailable when too many
+// callers wait for receivers of the domain.
 package simulation
 
 import (
@@ -31,7 +31,7 @@ type Simulation struct {
 	Aggregation *aggregation.Aggregation
 	Delivery    *delivery.Delivery
 	Bank        *sandbox.Bank
-	// Now is real time.
+	// Now returns the real time.
 	Now func() time.Time
 }
 
@@ -43,21 +43,22 @@ func Open(d passerelle.Domain) error {
 	return nil
 }
 
-// maxPasses is the largest number of passes that Run makes, even if work is left.
+// maxPasses is the largest number of passes that Run makes. Run then stops, even if some due work
+// remains.
 const maxPasses = 1000
 
-// Result counts the work that was done.
+// Result has the amounts of work that Run did.
 type Result struct {
-	// Payments counts the payments that were checked at their banks or expired, Syncs the reads
-	// of connections, and Deliveries the webhook requests.
+	// Payments counts the payments that expired or that the service checked at their banks. Syncs
+	// counts the reads of connections. Deliveries counts the webhook requests.
 	Payments, Syncs, Deliveries int
-	// Truncated means that a limit was reached and work is left.
+	// Truncated means that Run reached a limit and some due work remains.
 	Truncated bool
 }
 
-// Run does the work that is due in a sandbox until none is left. Payments and syncs come first,
-// because they emit the events that are delivered afterwards. The entries of the audit log are
-// stored before the work begins.
+// Run does the due work of a sandbox until none remains. Payments and syncs come first, because
+// they emit the events that Run delivers afterwards. Run stores the entries of the audit log before
+// it does any work.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {
@@ -72,8 +73,8 @@ func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store
 	return l.rest(ctx, d)
 }
 
-// enter fails for live domains, and when too many callers already wait for receivers. The
-// returned function must be called at the end.
+// enter fails for live domains, and when too many callers already wait for receivers. The caller
+// must call the returned function at the end of its work.
 func (l *Simulation) enter(d passerelle.Domain) (func(), error) {
 	if err := Open(d); err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func (l *Simulation) rest(ctx context.Context, d passerelle.Domain) (Result, err
 	return ran, nil
 }
 
-// Received lists the requests that the built-in receiver got, oldest first.
+// Received lists the requests to the built-in receiver, oldest first.
 func (l *Simulation) Received(ctx context.Context, d passerelle.Domain) ([]store.Received, error) {
 	if err := Open(d); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (l *Simulation) Received(ctx context.Context, d passerelle.Domain) ([]store
 	return l.DB.ReceivedRequests(ctx, d.ID)
 }
 
-// Forget empties the built-in receiver.
+// Forget deletes the requests that the built-in receiver has stored.
 func (l *Simulation) Forget(ctx context.Context, d passerelle.Domain, acts ...store.Audit) error {
 	if err := Open(d); err != nil {
 		return err
