@@ -1,16 +1,16 @@
-// Package access authenticates callers and decides which actions they may do: tokens, scopes,
-// and the applications that own them.
+// Package access authenticates callers, and decides which actions they may do. It has the use cases
+// of tokens, scopes, and the applications that own them.
 //
-// It owns how tokens are made, hashed, checked and ended, and which principal a token
+// The package decides how tokens are made, hashed, checked and ended, and which principal a token
 // represents. It also owns the approximate time of their last use, and the keys that sign tokens
-// and answers. It does not own the scope that a call needs, which is in the route table. It does
-// not own users either: package aggregation creates them, in the same units as their tokens. A
-// token leaves this package once, when it is created. The database has the hash of the token
-// and, for webhooks, the sealed text of permanent user tokens.
+// and answers. The route table defines the scope that a call needs. Package aggregation creates
+// users, in the same units as their tokens. A token leaves this package once, at its creation. The
+// database has only the hash of a token. For webhooks, it also has the sealed text of permanent
+// user tokens.
 //
-// It fails with Unauthenticated for every invalid token, and does not say why. It fails with
-// Forbidden when a caller asks for more rights than it has, and with the code rateLimited after
-// too many wrong secrets.
+// The package fails with Unauthenticated for every invalid token, and does not say why. It fails
+// with Forbidden when a caller requests more rights than it has. It fails with the code rateLimited
+// after too many wrong secrets.
 package access
 
 import (
@@ -28,11 +28,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// PaymentTokenLife is how long a token for one payment is valid.
+// PaymentTokenLife is the time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
-// Access has the use cases of tokens and applications. Now is real time, because the validity of
-// credentials does not follow the clock of a sandbox.
+// Access has the use cases of tokens and applications. Now returns the real time, because the
+// validity of credentials does not follow the clock of a sandbox.
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time
@@ -45,7 +45,7 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
-// BearerToken is the bearer token of a request. It may be looked up before the domain of the
+// BearerToken is the bearer token of a request. A caller may look it up before the domain of the
 // request is known. It grants nothing until [Access.Admit] has checked the domain.
 type BearerToken struct {
 	Text   string
@@ -54,7 +54,8 @@ type BearerToken struct {
 	err    error
 }
 
-// Lookup looks up a bearer token. A text that does not have the form of a token needs no query.
+// Lookup looks up a bearer token. It makes no query for a text that does not have the form of a
+// token.
 func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
 	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
@@ -63,12 +64,12 @@ func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) Bea
 	return s
 }
 
-// Authenticate returns the principal of the bearer token of a request to a domain.
+// Authenticate returns the principal of a bearer token in a domain.
 func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, bearer string) (Principal, error) {
 	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
-// Admit does the same as Authenticate, for a token that was already looked up.
+// Admit returns the principal like Authenticate. The token is already looked up.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
@@ -90,7 +91,7 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Be
 	return principal(token), nil
 }
 
-// accepts reports whether a token is valid and has a kind. anyKind accepts all kinds.
+// accepts reports whether a token is valid and has a kind. The kind anyKind accepts all kinds.
 func (a *Access) accepts(token store.Token, kind TokenKind) bool {
 	return (kind == anyKind || token.Kind == string(kind)) && token.Revoked == nil && !a.expired(token)
 }
@@ -99,10 +100,10 @@ func (a *Access) expired(token store.Token) bool {
 	return token.Expires != nil && !a.Now().Before(*token.Expires)
 }
 
-// anyKind stands for the kind of a signed token. Its real kind is in its row.
+// anyKind is the kind of a signed token before its lookup. The row of the token has its real kind.
 const anyKind TokenKind = ""
 
-// recognise returns the kind of a token according to its form, or anyKind for a signed token.
+// recognise returns the kind that the form of a token shows, or anyKind for a signed token.
 func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bearer string) (TokenKind, bool, error) {
 	if !signed(bearer) {
 		kind, ok := wellFormed(bearer)
@@ -120,8 +121,8 @@ func principal(t store.Token) Principal {
 	return p
 }
 
-// Grant is a token that was just made. Its text is shown once. It is not stored, except for
-// permanent user tokens, which [store.Tx.KeepUserToken] stores.
+// Grant is a token that was just made. The caller shows its text once. The service does not store
+// the text, except for permanent user tokens, which [store.Tx.KeepUserToken] stores.
 type Grant struct {
 	Text    string
 	Token   store.Token
@@ -139,9 +140,9 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 	return a.issue(ctx, ServiceToken, store.Token{Domain: client.Domain, Client: client.ID, Expires: &expires}, scopes)
 }
 
-// IssuePayment makes a token that gives access to one payment only. Its scopes must be scopes of
-// its maker. A maker with payments:admin has every scope, but can never grant payments:admin
-// itself. A maker that has access to one payment can make tokens for that payment only.
+// IssuePayment makes a token that gives access to only one payment. A maker can grant only its own
+// scopes. A maker with payments:admin has every scope, but can never grant payments:admin itself. A
+// maker with access to one payment can make tokens only for that payment.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
 		return Grant{}, passerelle.Missing()
@@ -155,7 +156,7 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
-		expires = *maker.Expires // otherwise the holder of a code from a link could renew it for ever
+		expires = *maker.Expires // otherwise the holder of a link's code could renew it without end
 	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }
@@ -172,8 +173,8 @@ func grantable(maker Principal, scopes passerelle.Scopes) error {
 	return nil
 }
 
-// IssueOperator makes a permanent config or users token for the operator's own programs. Like
-// the methods below, it stores the acts in the audit log with the change.
+// IssueOperator makes a permanent config or users token for the operator's own programs. Like the
+// methods below, it stores the change and the acts in the audit log together.
 func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind, acts ...store.Audit) (Grant, error) {
 	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
 	if !ok {
@@ -183,8 +184,7 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 }
 
 // IssueDeployment makes a config token of a domain that also gives access to the data that all
-// domains share. Only commands call it, so that no caller over the network can create such a
-// token.
+// domains share. Only commands call it, so no caller over the network can create such a token.
 func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID) (Grant, error) {
 	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
 }
@@ -219,8 +219,8 @@ func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Toke
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }
 
-// hash returns the only form in which a token or a secret is stored. A fast hash is enough,
-// because tokens and secrets have at least 128 random bits.
+// hash returns the only stored form of a token or a secret. A fast hash is enough, because tokens
+// and secrets have at least 128 random bits.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
@@ -228,6 +228,6 @@ func hash(secret string) []byte {
 
 func randomHex(bytes int) string {
 	raw := make([]byte, bytes)
-	rand.Read(raw) // rand.Read never fails, by its documentation
+	rand.Read(raw) // rand.Read never fails, according to its documentation
 	return hex.EncodeToString(raw)
 }

@@ -13,13 +13,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// AnswerKey returns the key with which the answers of a domain are signed, and the id of the
-// key. The first call for a domain makes the key.
+// AnswerKey returns the key that signs the answers of a domain, and the id of this key. The first
+// call for a domain makes the key.
 func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int64, jose.SigningKey, error) {
 	stored, err := a.DB.NewestSignKey(ctx, domain)
 	if errors.Is(err, store.ErrNotFound) {
 		stored, err = a.addAnswerKey(ctx, domain, 1)
-		if errors.Is(err, store.ErrDuplicate) { // another process made the key first
+		if errors.Is(err, store.ErrDuplicate) { // another process was faster
 			stored, err = a.DB.NewestSignKey(ctx, domain)
 		}
 	}
@@ -35,8 +35,8 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 }
 
 // RotateAnswerKey makes a new key that signs the answers of a domain. Older keys are deprecated,
-// but still verify the answers that they signed. It stores the acts in the audit log with the
-// change.
+// but still verify the answers that they signed. RotateAnswerKey stores the change and the acts in
+// the audit log together.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

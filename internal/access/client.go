@@ -18,10 +18,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// MaxName is the largest number of characters in the name of an application.
+// MaxName is the largest number of characters in an application's name.
 const MaxName = 255
 
-// These are the limits of the values that an application can set, in characters or entries.
+// These are the limits of an application's values, in characters or entries.
 const (
 	maxDescription = 4096
 	maxRedirects   = 100
@@ -30,7 +30,7 @@ const (
 	maxConfigValue = 4096
 )
 
-// Credentials are the id and secret of an application, and the address of the caller.
+// Credentials has the id and the secret of an application, and the address of the caller.
 type Credentials struct {
 	ClientID string
 	Secret   string
@@ -49,9 +49,9 @@ func tooManyFailures(wait time.Duration) error {
 }
 
 // Application returns the client to which the credentials belong. It treats an unknown id like a
-// wrong secret. After too many failures from an address, it refuses even a right secret from
-// that address for a time. The configuration keys auth.block_count and auth.block_seconds define
-// how many and how long.
+// wrong secret. After too many failures from an address, it refuses that address for a time, even
+// with the right secret. The configuration keys auth.block_count and auth.block_seconds define the
+// number of failures and the time.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, domain)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	}
 	id, err := strconv.ParseInt(c.ClientID, 10, 64)
 	if err != nil {
-		id = 0 // no client has this id
+		id = 0 // no client has the id 0
 	}
 	who := newGuesser(domain, passerelle.ClientID(id), c.Address)
 	if wait := a.throttle.wait(who, values.Int(settings.BlockCount), a.Now()); wait > 0 {
@@ -78,8 +78,9 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 	return client, nil
 }
 
-// Sole returns the only application of a domain. It owns the objects that are created without
-// naming an application. Sole returns zero when there are several applications or none.
+// Sole returns the only application of a domain. This application owns the objects that are created
+// without the name of an application. Sole returns zero when the domain has several applications or
+// none.
 func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	all, err := a.DB.Clients(ctx, domain)
 	if err != nil {
@@ -91,13 +92,13 @@ func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerel
 	return all[0].ID, nil
 }
 
-// Register creates an application and returns its secret, which is not shown again.
+// Register creates an application and returns its secret. No later call returns the secret.
 func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name string, redirectURIs []string) (store.Client, string, error) {
 	return a.Create(ctx, domain, ClientUpdate{Name: &name, RedirectURIs: redirectURIs})
 }
 
-// Create is like Register, with all fields of an application. It stores the acts in the audit
-// log with the change.
+// Create creates an application with all its fields. It returns the secret like Register. It stores
+// the change and the acts in the audit log together.
 func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
 	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
@@ -105,27 +106,26 @@ func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c Clien
 	})
 }
 
-// ClientUpdate is a change of an application. A nil field leaves the value as it is.
+// ClientUpdate is a change of an application. A nil field leaves the value unchanged.
 type ClientUpdate struct {
 	Name                                                *string
 	RedirectURIs                                        []string
 	PrimaryColor, SecondaryColor                        *string
 	Description, DescriptionBanks, DescriptionProviders *string
 	Pro                                                 *bool
-	// Config replaces the configuration. If MergeConfig is set, it replaces only the keys that
-	// are in Config.
+	// Config replaces the configuration. With MergeConfig, it replaces only the keys in Config.
 	Config      map[string]string
 	MergeConfig bool
-	// ResetSecret makes a new secret. The old secret is invalid from then on.
+	// ResetSecret makes a new secret. The old secret then becomes invalid.
 	ResetSecret bool
-	// GenerateKeys makes a new key pair. Tokens signed with the old key pair are invalid from
-	// then on.
+	// GenerateKeys makes a new key pair. Tokens with a signature of the old key pair then become
+	// invalid.
 	GenerateKeys bool
 }
 
-// Update changes an application and returns its new secret, if one was made. The secret is not
-// shown again. Update fails with store.ErrNotFound when the application does not exist. It
-// stores the acts in the audit log with the change.
+// Update changes an application and returns its new secret, if there is one. No later call returns
+// the secret. Update fails with store.ErrNotFound when the application does not exist. It stores
+// the change and the acts in the audit log together.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	client, err := a.DB.Client(ctx, domain, id)
 	if err != nil {
@@ -256,7 +256,7 @@ func checkConfig(client store.Client) error {
 }
 
 // Delete removes an application and ends its tokens. It fails with store.ErrNotFound when the
-// application does not exist. It stores the acts in the audit log with the change.
+// application does not exist. It stores the change and the acts in the audit log together.
 func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

@@ -9,16 +9,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// FrameKey is the key of a client's configuration that lists the origins whose pages may frame
-// the webview, separated by spaces.
+// FrameKey is the key for the framing origins in a client's configuration. Pages of these origins
+// may show the webview in a frame. Spaces separate the origins.
 const FrameKey = "webview.origins"
 
-// maxFrameOrigins limits the number of origins, because a header with all of them is sent with
-// every page.
+// maxFrameOrigins limits the number of origins, because every page has a header with all of them.
 const maxFrameOrigins = 20
 
-// FrameOrigins returns the origins whose pages may frame the webview for a client. By default
-// there are none.
+// FrameOrigins returns the origins whose pages may show the webview in a frame for a client. By
+// default, there are no such origins.
 func FrameOrigins(client store.Client) []string { return strings.Fields(client.Config[FrameKey]) }
 
 func checkFrame(client store.Client) error {
@@ -32,8 +31,8 @@ func checkFrame(client store.Client) error {
 	return nil
 }
 
-// isOrigin reports whether a text is an origin as browsers write it. Other characters could end
-// a word of the header and begin another.
+// isOrigin reports whether a text is an origin in the form that browsers use. Other characters
+// could end one word of the header and begin another.
 func isOrigin(text string) bool {
 	if _, err := passerelle.ParseRedirectURI("", text); err != nil {
 		return false

@@ -18,19 +18,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. It is
-// signed with the key pair of its application, and its header names the application. It is
-// stored like any other token, so that it can be revoked and ends with its user.
+// A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. The key
+// pair of an application signs the token, and the token's header names that application. The
+// service stores it like every other token. It can therefore be revoked, and it ends with its user.
 
-// maxSigned is the largest size in bytes of a signed token. Tokens are parsed before their
-// signature is checked, so larger texts are not parsed, and no larger token is made.
+// maxSigned is the largest size of a signed token, in bytes. The service must parse a token before
+// it checks the signature. It therefore does not parse larger texts, and makes no larger tokens.
 const maxSigned = 4096
 
 // signingKeyBits is the size of the RSA keys that sign tokens.
 const signingKeyBits = 2048
 
-// Payload is the content of a signed token. Times are in seconds since the epoch. Expires is
-// nil for a token that is valid until it is revoked.
+// Payload is the content of a signed token. Times are in seconds since the epoch. Expires is nil
+// for a token that is valid until someone revokes it.
 type Payload struct {
 	User     passerelle.UserID `json:"id_user,omitempty"` // the encoder of signed tokens does not know omitzero
 	Audience string            `json:"aud"`
@@ -42,8 +42,8 @@ type Payload struct {
 	ID       string            `json:"jti"`
 }
 
-// SigningKey returns the key with which an application signs. If no keys were generated for the
-// application, it fails with an Invalid error that names the field.
+// SigningKey returns the key with which an application signs. If the application has no generated
+// keys, it fails with an Invalid error that names the field.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -64,9 +64,9 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 	return signer, nil
 }
 
-// GrantSigned is like GrantUser, for a signed token. The payload contains the scope for the
-// client; the service never reads it. The token expires with a temporary user, and otherwise at
-// token.Expires.
+// GrantSigned makes a signed token for a user, like GrantUser. The payload contains the scope for
+// the client, and the service never reads that scope. The token of a temporary user expires with
+// the user. Other tokens expire at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope str
 	return grant, p, err
 }
 
-// IssueSigned makes a signed config token for an operator's own programs. It expires at
+// IssueSigned makes a signed config token for an operator's own programs. The token expires at
 // token.Expires.
 func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, string(passerelle.ScopeConfig), token)
@@ -95,7 +95,7 @@ func (a *Access) IssueSigned(ctx context.Context, signer jose.Signer, issuer str
 	return grant, p, nil
 }
 
-// sign makes the signed text and the payload of a token from its row.
+// sign returns the signed text and the payload of a token, from the token's row.
 func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Token) (string, Payload, error) {
 	now := a.Now()
 	p := Payload{
@@ -119,9 +119,9 @@ func (a *Access) sign(signer jose.Signer, issuer, scope string, token store.Toke
 // signed reports whether a token has the three parts of a signed token.
 func signed(bearer string) bool { return strings.Count(bearer, ".") == 2 && len(bearer) <= maxSigned }
 
-// genuine checks the signature of a token with the key of the application in its header, and
-// checks that the token belongs to that application. The row of the token decides whether it is
-// still valid.
+// genuine checks the signature of a token with the key of the application in the token's header. It
+// also checks that the token belongs to that application. The row of the token decides whether the
+// token is still valid.
 func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer string) (bool, error) {
 	token, name, id := namesClient(bearer)
 	if id == 0 {
@@ -143,8 +143,8 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 	return token.Claims(key, &claims) == nil && claims.Audience == name, nil
 }
 
-// namesClient reads a signed token and the application in its header. The id is zero when the
-// header names no application, or when the text is not a signed token.
+// namesClient returns a signed token, and the id of the application in its header. The id is zero
+// when the header names no application, or when the text is not a signed token.
 func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	var (
 		name string
@@ -162,8 +162,8 @@ func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	return token, name, id
 }
 
-// keyPair makes a pair of signing keys: the private key in PKCS #8 and the public key in PEM.
-// This takes a noticeable part of a second.
+// keyPair returns a pair of signing keys: the private key in PKCS #8, and the public key in PEM. It
+// needs a noticeable part of a second.
 func keyPair() ([]byte, string, error) {
 	var private []byte
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)

@@ -22,16 +22,16 @@ const (
 	maxLogoSide = 2048
 )
 
-// logoSizes are the possible sizes of a stored logo. The first is twice the size on pages, for
-// screens with a high resolution. The second is the size on pages, if the larger logo would make
-// pages too large.
+// logoSizes lists the possible sizes of a stored logo. The first size is twice the size on pages,
+// for screens with a high resolution. The second size is the size on pages. It is for logos that
+// would make pages too large at the first size.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
 
-// maxKeptLogo is the largest number of bytes of a logo before it is stored at the smaller size.
-// A page has at most 100 kB in all.
+// maxKeptLogo is the largest number of bytes of a logo at the first size. Larger logos are stored
+// at the second size. A whole page has at most 100 kB.
 const maxKeptLogo = 32 << 10
 
-// pictures contains the allowed formats of a logo, with their encoders.
+// pictures maps the allowed formats of a logo to their encoders.
 var pictures = map[string]func(io.Writer, image.Image) error{
 	"png": png.Encode,
 	"jpeg": func(w io.Writer, picture image.Image) error {
@@ -39,9 +39,9 @@ var pictures = map[string]func(io.Writer, image.Image) error{
 	},
 }
 
-// SetLogo stores a PNG or JPEG as the logo of an application, in place of the last one, and
-// returns the logo with its id. It draws the picture anew at the size for pages, so that hidden
-// data is lost. The first bytes of the picture decide its format. SetLogo fails with
+// SetLogo stores a PNG or JPEG as the logo of an application, and returns the logo with its id. The
+// new logo replaces an earlier one. SetLogo draws the picture again at the size for pages, which
+// removes hidden data. The first bytes of the picture decide its format. SetLogo fails with
 // store.ErrNotFound when the client does not exist.
 func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte, acts ...store.Audit) (store.Logo, error) {
 	logo, err := drawn(content)
@@ -57,7 +57,7 @@ func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id pas
 	return logo, nil
 }
 
-// drawn returns a logo in the form in which it is stored.
+// drawn returns a logo in its stored form.
 func drawn(content []byte) (store.Logo, error) {
 	if len(content) > MaxLogo {
 		return store.Logo{}, passerelle.InvalidField("logo", "must have at most %d bytes", MaxLogo)
@@ -87,7 +87,7 @@ func drawn(content []byte) (store.Logo, error) {
 	return store.Logo{MediaType: "image/" + form, Content: kept.Bytes()}, nil
 }
 
-// scaled returns a picture that is reduced to fit into bounds and keeps its proportions.
+// scaled returns a smaller picture that fits into bounds. The picture keeps its proportions.
 func scaled(picture image.Image, bounds image.Point) image.Image {
 	size := picture.Bounds().Size()
 	width, height := size.X, size.Y
@@ -102,8 +102,8 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 	return small
 }
 
-// DeleteLogo removes the logo of an application. It fails with store.ErrNotFound when there is
-// none. It stores the acts in the audit log with the change.
+// DeleteLogo removes the logo of an application. It fails with store.ErrNotFound when there is no
+// logo. It stores the change and the acts in the audit log together.
 func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)

@@ -21,8 +21,8 @@ const (
 	UsersToken   TokenKind = "users"
 )
 
-// Principal is the caller whom a valid token represents. Client, User and Payment are zero when
-// the token has none. A payment token gives access to its payment only.
+// Principal is the caller whom a valid token represents. Client, User and Payment are zero when the
+// token has none. A payment token gives access only to its own payment.
 type Principal struct {
 	Token   int64
 	Kind    TokenKind
@@ -31,6 +31,6 @@ type Principal struct {
 	User    passerelle.UserID
 	Payment passerelle.PaymentID
 	Scopes  passerelle.Scopes
-	// Expires is nil for a token that is valid until it is revoked.
+	// Expires is nil for a token that is valid until someone revokes it.
 	Expires *time.Time
 }

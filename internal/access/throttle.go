@@ -8,13 +8,13 @@ import (
 	"passerelle"
 )
 
-// maxThrottled is how many callers with wrong secrets are remembered at a time. Beyond this
-// number, each new caller replaces an old one. This limits the memory, and an attacker still
-// needs that many failed attempts before an earlier one is forgotten.
+// maxThrottled is the largest number of callers with wrong secrets in memory. Beyond this number,
+// each new caller replaces an old one. The number limits the memory. An attacker still needs so
+// many failed attempts until the throttle forgets an earlier one.
 const maxThrottled = 10_000
 
-// throttle counts wrong secrets by application and address, in this process. It blocks the
-// address that guesses, and not the application.
+// throttle counts wrong secrets in this process, by application and address. It blocks the guessing
+// address, and not the application.
 type throttle struct {
 	mu     sync.Mutex
 	failed map[guesser]spell
@@ -26,14 +26,14 @@ type guesser struct {
 	network netip.Prefix
 }
 
-// spell is a number of failures. They are forgotten when it ends.
+// spell is a number of failures. The throttle forgets the failures when the spell ends.
 type spell struct {
 	failures int64
 	ends     time.Time
 }
 
-// newGuesser returns the identity of a caller. An IPv6 caller is identified by the network that
-// a provider gives to one customer. All texts that are not addresses count as one address.
+// newGuesser returns the identity of a caller. The identity of an IPv6 caller is the network that a
+// provider assigns to one customer. All texts that are not addresses count as the same address.
 func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address string) guesser {
 	g := guesser{domain: domain, client: client}
 	ip, err := netip.ParseAddr(address)
@@ -48,8 +48,8 @@ func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address 
 	return g
 }
 
-// wait returns how long a caller who failed limit times must wait. With a limit of zero, no
-// caller waits.
+// wait returns how long a caller must wait after limit failures. With a limit of zero, no caller
+// waits.
 func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,8 @@ func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	return s.ends.Sub(now)
 }
 
-// fail counts a failure. A caller's failures are forgotten after a time without a new failure.
+// fail counts a failure. The throttle forgets a caller's failures after a time without a new
+// failure.
 func (t *throttle) fail(g guesser, now time.Time, while time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

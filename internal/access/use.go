@@ -14,17 +14,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits for records of use: how exact the last use is, how many uses are held in
-// memory, and how many are written at once.
+// These are the limits for records of use: the precision of a last use, the number of uses in
+// memory, and the number of uses that one unit writes.
 const (
 	useSpan  = time.Hour
 	maxUses  = 10_000
 	useBatch = 500
 )
 
-// uses contains the credentials that were used since KeepUses was last called and whose stored
-// last use is more than an hour old. If there is no room for a credential, or its use is lost
-// with the process, it is recorded when it is used again.
+// uses has the credentials that were used since the last call of KeepUses and whose stored last use
+// is more than an hour old. When there is no room for a credential, its next use records it. The
+// same applies when the process loses a use.
 type uses struct {
 	mu sync.Mutex
 	at map[credential]time.Time
@@ -60,8 +60,8 @@ func (u *uses) take() map[credential]time.Time {
 	return taken
 }
 
-// KeepUses records the credentials that were used since it was last called. Each is written at
-// most once an hour, even if many processes use it.
+// KeepUses records the credentials that were used since its last call. It writes each credential at
+// most once an hour, even when many processes use the credential.
 func (a *Access) KeepUses(ctx context.Context) error {
 	used := a.uses.take()
 	var failed error
@@ -79,7 +79,7 @@ func (a *Access) KeepUses(ctx context.Context) error {
 	return nil
 }
 
-// compare orders credentials. All processes write them in this order, so that two of them never
+// compare orders credentials. All processes write credentials in this order, so no two processes
 // wait for each other's rows.
 func (c credential) compare(o credential) int {
 	return cmp.Or(cmp.Compare(c.domain, o.domain), cmp.Compare(c.client, o.client), cmp.Compare(c.token, o.token))

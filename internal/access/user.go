@@ -10,19 +10,19 @@ import (
 	"passerelle/internal/store"
 )
 
-// CodeLife is how long a temporary code is valid, unless its user is deleted earlier.
+// CodeLife is the time for which a temporary code is valid. A code ends earlier when its user is
+// deleted.
 const CodeLife = 30 * time.Minute
 
-// GrantUser makes a token for a user in the unit that creates the user or makes the user
-// permanent. The token of a permanent user is permanent, and webhooks of the client carry it.
-// The token of a temporary user ends with the user. client is zero for a token that belongs to
-// no application.
+// GrantUser makes a token for a user, in the unit that creates the user or makes the user
+// permanent. The token of a permanent user is permanent, and webhooks of the client contain it. The
+// token of a temporary user ends with the user. The client is zero for a token that belongs to no
+// application.
 func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }
 
-// keep stores a token of a user, and the text of the token for webhooks if the token is
-// permanent.
+// keep stores a token of a user. For webhooks, it also stores the text of a permanent token.
 func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Token) (Grant, error) {
 	grant, err := a.add(tx, kind, text, token, nil)
 	if err == nil && token.Expires == nil {
@@ -32,14 +32,14 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 }
 
 // RevokeUser ends the permanent tokens of a user that belong to the client or to no application.
-// It belongs in the unit that issues a new token.
+// The unit that issues a new token calls it.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
-// IssueCode makes a temporary code for the user of a token. If single is true, it is valid for
-// one exchange, and otherwise for any number. A code opens pages and can be exchanged for a
-// token, but cannot be used for calls.
+// IssueCode makes a temporary code for the user of a token. With single, the code is valid for one
+// exchange. Otherwise it is valid for any number of exchanges. A code opens pages, and a client can
+// exchange it for a token. Calls do not accept a code.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {
@@ -52,10 +52,10 @@ func badCode() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, already used or issued to another application."}
 }
 
-// Redeem returns the token that an application may exchange for a permanent token. This is a
-// permanent token that was issued to the application. It may also be a code or the token of a
-// temporary user, if it was issued to the application or to none. For anything else Redeem fails
-// with Unauthenticated.
+// Redeem returns the token that an application may exchange for a permanent token. This may be a
+// permanent token of the application. It may also be a code or the token of a temporary user, if it
+// belongs to the application or to no application. Redeem fails with Unauthenticated for all other
+// texts.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok := wellFormed(code)
 	if !ok || (kind != CodeToken && kind != UserToken) {
@@ -83,17 +83,17 @@ func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool 
 	return (token.Client == 0 || token.Client == client) && a.Now().Before(*token.Expires)
 }
 
-// Spend marks a code for one exchange as used, in the unit that issues the token. Of several
-// simultaneous exchanges, one succeeds. The units of the others fail with an error that Spent
-// recognises.
+// Spend marks a code for one exchange as used, in the unit that issues the token. When several
+// exchanges happen at the same time, one succeeds. The units of the others fail with an error that
+// Spent recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
 		tx.RevokeToken(code.Domain, code.ID, a.Now())
 	}
 }
 
-// Use does the same as Spend in a unit of its own, for a code from a browser. It fails with
-// Unauthenticated when the code was already used.
+// Use marks a code from a browser as used, in a unit of its own. It fails with Unauthenticated when
+// the code was already used.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		a.Spend(tx, code)
@@ -102,8 +102,8 @@ func (a *Access) Use(ctx context.Context, code store.Token) error {
 	return Spent(err)
 }
 
-// Spent returns the answer for an invalid code if a unit failed because its code was already
-// used or its user was deleted. It returns other errors unchanged.
+// Spent returns the error for an invalid code if a unit failed because its code was already used or
+// its user was deleted. It returns other errors unchanged.
 func Spent(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
 		return badCode()

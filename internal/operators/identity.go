@@ -10,30 +10,30 @@ import (
 	"passerelle/internal/store"
 )
 
-// ErrUnlinked reports that the identity provider identifies a person, but that the person is
-// linked to no operator.
+// ErrUnlinked means that the identity provider identifies a person, but no operator is linked to
+// that person.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity is what a trusted identity provider states about a person who signs in.
+// ProviderIdentity has what a trusted identity provider says about a person who signs in.
 type ProviderIdentity struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the name of the operator to whom an unlinked person is linked. It is empty when
-	// there is none.
+	// Name is the name of the operator to link an unlinked person to. It is empty when there is no
+	// such name.
 	Name string
-	// Twice means that the provider asked for a second factor, so the service does not ask for
-	// its own.
+	// Twice is set when the provider has asked for a second factor. The service then does not ask
+	// for its own second factor.
 	Twice bool
 	// Request is the id of the request.
 	Request string
 }
 
-// SignInByIdentity makes a session for a person whom a provider identifies: the session of the
-// operator who is linked to the identity. An unlinked person is linked to the operator with the
-// person's name, if that operator is not linked to the provider yet. The role comes from the
-// operator and not from the provider. The session waits for the second factor like any other,
-// unless v.Twice is set. SignInByIdentity fails with ErrRefused when the operator was unlinked
-// during the sign-in.
+// SignInByIdentity makes a session for a person whom a provider identifies. The session belongs to
+// the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
+// operator with the person's name, if that operator is not linked to the provider yet. The role
+// comes from the operator and not from the provider. The session waits for the second factor like
+// every other session, unless v.Twice is set. SignInByIdentity fails with ErrRefused when the
+// operator was unlinked during the sign-in.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 	return pass, err
 }
 
-// knownBy returns the operator of an identity, and whether the operator must still be linked to
-// it. For an identity without an operator, the returned operator is empty.
+// knownBy returns the operator of an identity, and whether the operator must still be linked to the
+// identity. It returns an empty operator for an identity without an operator.
 func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorstore.Operator, bool, error) {
 	var link bool
 	o, err := operatorstore.From(a.DB).OperatorByIdentity(ctx, v.Issuer, v.Subject)
@@ -80,8 +80,8 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 	return o, link, nil
 }
 
-// Link links an operator to a subject of an issuer. It fails with Invalid when the operator or
-// the identity is already linked.
+// Link links an operator to a subject of an issuer. It fails with Invalid when the operator or the
+// identity is already linked.
 func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {
@@ -103,7 +103,7 @@ const maxIdentity = 1000
 // Unlink removes an operator's identities, and ends the operator's sessions.
 func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
-		operatorstore.In(tx).UnlinkOperator(o.ID) // first, because it waits for concurrent sign-ins, so that their sessions exist and can be ended
+		operatorstore.In(tx).UnlinkOperator(o.ID) // this comes first and waits for concurrent sign-ins, so their sessions exist and can be ended
 		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
 		return nil
 	})

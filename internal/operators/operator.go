@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxOperators is the largest number of operators that are listed.
+// maxOperators is the largest number of operators in a list.
 const maxOperators = 1000
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
@@ -22,8 +22,9 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 // normal returns the form in which names are stored and compared.
 func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// Create makes an operator with a random password, which it returns and does not store. The name
-// has up to 64 letters, digits and ".", "_", "@", "-", and must not be in use.
+// Create makes an operator with a random password. It returns the password and does not store it.
+// The name has up to 64 letters, digits and ".", "_", "@", "-". No other operator may have the same
+// name.
 func (a *Operators) Create(ctx context.Context, name string, role Role) (operatorstore.Operator, string, error) {
 	o := operatorstore.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
 	if !nameForm.MatchString(o.Name) {
@@ -62,7 +63,7 @@ func (a *Operators) List(ctx context.Context) ([]operatorstore.Operator, error) 
 	return operatorstore.From(a.DB).Operators(ctx, maxOperators)
 }
 
-// ResetPassword gives an operator a new random password, ends the operator's sessions, and
+// ResetPassword sets a new random password for an operator. It ends the operator's sessions, and
 // removes the counts of failed attempts.
 func (a *Operators) ResetPassword(ctx context.Context, name string) (operatorstore.Operator, string, error) {
 	password := rand.Text()
@@ -89,7 +90,7 @@ func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.O
 	})
 }
 
-// Disable prevents an operator from signing in from now on.
+// Disable prevents an operator from signing in.
 func (a *Operators) Disable(ctx context.Context, name string) (operatorstore.Operator, error) {
 	now := a.Now()
 	return a.change(ctx, name, actDisable, func(tx *store.Tx, o operatorstore.Operator) error {
@@ -106,8 +107,8 @@ func (a *Operators) Enable(ctx context.Context, name string) (operatorstore.Oper
 	})
 }
 
-// change changes an operator and records the act, and returns the changed operator. It fails
-// with NotFound for an unknown name.
+// change changes an operator, records the act, and returns the changed operator. It fails with
+// NotFound for an unknown name.
 func (a *Operators) change(ctx context.Context, name, act string, do func(*store.Tx, operatorstore.Operator) error) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, normal(name))
 	if errors.Is(err, store.ErrNotFound) {

@@ -1,14 +1,14 @@
-// Package operators signs operators in to the console. It checks who they are, and limits how
-// long their sessions last.
+// Package operators signs operators in to the console. It checks who they are, and limits how long
+// their sessions last.
 //
-// It owns passwords and how they are hashed, the second factor, lockouts after failures,
-// sessions, and what each role may do. It does not own the pages and cookies, or the other use
-// cases of the console.
+// The package owns passwords and their hashes, the second factor, lockouts after failures,
+// sessions, and the rights of each role. It does not own pages, cookies or the other use cases of
+// the console.
 //
-// It fails with ErrRefused for every wrong name, password or code, and does not say which is
-// wrong. It fails with ErrLocked after too many failures, before anything is compared, and with
-// ErrNoSession when a session has ended. If a new password or name cannot be used, it fails with
-// an Invalid error that names the field. Each act is recorded in its transaction.
+// The package fails with ErrRefused for every wrong name, password or code, and does not say which
+// of them is wrong. After too many failures, it fails with ErrLocked before it compares anything.
+// It fails with ErrNoSession when a session has ended. If a new password or name is not allowed, it
+// fails with an Invalid error that names the field. It records each act in the act's transaction.
 package operators
 
 import (
@@ -25,12 +25,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// A subject is locked after this many failed attempts, each within lockSpan of the one before.
+// A subject is locked after this many failed attempts, each within lockSpan of the previous one.
 // The lock ends lockSpan after the last counted attempt. A name is first locked only at the
-// address that guesses, so that its owner can sign in elsewhere. The limit for a name at all
-// addresses is against guesses from many addresses. The limit for an address is higher, because
-// many people may share an address. A second factor, and the password in a session, are asked
-// for only after a right password, so strangers cannot lock these.
+// guessing address, so the name's owner can sign in elsewhere. The limit for a name at all
+// addresses stops guesses from many addresses. The limit for an address is higher, because many
+// people may share an address. The service asks for a second factor, or for the password in a
+// session, only after a right password. Strangers can therefore not lock these.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -39,49 +39,49 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// These limits define how many subjects may have a count of failures, how many counts a unit
-// removes, and how many units run in a call of Forget.
+// These limits define how many subjects may have a count of failures, how many counts one unit
+// removes, and how many units one call of Forget runs.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
 	forgetBatches = 1000
 )
 
-// LockMinutes is the longest time for which a person is locked out.
+// LockMinutes is the longest time of a lockout, in minutes.
 const LockMinutes = int(lockSpan / time.Minute)
 
-// The reasons for refusals.
+// These are the reasons for refusals.
 var (
 	ErrRefused   = errors.New("the name, the password or the code is wrong")
 	ErrLocked    = operatorstore.ErrLocked
 	ErrNoSession = errors.New("there is no such session, or it is over")
 )
 
-// Operators has the use cases of operators. Now is real time, because sessions do not follow the
-// clock of a sandbox.
+// Operators has the use cases of operators. Now returns the real time, because sessions do not
+// follow the clock of a sandbox.
 type Operators struct {
 	DB  *store.DB
 	Now func() time.Time
-	// MAC makes the keyed hashes under which addresses are stored.
+	// MAC makes the keyed hashes under which the database has addresses.
 	MAC func(purpose string, data []byte) []byte
 }
 
 // SignInAttempt is an attempt to sign in.
 type SignInAttempt struct {
 	Name, Password string
-	// Address is the network address of the attempt, and Request the id of the request.
+	// Address is the network address of the attempt. Request is the id of the request.
 	Address, Request string
 }
 
-// IssuedSession is a session that was just made. Token is the text that identifies its holder.
-// The text is not stored.
+// IssuedSession is a session that was just made. Token is the text that identifies its holder. The
+// service does not store this text.
 type IssuedSession struct {
 	Token string
 	operatorstore.Session
 }
 
-// SignIn makes a session for a correct name and password. If the operator has a second factor,
-// the session can be used only to enter it, with [Operators.SecondFactor].
+// SignIn makes a session for a right name and password. For an operator with a second factor, the
+// session only allows entering that factor, with [Operators.SecondFactor].
 func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession, error) {
 	name := normal(at.Name)
 	here, byName, byAddress := a.counters(name, at.Address)
@@ -103,8 +103,8 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 	})
 }
 
-// admit opens a session for a recognised operator, unless the operator may no longer sign in.
-// twice means that the operator has given a second factor.
+// admit opens a session for a recognised operator. It fails when the operator may no longer sign
+// in. The argument twice is set when the operator has entered a second factor.
 func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {
@@ -157,7 +157,7 @@ func (a *Operators) SecondFactor(ctx context.Context, token, code, request strin
 }
 
 // Check reports whether a password belongs to an operator who may sign in. It does not count
-// attempts, so it is only for programs that already have the password.
+// attempts. It is therefore only for programs that already have the password.
 func (a *Operators) Check(ctx context.Context, name, password string) (bool, error) {
 	_, err := a.recognise(ctx, normal(name), password)
 	if errors.Is(err, ErrRefused) {
@@ -166,8 +166,8 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 	return err == nil, err
 }
 
-// recognise returns the operator with the name and the password. For an unknown name it takes
-// equally long. With ErrRefused it also returns the operator with the name, if there is one.
+// recognise returns the operator with the name and the password. It takes the same time for an
+// unknown name. With ErrRefused, it also returns the operator with the name, if there is one.
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -188,7 +188,7 @@ func (a *Operators) recognise(ctx context.Context, name, password string) (opera
 	return o, nil
 }
 
-// take counts an attempt in each of the counters, before anything is compared.
+// take counts an attempt in each counter before anything is compared.
 func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, k := range all {
@@ -202,8 +202,8 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 	return err
 }
 
-// Forget removes counts that no longer lock any subject. Strangers can cause too many counts,
-// with unknown names from ever new addresses. In that case it also removes the lowest counts.
+// Forget removes the counts that no longer lock a subject. Strangers can cause too many counts,
+// with unknown names and many addresses. Forget then also removes the lowest counts.
 func (a *Operators) Forget(ctx context.Context) error {
 	left := int64(-1)
 	for range forgetBatches {
@@ -232,8 +232,8 @@ func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	return ErrRefused
 }
 
-// counters returns the counters of an attempt to sign in: for the name at the address, for the
-// name, and for the address.
+// counters returns the counters of an attempt to sign in: one for the name at the address, one for
+// the name, and one for the address.
 func (a *Operators) counters(name, address string) (operatorstore.SignInCounter, operatorstore.SignInCounter, operatorstore.SignInCounter) {
 	var byAddress operatorstore.SignInCounter
 	byName := operatorstore.SignInCounter{Subject: nameSubject(name), Limit: maxFailuresOfName}
@@ -247,7 +247,7 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proofCounter returns the counter for attempts of a signed-in operator to enter the password
+// proofCounter returns the counter for the attempts of a signed-in operator to enter the password
 // again.
 func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
@@ -255,8 +255,8 @@ func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	return operatorstore.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
-// addressSubject returns the subject for the network that a provider gives to one customer. All
-// texts that are not addresses count as one address.
+// addressSubject returns the subject for the network that a provider assigns to one customer. All
+// texts that are not addresses count as the same address.
 func (a *Operators) addressSubject(address string) []byte {
 	var network netip.Prefix
 	if ip, err := netip.ParseAddr(address); err == nil {
@@ -271,6 +271,6 @@ func (a *Operators) addressSubject(address string) []byte {
 
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
-	rand.Read(b) // never fails: the runtime stops the program instead
+	rand.Read(b) // never fails: the runtime would stop the program
 	return b
 }

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the memory in KiB, the passes and the threads of a password hash. Each hash contains
-// its own values, so that these can be raised later.
+// These are the parameters of a password hash: the memory in KiB, the passes and the threads. Each
+// hash contains its own parameters, so a later version can raise these values.
 const (
 	hashMemory = 19 * 1024
 	hashPasses = 2
@@ -26,14 +26,14 @@ const (
 	saltSize   = 16
 )
 
-// These limit the length of passwords, in characters and in bytes.
+// These are the limits for the length of passwords, in characters and in bytes.
 const (
 	minPassword      = 12
 	maxPasswordBytes = 1024
 )
 
-// hashing limits how many hashes are computed at the same time, and so the memory that strangers
-// can make the process use.
+// hashing limits how many hashes the process computes at the same time. Strangers can therefore not
+// make the process use much memory.
 var hashing = make(chan struct{}, 4)
 
 // derive waits for a place, and then computes the slow hash.
@@ -49,7 +49,7 @@ func derive(ctx context.Context, password string, salt []byte, passes, memory ui
 
 const hashForm = "$argon2id$v=19$m=%d,t=%d,p=1$%s$%s"
 
-// hashPassword makes the stored form of a password.
+// hashPassword returns the stored form of a password.
 func hashPassword(ctx context.Context, password string) (string, error) {
 	salt := randomBytes(saltSize)
 	sum, err := derive(ctx, password, salt, hashPasses, hashMemory)
@@ -87,8 +87,8 @@ func matches(ctx context.Context, stored, password string) (bool, error) {
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// nobody returns the hash that is compared for unknown names. The comparison takes as long as
-// for a real hash, and no password matches it.
+// nobody returns the hash that the service compares for unknown names. The comparison takes the
+// same time as for a real hash, and no password matches.
 var nobody = sync.OnceValue(func() string {
 	text := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(hashForm, hashMemory, hashPasses, text(randomBytes(saltSize)), text(randomBytes(hashSize)))
@@ -107,7 +107,8 @@ func checkPassword(name, password string) error {
 }
 
 // ChangePassword replaces the password of the signed-in operator, and ends the operator's other
-// sessions. If the present password is wrong, it fails with ErrRefused, and the attempt counts.
+// sessions. It fails with ErrRefused when the current password is wrong. Such a failure counts as
+// an attempt.
 func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, next, request string) error {
 	if err := a.prove(ctx, v, present, request, actPassword); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (a *Operators) ChangePassword(ctx context.Context, v SignedIn, present, nex
 	return nil
 }
 
-// prove checks the password that the signed-in operator must enter again.
+// prove checks the password when a signed-in operator must enter it again.
 func (a *Operators) prove(ctx context.Context, v SignedIn, password, request, act string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err

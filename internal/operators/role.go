@@ -17,10 +17,10 @@ const (
 	Administrator Role = "administrator"
 )
 
-// Roles lists the roles, each with more rights than the one before.
+// Roles lists the roles. Each role has more rights than the role before it.
 func Roles() []Role { return []Role{Viewer, Developer, Acting, Administrator} }
 
-// Ability is an action that only some operators may do. Each role may view data that is not
+// Ability is an action that only some operators may do. Every role may view data that is not
 // sensitive.
 type Ability string
 
@@ -28,14 +28,15 @@ type Ability string
 const (
 	// Simulate allows changing the state of payments in sandboxes.
 	Simulate Ability = "simulate"
-	// Act allows the actions on payments, users and connections that their client may do.
+	// Act allows the actions on payments, users and connections that the client may do.
 	Act Ability = "act"
 	// Reveal allows seeing personal data.
 	Reveal Ability = "reveal"
-	// SetUpSandbox allows changing how sandboxes are set up: their configuration, connectors,
-	// applications, tokens and webhooks.
+	// SetUpSandbox allows changing the configuration, connectors, applications, tokens and webhooks
+	// of sandboxes.
 	SetUpSandbox Ability = "set up sandbox"
-	// SetUp allows the same in every domain, and creating and moving domains.
+	// SetUp allows the changes of SetUpSandbox in every domain. It also allows creating and moving
+	// domains.
 	SetUp Ability = "set up"
 	// Deliver allows pausing and repeating the delivery of webhooks.
 	Deliver Ability = "deliver"
@@ -72,8 +73,8 @@ func (a *Operators) entry(o store.OperatorID, session int64, request, act string
 	return store.Audit{At: a.Now(), Operator: o, Session: session, Request: request, Act: act}
 }
 
-// Entry returns the audit entry for an action of the signed-in operator. The caller stores it in
-// the transaction of the action.
+// Entry returns the audit entry for an action of the signed-in operator. The caller stores this
+// entry in the action's transaction.
 func (a *Operators) Entry(v SignedIn, request, act string) store.Audit {
 	return a.entry(v.Operator.ID, v.ID, request, act)
 }

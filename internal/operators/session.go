@@ -15,37 +15,37 @@ import (
 	"passerelle/internal/store"
 )
 
-// The steps of a session.
+// These are the steps of a session.
 const (
 	waiting = "waiting"
 	single  = "single"
 	double  = "double"
 )
 
-// These limit how long a session lasts, how long it may be idle, and how long it waits for the
-// second factor.
+// These are the limits of a session: its longest life, its longest idle time, and the longest wait
+// for the second factor.
 const (
 	sessionLife = 12 * time.Hour
 	idleLife    = time.Hour
 	waitingLife = 5 * time.Minute
 )
 
-// seenEvery is the interval at which the last use of a session is written.
+// seenEvery is the interval at which the service writes the last use of a session.
 const seenEvery = time.Minute
 
-// maxSessions is the largest number of sessions of an operator that are listed.
+// maxSessions is the largest number of sessions in the list of an operator.
 const maxSessions = 100
 
-// SignedIn is an operator who is signed in, with the session.
+// SignedIn is a signed-in operator, with the session.
 type SignedIn struct {
 	operatorstore.Session
 	Operator operatorstore.Operator
 }
 
-// FormToken returns the token that each form of the session must contain.
+// FormToken returns the token that every form of the session must contain.
 func (v SignedIn) FormToken() string { return hex.EncodeToString(v.CSRF) }
 
-// Owns reports whether a form was made for this session.
+// Owns reports whether a form belongs to this session.
 func (v SignedIn) Owns(formToken string) bool {
 	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
 }
@@ -53,7 +53,7 @@ func (v SignedIn) Owns(formToken string) bool {
 // HasSecondFactor reports whether the operator gave a second factor in this session.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
-// SessionOf returns the session of a token. It fails with ErrNoSession when there is none. It
+// SessionOf returns the session of a token. It fails with ErrNoSession when there is no session. It
 // does not extend the session, because it is for requests that a page makes automatically.
 func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
@@ -66,8 +66,8 @@ func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, erro
 	return v, nil
 }
 
-// ResumeSession is like SessionOf, and extends the session. It is for requests that the operator
-// makes.
+// ResumeSession returns the session of a token like SessionOf, and extends the session. It is for
+// requests that the operator makes.
 func (a *Operators) ResumeSession(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.SessionOf(ctx, token)
 	if err != nil {
@@ -113,9 +113,9 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session. also adds conditions that must hold at the same moment. open fails with
-// ErrConflict when the operator has been disabled since they were recognised, or has another
-// password or second factor.
+// open makes a session. The function also adds conditions that must hold at the same moment. open
+// fails with ErrConflict when, after recognition, the operator was disabled or got another password
+// or second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
 	now := a.Now()
 	pass := IssuedSession{Token: rand.Text(), Session: operatorstore.Session{
@@ -135,7 +135,7 @@ func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step str
 	return pass, nil
 }
 
-// SignOut ends the operator's session. It does nothing when the session has already ended.
+// SignOut ends the operator's session. It also succeeds when the session has already ended.
 func (a *Operators) SignOut(ctx context.Context, v SignedIn, request string) error {
 	return a.end(ctx, v, v.ID, request, actSignOut)
 }
@@ -162,13 +162,13 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 	return nil
 }
 
-// Sessions lists the sessions in which the operator is signed in, the newest first.
+// Sessions lists the sessions in which the operator is signed in, newest first.
 func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]operatorstore.Session, error) {
 	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
 }
 
-// hash returns the only form in which the token of a session is stored. A fast hash is enough,
-// because a token has 130 random bits.
+// hash returns the only stored form of a session's token. A fast hash is enough, because a token
+// has 130 random bits.
 func hash(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]

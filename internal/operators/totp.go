@@ -19,7 +19,7 @@ import (
 )
 
 // The second factor is a time-based one-time password of RFC 6238, with the parameters that all
-// apps support. One of the parameters is SHA-1, which is as good as any hash in an HMAC.
+// apps support. The hash is SHA-1, which is as safe as other hashes in an HMAC.
 const (
 	totpPeriod = 30 * time.Second
 	totpDigits = 6
@@ -40,8 +40,8 @@ func totpCode(secret []byte, step int64) string {
 
 func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
 
-// matchCode finds the period to which the code belongs. The period must be later than last, the
-// last one whose code was used.
+// matchCode returns the period to which the code belongs, and whether there is one. The period must
+// be later than last. The argument last is the last period whose code was used.
 func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {
@@ -66,10 +66,10 @@ func (a *Operators) checkCode(ctx context.Context, o store.OperatorID, code stri
 	return step, nil
 }
 
-// TOTPProposal is a second factor for the operator to enter into an app.
+// TOTPProposal is a second factor that the operator enters into an app.
 type TOTPProposal struct {
-	// Key is the text that a person types, in groups of four. URI is the text that an app
-	// reads.
+	// Key is the text for a person to type, in groups of four characters. URI is the text for an
+	// app to read.
 	Key, URI string
 }
 
@@ -83,8 +83,8 @@ func newProposal(name string, secret []byte) TOTPProposal {
 	return TOTPProposal{Key: strings.Join(fours, " "), URI: "otpauth://totp/Passerelle:" + url.PathEscape(name) + "?" + values.Encode()}
 }
 
-// ProposeTOTP makes a second factor for an operator, who must enter the password again. It
-// replaces the present second factor once the operator has entered its first code.
+// ProposeTOTP makes a second factor for an operator, who must enter the password again. It replaces
+// the current second factor after the operator has entered the first code of the new one.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
@@ -108,9 +108,9 @@ func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal,
 	return newProposal(v.Operator.Name, t.Proposed), len(t.Proposed) > 0, nil
 }
 
-// ConfirmTOTP makes the proposed second factor valid if the code is right. The operator's
-// session then counts as signed in with a second factor, and the operator's other sessions end.
-// Wrong codes count as attempts.
+// ConfirmTOTP makes the proposed second factor valid if the code is right. The operator's session
+// then counts as signed in with a second factor, and the operator's other sessions end. A wrong
+// code counts as an attempt.
 func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request string) error {
 	if err := a.take(ctx, proofCounter(v)); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
 			return err
 		}
-		// A concurrent sign-in without the second factor either commits before this unit, so
-		// that its session is revoked below, or is refused.
+		// A concurrent sign-in without the second factor either commits before this unit or is
+		// refused. If it commits before, this unit revokes its session below.
 		operatorstore.In(tx).RaiseSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)
