@@ -1,8 +1,9 @@
 // Package archive writes all stored data of an end user into one file.
 //
-// It owns the lists in the file and their names. It does not own the form of the objects, which
-// is that of the API (package wire), or who may get the file. It fails with errors of the store,
-// and with NotFound when the user is deleted meanwhile. The file is then incomplete.
+// The package owns the lists in the file, and the names of these lists. The objects have the form
+// of the API, which package wire owns. Callers decide who may get the file. The package fails with
+// errors of the store, and with NotFound when the user is deleted meanwhile. The file is then
+// incomplete.
 package archive
 
 import (
@@ -23,8 +24,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// archive is the archive of a user while it is written. It contains JSON in the form of the API,
-// and the user's files. No more than a page of rows is in memory.
+// archive is an archive of a user that is being written. It contains JSON in the form of the API,
+// and the user's files. At most one page of rows is in memory.
 type archive struct {
 	*aggregation.Aggregation
 	kept   blob.Store
@@ -36,13 +37,13 @@ type archive struct {
 	zip    *zip.Writer
 }
 
-// archivePage is the largest number of rows in memory at a time.
+// archivePage is the largest number of rows in memory at the same time.
 const archivePage = 500
 
-// Write writes all stored data of a user as a zip archive, with the files in kept. The user's
-// data may change during the call. The archive contains each change completely or not at all. It
-// contains no credentials for institutions, and no payments, because payments belong to the
-// domain.
+// Write writes all stored data of a user as a zip archive. The store kept has the contents of the
+// user's files. The user's data may change during the call, and the archive contains each change
+// completely or not at all. The archive contains no credentials for institutions. It contains no
+// payments, because payments belong to the domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -65,7 +66,7 @@ func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d p
 	return z.zip.Close()
 }
 
-// entry begins a file of the archive.
+// entry begins a file in the archive.
 func (z *archive) entry(name string) (io.Writer, error) {
 	return z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: z.now})
 }
@@ -79,7 +80,7 @@ func (z *archive) one(name string, object any) error {
 	return err
 }
 
-// pages reads a list page by page. place returns the position of an item in the list.
+// pages reads a list page by page. The function place returns the position of an item in the list.
 func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, each func([]T) error) error {
 	for w := (store.Window{Limit: archivePage}); ; {
 		page, err := read(w)
@@ -93,7 +94,7 @@ func pages[T any](read func(store.Window) ([]T, error), place func(T) []any, eac
 	}
 }
 
-// listed writes a file with a list, in the form of a list of the API.
+// listed writes a file with a list, in the form that lists of the API have.
 func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T, error), place func(T) []any, show func([]T) ([]W, error)) error {
 	w, err := z.entry(file + ".json")
 	if err != nil {
@@ -124,7 +125,7 @@ func listed[T, W any](z *archive, file, key string, read func(store.Window) ([]T
 	return err
 }
 
-// each converts a function for one item to a function for pages.
+// each converts a function for one item to a function for a page of items.
 func each[T, W any](show func(T) W) func([]T) ([]W, error) {
 	return func(page []T) ([]W, error) {
 		shown := make([]W, len(page))
@@ -210,7 +211,7 @@ func (z *archive) accounts() error {
 	})
 }
 
-// of returns the accounts to which the objects on a page belong.
+// of returns the accounts of the objects on a page.
 func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
@@ -221,8 +222,8 @@ func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passe
 	return accounts, err
 }
 
-// transactions writes transactions with the values that clients stored for them, their
-// attachments and their documents.
+// transactions writes transactions, with the values that clients stored for them, and with their
+// attachments and documents.
 func (z *archive) transactions() error {
 	filter := bankstore.TransactionFilter{Domain: z.domain.ID, User: z.user, All: true, Deleted: true}
 	return listed(z, "transactions", "transactions",
@@ -259,7 +260,7 @@ func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error
 	return err
 }
 
-// note adds the values that clients stored for transactions to the transactions.
+// note adds to transactions the values that clients stored for them.
 func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error {
 	noted, err := bankstore.From(z.DB).Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
 	for _, n := range noted {
@@ -278,7 +279,7 @@ func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) erro
 	return err
 }
 
-// categories writes the user's own categories, which fit on one page.
+// categories writes the user's own categories. They fit on one page.
 func (z *archive) categories() error {
 	return listed(z, "categories", "categories",
 		func(store.Window) ([]passerelle.Category, error) {
@@ -359,7 +360,7 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
 }
 
-// endings contains file name extensions by media type.
+// endings maps media types to file name extensions.
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
 // files writes the stored files of documents and transactions. The name of a file is the id by
@@ -385,7 +386,7 @@ func (z *archive) files() error {
 func (z *archive) file(f bankstore.StoredFile) error {
 	body, err := z.kept.Open(z.ctx, f.ID)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil // the document is no longer shared
+		return nil // the user no longer shares the document
 	}
 	if err != nil {
 		return err

@@ -1,12 +1,12 @@
-// Package audit makes the audit log tamper-evident. Each act has a place in the chain of its
-// domain, with a hash over its stored content and the hash of the previous act.
+// Package audit makes the audit log tamper-evident. Each act has a place in its domain's chain. The
+// hash of a place covers the act's stored content and the hash of the previous place.
 //
-// It owns the hash, the order of the acts, and the search for the first broken place. It does
-// not own the acts, which use cases record in their transactions. Nor does it own the storage of
-// acts, or who may read them. A person who can write to the database can rebuild a complete
-// chain. A checkpoint that is stored elsewhere reveals this.
+// The package owns the hash, the order of the acts, and the search for the first broken place. Use
+// cases record the acts in their transactions. Package operatorstore stores the acts, and callers
+// decide who may read them. A person who can write to the database can rebuild a complete chain. A
+// checkpoint outside the database reveals such a change.
 //
-// It fails with the errors of the store. A broken chain is a result, not an error.
+// The package fails with the errors of the store. A broken chain is a result, not an error.
 package audit
 
 import (
@@ -22,31 +22,30 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits of a process: the number of acts in a unit, and the time for a unit.
+// These are the limits of one process: the number of acts in a unit, and the time for a unit.
 const (
 	batch = 100
 	lease = 30 * time.Second
 )
 
-// release limits how long the release of the lease may take when the process stops.
+// release limits the time for releasing the lease when the process stops.
 const release = time.Second
 
-// Log gives acts their places. Only one process works at a time. Name distinguishes this process
-// from others.
+// Log assigns places to acts. Only one process works at a time. Name distinguishes this process
+// from the others.
 type Log struct {
 	DB   *store.DB
 	Name string
 }
 
-// format is at the beginning of the hashed bytes, so that other forms can be distinguished
-// later.
+// format is the beginning of the hashed bytes. It distinguishes this form of hash from later forms.
 const format = "passerelle audit 1\n"
 
-// Origin returns the hash that the first act of a chain has as its previous hash.
+// Origin returns the hash that the first act of a chain uses as the previous hash.
 func Origin() []byte { return make([]byte, sha256.Size) }
 
-// hashOf returns the hash of an act in its place: SHA-256 over the format's name, the previous
-// hash, the place as eight bytes, and the act's content.
+// hashOf returns the hash of an act at its place. It is the SHA-256 of the format's name, the
+// previous hash, the place as eight bytes, and the act's content.
 func hashOf(previous []byte, number int64, content []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(format))
@@ -56,10 +55,10 @@ func hashOf(previous []byte, number int64, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Chain gives waiting acts their places at the end of their chain. It does nothing while another
-// process is doing this. Acts get their places in the order of their ids, after all acts that
-// already have a place. The order does not depend on clocks or on how long transactions took. If
-// a chain cannot be extended, the others still are.
+// Chain assigns waiting acts their places at the end of their chain. It does nothing while another
+// process does this work. Acts get their places in the order of their ids, after all acts that
+// already have a place. Clocks and the length of transactions do not affect this order. When Chain
+// cannot extend one chain, it still extends the other chains.
 func (l *Log) Chain(ctx context.Context) error {
 	_, err := operatorstore.From(l.DB).NextUnchained(ctx, first)
 	if errors.Is(err, store.ErrNotFound) {
@@ -80,10 +79,10 @@ func (l *Log) Chain(ctx context.Context) error {
 	return failed("lengthen the chains of the audit log", err)
 }
 
-// first is a number that comes before those of all chains.
+// first is less than the numbers of all chains.
 const first passerelle.DomainID = -1
 
-// each extends every chain in which an act waits.
+// each extends every chain for which an act waits.
 func (l *Log) each(ctx context.Context) error {
 	var failures []error
 	for chain := first; ; {

@@ -13,14 +13,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// Checkpoint is the place and the hash of an act at an earlier time. If it is stored outside the
-// database, it shows whether the chain up to this act is unchanged.
+// Checkpoint is the place and the hash of an act at an earlier time. A checkpoint outside the
+// database shows whether the chain up to this act is unchanged.
 type Checkpoint struct {
 	Number int64
 	Hash   []byte
 }
 
-// String writes a checkpoint as ParseCheckpoint reads it.
+// String returns a checkpoint in the form that ParseCheckpoint reads.
 func (c Checkpoint) String() string { return fmt.Sprintf("%d:%x", c.Number, c.Hash) }
 
 // ParseCheckpoint reads a checkpoint: a place, a colon and a hash of 64 digits.
@@ -34,46 +34,46 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 	return Checkpoint{n, hash}, nil
 }
 
-// ChainCheck is the result of reading a chain from its first act on.
+// ChainCheck is the result of reading a chain from its first act.
 type ChainCheck struct {
-	// Chain is a domain, or zero for acts without a domain.
+	// Chain is the id of a domain. It is zero for the acts without a domain.
 	Chain passerelle.DomainID
-	// Last is the last act that was read whose hash is right.
+	// Last is the last act that the check has read and whose hash is right.
 	Last Checkpoint
-	// Waiting is the number of acts that have no place yet. MaxWaiting stands for that number
-	// and any larger one.
+	// Waiting is the number of acts that have no place yet. It is at most MaxWaiting, even if more
+	// acts wait.
 	Waiting int64
-	// Broken is the first place that is wrong, or zero. Why says what is wrong there.
+	// Broken is the first wrong place, or zero. Why describes what is wrong there.
 	Broken int64
 	Why    string
 }
 
-// MaxWaiting is the number up to which acts without a place are counted.
+// MaxWaiting limits the count of acts without a place.
 const MaxWaiting = 10_000
 
 // Intact reports whether the complete chain is right.
 func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 
-// page is the number of acts that are read at once.
+// page is the number of acts that one query reads.
 const page = 1000
 
-// reading is a chain that is being compared with its hashes.
+// reading is a chain during the comparison with its hashes.
 type reading struct {
 	ChainCheck
-	// marks contains hashes that are known from another source than the log.
+	// marks lists hashes that are known from outside the log.
 	marks []mark
 }
 
-// mark is the known hash of a place. other and missing say what is wrong with a log that has
-// another hash there, or that ends before the place.
+// mark is the known hash of a place. The text other describes a log with another hash at that
+// place. The text missing describes a log that ends before that place.
 type mark struct {
 	Checkpoint
 	other, missing string
 }
 
-// Verify reads a chain, page by page, and finds the first place where it is wrong. seen is an
-// earlier checkpoint, or nil. Meanwhile, acts may be recorded and get their places. Verify calls
-// progress with the number of acts that it has read so far.
+// Verify reads a chain page by page, and finds the first wrong place. The argument seen is an
+// earlier checkpoint, or nil. Other processes may record acts and assign places meanwhile. Verify
+// calls progress with the number of acts that it has read.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {
@@ -97,7 +97,7 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 	return r.ChainCheck, nil
 }
 
-// walk checks the acts until one is wrong.
+// walk checks acts until it finds a wrong one.
 func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int64)) error {
 	var last operatorstore.AuditLink
 	for {
@@ -118,7 +118,7 @@ func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int6
 	}
 }
 
-// step compares an act with the one before it.
+// step compares an act with the previous act.
 func (r *reading) step(act operatorstore.AuditLink) {
 	next := r.Last.Number + 1
 	switch {
@@ -136,7 +136,7 @@ func (r *reading) step(act operatorstore.AuditLink) {
 	}
 }
 
-// compare compares the act with the marks for its place.
+// compare compares the current act with the marks for its place.
 func (r *reading) compare() {
 	for _, m := range r.marks {
 		if m.Number == r.Last.Number && !bytes.Equal(m.Hash, r.Last.Hash) {
@@ -146,7 +146,7 @@ func (r *reading) compare() {
 	}
 }
 
-// end checks that the log ends where it should.
+// end checks that the log does not end too early.
 func (r *reading) end(ctx context.Context, db *store.Reader) error {
 	for _, m := range r.marks {
 		if m.Number > r.Last.Number {

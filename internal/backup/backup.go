@@ -1,12 +1,12 @@
-// Package backup copies a database consistently while it is in use, and restores copies.
+// Package backup copies a database consistently while processes use it, and restores copies.
 //
-// It owns the form of a copy. A copy is one file that only its owner can read, in the format of
-// SQLite or pg_dump. It contains everything except the key file and the contents of documents.
-// Until it is complete, the file has another name. The package does not own the schema, and
-// reads no rows.
+// The package owns the form of a copy. A copy is one file in the format of SQLite or pg_dump, and
+// only its owner can read it. It contains everything except the key file and the contents of
+// documents. An incomplete copy has another name. The package does not know the schema, and reads
+// no rows.
 //
-// It fails before it changes anything. It never overwrites a file, and never restores over a
-// database with content.
+// The package fails before it changes anything. It never overwrites a file, and never restores into
+// a database with content.
 package backup
 
 import (
@@ -27,8 +27,8 @@ import (
 // unfinished is the end of the name of an incomplete copy.
 const unfinished = ".part"
 
-// Make copies the database at an address to a file that must not exist. Other processes continue
-// meanwhile. The copy has the state of the database at one moment during the call. The meter
+// Make copies the database at an address to a file. The file must not exist. Other processes can
+// use the database meanwhile. The copy shows the database at one moment during the call. The meter
 // shows the progress.
 func Make(ctx context.Context, address, file string, meter *progress.Meter) error {
 	if _, err := os.Stat(file); err == nil {
@@ -55,7 +55,7 @@ func discard(part string) error {
 	return nil
 }
 
-// keep gives a copy its name once the copy is on the disk, and makes the name durable too.
+// keep gives a copy its final name when the copy is on the disk. It also makes that name durable.
 func keep(part, file string) error {
 	for _, step := range []func() error{
 		func() error { return os.Chmod(part, 0o600) },
@@ -91,9 +91,9 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 	return program.run(ctx, address, "--verbose", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
-// Restore makes the database at an address from a copy. For SQLite, neither the file of the
-// database nor its logs may exist. A PostgreSQL database must exist and have no tables. Restore
-// restores everything or nothing. The meter shows the progress.
+// Restore makes the database at an address from a copy. For SQLite, neither the database file nor
+// its logs may exist. For PostgreSQL, the database must exist and have no tables. Restore restores
+// everything or nothing. The meter shows the progress.
 func Restore(ctx context.Context, file, address string, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
@@ -117,16 +117,16 @@ func Restore(ctx context.Context, file, address string, meter *progress.Meter) e
 	return database.Analyze(ctx, address)
 }
 
-// These are the first bytes of the two formats of copies: a file of SQLite (sqlite.org,
-// "Database File Format", 1.3) and the custom format of pg_dump.
+// These are the first bytes of the two formats of copies: an SQLite file (sqlite.org, "Database
+// File Format", 1.3) and the custom format of pg_dump.
 const (
 	ofSQLite   = "SQLite format 3\x00"
 	ofPostgres = "PGDMP"
 )
 
-// fits fails when the file is missing, or is a copy of the other kind of database, whose tables
-// differ. It does not check whether another file is a copy, because the program that reads it
-// does.
+// fits fails when the file is missing, or when it is a copy of the other kind of database. The
+// tables of the two kinds differ. fits does not check whether the file is a copy at all, because
+// the program that reads the file does.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -148,7 +148,7 @@ func fits(file string, sqlite bool) error {
 	return nil
 }
 
-// restoreSQLite restores a copy with SQLite, which reads the complete file and refuses other
+// restoreSQLite restores a copy with SQLite. SQLite reads the complete file and refuses other
 // formats.
 func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter) error {
 	if _, err := os.Stat(path); err == nil {
@@ -170,9 +170,9 @@ func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter
 	return nil
 }
 
-// leftLog returns the name of a log that a killed program left beside its database. It is empty
-// when there is none. SQLite replays such a log into any file with the name of the database, and
-// damages the file if the log belongs to another database.
+// leftLog returns the name of a log that a killed program left beside its database, or an empty
+// text. SQLite replays such a log into any file that has the name of the database. If the log
+// belongs to another database, this damages the file.
 func leftLog(path string) string {
 	for _, log := range []string{path + "-wal", path + "-journal"} {
 		if about, err := os.Stat(log); err == nil && about.Size() > 0 {

@@ -13,24 +13,24 @@ import (
 	"passerelle/internal/progress"
 )
 
-// maxComplaint limits how many bytes of a failed program's output are quoted.
+// maxComplaint limits the quoted output of a failed program, in bytes.
 const maxComplaint = 2000
 
-// postgresProgram is a program of PostgreSQL. said receives each line that the program writes
-// about its work.
+// postgresProgram is a program of PostgreSQL. The function said receives each line that the program
+// writes about its work.
 type postgresProgram struct {
 	name string
 	said func(line string)
 }
 
-// run runs the program on a database. The password goes into its environment, because other
+// run runs the program for a database. It passes the password in the environment, because other
 // users of the machine can read arguments.
 func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
 	address, err := url.Parse(target)
 	if err != nil {
 		return passerelle.InvalidField("--database", "is not a URL such as postgres://user@host/name")
 	}
-	secret := []string{"LC_ALL=C"} // otherwise the program writes in another language
+	secret := []string{"LC_ALL=C"} // the program then writes in English
 	if password, set := address.User.Password(); set {
 		address.User = url.User(address.User.Username())
 		secret = append(secret, "PGPASSWORD="+password)
@@ -49,14 +49,14 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 	return nil
 }
 
-// programOutput separates the output of a program into lines about its work and complaints.
+// programOutput separates a program's output into complaints and lines about the program's work.
 type programOutput struct {
 	said      func(line string)
 	rest      []byte
 	complaint bytes.Buffer
 }
 
-// complains matches a line that is a complaint and not about the program's work.
+// complains matches a line that is a complaint. Other lines are about the program's work.
 var complains = regexp.MustCompile(`^pg_\w+: (error|fatal|warning|detail|hint): |^(pg_$|[^p]|p[^g])`)
 
 // Write handles a part of the output.
@@ -77,7 +77,8 @@ func (s *programOutput) Write(p []byte) (int, error) {
 	}
 }
 
-// tables follows the progress of pg_dump by the sizes of the tables that it has begun to read.
+// tables returns a function that follows the progress of pg_dump. It uses the sizes of the tables
+// that pg_dump has begun to read.
 func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
 	var total, done, present int64
 	for _, size := range sizes {
@@ -93,11 +94,11 @@ func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
 	}
 }
 
-// entries follows the progress of pg_restore by the entries of the copy that it has begun to
-// restore.
+// entries returns a function that follows the progress of pg_restore. It uses the number of entries
+// that pg_restore has begun to restore.
 func entries(ctx context.Context, file string, meter *progress.Meter) func(string) {
 	var total, done int64
-	if list, err := exec.CommandContext(ctx, "pg_restore", "--list", file).Output(); err == nil { // otherwise the number of entries is unknown
+	if list, err := exec.CommandContext(ctx, "pg_restore", "--list", file).Output(); err == nil { // after an error, the number of entries is unknown
 		for line := range strings.Lines(string(list)) {
 			if !strings.HasPrefix(line, ";") {
 				total++

@@ -1,15 +1,15 @@
-// Package blob stores the contents of files in a folder or in a bucket of an S3 server.
+// Package blob stores the contents of files in a folder, or in a bucket of an S3 server.
 //
-// It owns the place of the bytes, and ensures that a file exists completely or not at all. It
-// needs a limited amount of memory for files of any size. It does not own which files exist,
-// whose they are or what they contain: rows of package store have this information. Callers
-// write the row before they store a file, and remove it after they have removed the file. So a
-// crash may leave a row without bytes, but never bytes without a row. A file is named by its
-// number from package store; no name that a person chose becomes part of a path or a key. Only
-// an [ObjectStore] accesses objects that others have put into a bucket, by their keys.
+// The package owns the place of the bytes. It ensures that a file exists completely or not at all.
+// It needs a limited amount of memory for files of any size. Rows of package store say which files
+// exist, whose they are and what they contain. Callers write the row before they store a file, and
+// remove the row after they have removed the file. A crash may therefore leave a row without bytes,
+// but never bytes without a row. The name of a file is its number from package store. No name that
+// a person chose becomes part of a path or a key. Only an [ObjectStore] accesses by key the objects
+// that others have put into a bucket.
 //
-// It fails with ErrNotFound for a missing file, and otherwise with the error of the disk or
-// the server. A failed operation leaves nothing visible and can be repeated.
+// The package fails with ErrNotFound for a missing file. Otherwise it fails with the error of the
+// disk or the server. A failed operation leaves nothing visible, and callers can repeat it.
 package blob
 
 import (
@@ -22,25 +22,24 @@ import (
 	"passerelle"
 )
 
-// ErrNotFound means that no file has the number.
+// ErrNotFound means that no file has this number.
 var ErrNotFound = errors.New("no such file")
 
-// Store stores files. Its methods may be called concurrently.
+// Store stores files. Callers may call its methods concurrently.
 type Store interface {
 	// Put stores the content of a reader, and returns its size in bytes. It replaces an existing
-	// file with the number. After an error of the reader, the context or the store, nothing of
-	// the new content is visible.
+	// file with the same number. After an error, nothing of the new content is visible.
 	Put(ctx context.Context, id passerelle.FileID, content io.Reader) (size int64, err error)
-	// Open opens a file, which can be read from any position. It fails with ErrNotFound when
-	// there is none. The context applies to all reads. The caller must close the file.
+	// Open opens a file. The caller can read it from any position, and must close it. Open fails
+	// with ErrNotFound when there is no such file. The context applies to all reads.
 	Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error)
-	// Remove removes a file, and what is left of an attempt to store it. It succeeds when the
-	// file is missing, so that it can be repeated.
+	// Remove removes a file, and the remains of an attempt to store it. It also succeeds when the
+	// file is missing, so callers can repeat it.
 	Remove(ctx context.Context, id passerelle.FileID) error
 }
 
-// New makes the store for a place. This is an address s3://…, which NewBucket describes, or the
-// path of a folder, which New creates if it is missing.
+// New makes the store at a place. The place is the path of a folder, or an address s3://…, which
+// ParseAddress describes. New creates a missing folder.
 func New(place string) (Store, error) {
 	if strings.HasPrefix(place, bucketScheme) {
 		return NewBucket(place)
@@ -48,5 +47,6 @@ func New(place string) (Store, error) {
 	return NewFolder(place)
 }
 
-// name returns the name of a file in one of 256 folders, so that no folder becomes large.
+// name returns the path of a file in one of 256 folders. With so many folders, no folder becomes
+// large.
 func name(id passerelle.FileID) string { return fmt.Sprintf("%02x/%016x", uint64(id)%256, uint64(id)) }

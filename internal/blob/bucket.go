@@ -21,27 +21,26 @@ import (
 const bucketScheme = "s3://"
 
 const (
-	// partSize is the number of bytes of an upload that are in memory at a time. Content of
-	// unknown length is uploaded in parts of this size.
+	// partSize is the number of bytes of an upload that are in memory at the same time. Uploads of
+	// unknown length have parts of this size.
 	partSize = 8 << 20
-	// tries is how often a request is made before it fails.
+	// tries is the number of attempts for a request.
 	tries = 3
-	// defaultRegion is the region of servers without regions.
+	// defaultRegion is the region for servers without regions.
 	defaultRegion = "us-east-1"
 )
 
-// ObjectStore is a bucket of an S3 server, with a prefix for all keys. The prefix has no slash
-// at the end.
+// ObjectStore is a bucket of an S3 server, with a prefix for all keys. The prefix does not end with
+// a slash.
 type ObjectStore struct {
 	client *minio.Client
 	bucket string
 	Prefix string
 }
 
-// ParseAddress reads an address s3://KEY:SECRET@HOST/BUCKET. It may have a prefix for all keys
-// after the bucket, and the parameters region, which is us-east-1 by default, and tls. With
-// tls=none, a server on this machine is called with plain HTTP. ParseAddress does not call the
-// server.
+// ParseAddress reads an address s3://KEY:SECRET@HOST/BUCKET. A prefix for all keys may follow the
+// bucket. The parameters are region, which is us-east-1 by default, and tls. With tls=none, the
+// service calls a server on this machine over plain HTTP. ParseAddress does not call the server.
 func ParseAddress(place string) (ObjectStore, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme+"://" != bucketScheme || u.Host == "" {
@@ -68,7 +67,7 @@ func ParseAddress(place string) (ObjectStore, error) {
 // Bucket stores files in an existing bucket of an S3 server.
 type Bucket struct{ place ObjectStore }
 
-// NewBucket makes the store for an address, which [ParseAddress] describes.
+// NewBucket makes the store at an address in the form that [ParseAddress] describes.
 func NewBucket(place string) (*Bucket, error) {
 	p, err := ParseAddress(place)
 	if err != nil {
@@ -77,7 +76,7 @@ func NewBucket(place string) (*Bucket, error) {
 	return &Bucket{p}, nil
 }
 
-// manner returns the region of a server, and whether the server is called with TLS.
+// manner returns the region of a server, and whether to call the server with TLS.
 func manner(u *url.URL) (string, bool, error) {
 	region, encrypted := defaultRegion, true
 	for key, values := range u.Query() {
@@ -103,8 +102,8 @@ var (
 
 func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.place.Prefix, name(id)) }
 
-// Put uploads a file, which becomes visible when it is complete. A file that fits into one part
-// is sent in one request, because servers differ in how they treat an upload that has no parts.
+// Put uploads a file. The file becomes visible when it is complete. Put sends a file that fits into
+// one part in one request, because servers treat uploads without parts differently.
 func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	content = reading{ctx, content}
 	head, err := io.ReadAll(io.LimitReader(content, partSize))
@@ -124,7 +123,7 @@ func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reade
 	return stored.Size, nil
 }
 
-// Open checks that the object exists. The file that it returns reads the requested ranges of the
+// Open checks that the object exists. It returns a file that reads the requested ranges of the
 // object.
 func (b *Bucket) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	object, err := b.place.client.GetObject(ctx, b.place.bucket, b.key(id), minio.GetObjectOptions{})
@@ -141,7 +140,7 @@ func (b *Bucket) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekClo
 	return nil, fmt.Errorf("open file %d: %w", id, err)
 }
 
-// Remove removes the object, and the parts of an upload that was interrupted.
+// Remove removes the object, and the parts of an interrupted upload.
 func (b *Bucket) Remove(ctx context.Context, id passerelle.FileID) error {
 	err := b.place.client.RemoveObject(ctx, b.place.bucket, b.key(id), minio.RemoveObjectOptions{})
 	if err == nil {

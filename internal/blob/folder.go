@@ -14,18 +14,18 @@ import (
 	"passerelle"
 )
 
-// incoming is the folder in which a file is stored until it is complete.
+// incoming is the folder for incomplete files.
 const incoming = "incoming"
 
-// abandoned is the age from which an incomplete file cannot belong to a running process.
+// abandoned is the age at which an incomplete file can no longer belong to a running process.
 const abandoned = 24 * time.Hour
 
-// Folder stores files in a folder of its own. Several processes may share the folder if its file
-// system renames atomically.
+// Folder stores files in a folder that contains nothing else. Several processes may share the
+// folder if its file system renames files atomically.
 type Folder struct{ root *os.Root }
 
-// NewFolder opens a folder, or makes it if it does not exist. It removes files that earlier
-// processes left incomplete at least a day ago.
+// NewFolder opens a folder, or makes it if it does not exist. It removes incomplete files of
+// earlier processes that are at least one day old.
 func NewFolder(folder string) (*Folder, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of files: %w", err)
@@ -44,7 +44,7 @@ func NewFolder(folder string) (*Folder, error) {
 	return f, nil
 }
 
-// clear removes incomplete files that were last written before an instant.
+// clear removes the incomplete files that nobody has written to since an instant.
 func (f *Folder) clear(before time.Time) error {
 	entries, err := fs.ReadDir(f.root.FS(), incoming)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *Folder) write(ctx context.Context, beside string, content io.Reader) (i
 	return size, errors.Join(err, file.Close())
 }
 
-// reading is a reader that fails once its context has ended.
+// reading is a reader that fails when its context has ended.
 type reading struct {
 	ctx context.Context
 	r   io.Reader
@@ -100,8 +100,8 @@ func (r reading) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// publish gives a complete file its name. It also writes the folder to the disk, because only
-// then is the rename durable.
+// publish gives a complete file its name. It also writes the folder to the disk, because that makes
+// the rename durable.
 func (f *Folder) publish(beside, name string) error {
 	folder := path.Dir(name)
 	if err := f.root.MkdirAll(folder, 0o700); err != nil {
@@ -129,7 +129,8 @@ func (f *Folder) drop(name string) error {
 	return err
 }
 
-// Open opens a file. If the file is removed meanwhile, it can still be read to its end.
+// Open opens a file. The caller can read an open file to its end, even if the file is removed
+// meanwhile.
 func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	file, err := f.root.Open(name(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +142,7 @@ func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekClose
 	return file, nil
 }
 
-// Remove removes a file, and makes the removal durable before it returns.
+// Remove removes a file. The removal is durable when Remove returns.
 func (f *Folder) Remove(_ context.Context, id passerelle.FileID) error {
 	err := f.root.Remove(name(id))
 	if errors.Is(err, fs.ErrNotExist) {

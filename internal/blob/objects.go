@@ -11,14 +11,15 @@ import (
 	"passerelle"
 )
 
-// Object is an object of a bucket, which other programs may have stored.
+// Object is an object in a bucket. Another program may have stored it.
 type Object struct {
 	Key  string
 	Size int64
 }
 
-// Objects lists at most most objects whose keys begin with a text. It omits keys with a slash
-// after that text. Like the other methods, it fails with Unavailable.
+// Objects lists objects whose keys begin with a text. The argument most limits their number.
+// Objects omits keys with a slash after that text. Like the other methods, it fails with
+// Unavailable when the server cannot be reached.
 func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,8 +47,8 @@ func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error
 	return reachable{object}, nil
 }
 
-// reachable is an object that is being read. If its server cannot be reached, reading fails with
-// Unavailable.
+// reachable is an object that is being read. Reading fails with Unavailable when the server cannot
+// be reached.
 type reachable struct{ *minio.Object }
 
 // Read implements io.Reader.
@@ -80,7 +81,7 @@ func (p ObjectStore) WriteText(ctx context.Context, key, text string) error {
 	return nil
 }
 
-// Move gives an object another key. After a failure, the object may exist under both keys.
+// Move changes the key of an object. After a failure, the object may exist under both keys.
 func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	_, err := p.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: p.bucket, Object: to}, minio.CopySrcOptions{Bucket: p.bucket, Object: from})
 	if err == nil {

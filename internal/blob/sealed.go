@@ -11,14 +11,14 @@ import (
 	"passerelle"
 )
 
-// Sealed encrypts the files in another store, each with its own key, so that the folder or
-// bucket reveals nothing of their content. A file without a key is stored unencrypted. The
-// format is DARE 2.0: pieces of 64 KiB, each of which is encrypted and authenticated together
-// with its position. Any part can be read by itself. Reading fails when a file was altered, cut
-// or exchanged.
+// Sealed encrypts the files in another store. Each file has its own key. The folder or bucket
+// therefore reveals nothing about the content of files. Sealed stores a file without a key
+// unencrypted. The format is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated together
+// with its position. Readers can read any part without the other parts. Reading fails when someone
+// has altered, cut or exchanged a file.
 type Sealed struct {
 	Store
-	// Key returns the key of a file, which has 32 bytes, or nil for a file without a key.
+	// Key returns the key of a file, which has 32 bytes. It returns nil for a file without a key.
 	Key func(ctx context.Context, id passerelle.FileID) ([]byte, error)
 }
 
@@ -63,7 +63,8 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open opens a file, of which any part can be read. Reading fails at a part that was altered.
+// Open opens a file. The caller can read any part of it. Reading fails at a part that someone has
+// altered.
 func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	config, sealed, err := s.config(ctx, id)
 	if err != nil {

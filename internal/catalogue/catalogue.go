@@ -1,10 +1,10 @@
-// Package catalogue writes the page docs/scenarios.md, which lists the scenarios of the sandbox and
-// of the test banks.
+// Package catalogue writes the page docs/scenarios.md. The page lists the scenarios of the sandbox
+// and of the test banks.
 //
-// It owns the sentences of the page and the orders to test banks on it. It does not own the
-// scenarios, which are in package sandbox.
+// The package owns the sentences of the page, and the orders to test banks on it. Package sandbox
+// owns the scenarios.
 //
-// It fails when the writer fails.
+// The package fails when the writer fails.
 package catalogue
 
 import (
@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// Write writes the catalogue as a page, one row for each scenario.
+// Write writes the catalogue as a page, with one row for each scenario.
 func Write(w io.Writer) error {
 	var page strings.Builder
 	page.WriteString(scenariosHead)
@@ -49,12 +49,12 @@ func Write(w io.Writer) error {
 // BankScenario is an order at a test bank, which is a separate program. The payer approves the
 // order.
 type BankScenario struct {
-	// Bank is the profile of the bank. Creditor is the beneficiary's name, which makes the bank do
-	// what Shows describes. Result is the payment's state, with its code.
+	// Bank is the profile of the bank. Creditor is the beneficiary's name: this name makes the bank
+	// do what Shows describes. Result is the state of the payment, with its code.
 	Bank, Creditor, Shows, Result string
 }
 
-// BankScenarios are scenarios of the test banks that dev --bank starts.
+// BankScenarios lists scenarios of the test banks that dev --bank starts.
 var BankScenarios = []BankScenario{
 	{"redirect", "Shop", "The payer approves on the bank's page.", "done"},
 	{"redirect-explicit", "Shop", "The connector starts the authorisation.", "done"},
@@ -103,14 +103,14 @@ these rows the payer approves, and the clocks of the bank and the sandbox then a
 |---|---|---|---|
 `
 
-// inRow escapes characters that would end a cell of a table row.
+// inRow returns a text in which no character ends a table cell.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// usual returns the beneficiary that applies when a row names none.
+// usual returns the beneficiary of the rows that name none.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
-// steering lists what makes the bank behave as a scenario says. These are the amount and label of
-// the first line, its accounts and day when they are unusual, and settings of the domain.
+// steering lists what makes the bank behave like the scenario: the amount and label of the first
+// line, its accounts and day if they are unusual, and settings of the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
@@ -151,7 +151,7 @@ func day(l sandbox.ScenarioLine) string {
 	return text
 }
 
-// course lists the moves of a scenario in order.
+// course returns the moves of a scenario in order.
 func course(moves []sandbox.Move) string {
 	done := make([]string, len(moves))
 	for i, m := range moves {
@@ -160,7 +160,7 @@ func course(moves []sandbox.Move) string {
 	return strings.Join(done, ", ")
 }
 
-// step describes one move in a few words. The head of the page explains these words.
+// step returns a few words for one move. The head of the page explains these words.
 func step(m sandbox.Move) string {
 	text := string(m.Do)
 	switch {
@@ -187,7 +187,8 @@ func step(m sandbox.Move) string {
 	return text
 }
 
-// span formats whole minutes and days as the sandbox's clock accepts them: 90m, 2d.
+// span formats whole minutes and days in the form that the sandbox's clock accepts, such as 90m or
+// 2d.
 func span(seconds int64) string {
 	const day = 24 * 60 * 60
 	if seconds%day == 0 {
@@ -196,7 +197,7 @@ func span(seconds int64) string {
 	return fmt.Sprintf("%dm", seconds/60)
 }
 
-// ending describes the final state of the payment and its reason.
+// ending returns words for the final state of the payment and its reason.
 func ending(o sandbox.Outcome) string {
 	states := make([]string, len(o.States))
 	for i, state := range o.States {

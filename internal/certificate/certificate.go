@@ -1,8 +1,8 @@
 // Package certificate writes certificates of account ownership as PDF.
 //
-// It owns the form of the page, and it does not decide who may have a certificate. It stores no
-// certificate. Equal certificates give equal files, byte for byte. It fails only when the writer
-// does.
+// The package owns the form of the page. It does not decide who may have a certificate, and stores
+// no certificate. Equal certificates give equal files, byte for byte. The package fails only when
+// the writer fails.
 package certificate
 
 import (
@@ -16,12 +16,12 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 )
 
-// Certificate is the data that is certified.
+// Certificate has the data that a certificate confirms.
 type Certificate struct {
 	// Institution is the institution that holds the accounts.
 	Institution string
 	Accounts    []CertifiedAccount
-	// Made is when the certificate is made. It is shown in its own time zone.
+	// Made is the time at which the certificate is made. The page shows it in its own time zone.
 	Made time.Time
 }
 
@@ -29,10 +29,10 @@ type Certificate struct {
 type CertifiedAccount struct {
 	Name     string
 	Currency string
-	// IBAN is empty when the account has another kind of number, which is in Number.
+	// IBAN is empty for an account with another kind of number. That number is in Number.
 	IBAN, BIC, Number string
 	Holders           []Holder
-	// Consent is when the user agreed to share the account.
+	// Consent is the time at which the user agreed to share the account.
 	Consent time.Time
 }
 
@@ -54,7 +54,7 @@ const (
 	smallSize = 8.5
 )
 
-// Write writes the certificate as a PDF, on as many pages as necessary.
+// Write writes the certificate as a PDF with as many pages as necessary.
 func (c Certificate) Write(w io.Writer) error {
 	p := &page{fpdf.New("P", "mm", "A4", "")}
 	p.AddUTF8FontFromBytes("go", "", goregular.TTF)
@@ -104,7 +104,7 @@ func (p *page) account(a CertifiedAccount) {
 	p.fact("Consent given on", stamp(a.Consent))
 }
 
-// role returns the text for a role, which is a word of the API.
+// role returns the printed text for a role, which is a word of the API.
 func role(word string) string {
 	if word == "" || word == "unknown" {
 		return "Named"
@@ -113,7 +113,7 @@ func role(word string) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// grouped returns an IBAN in groups of four characters, which is its printed form (ISO 13616).
+// grouped returns an IBAN in groups of four characters. This is the printed form of ISO 13616.
 func grouped(iban string) string {
 	var groups []string
 	for ; len(iban) > 4; iban = iban[4:] {
@@ -122,7 +122,7 @@ func grouped(iban string) string {
 	return strings.Join(append(groups, iban), " ")
 }
 
-// fact writes a label and its value. It writes nothing when there is no value.
+// fact writes a label and its value. It writes nothing when the value is empty.
 func (p *page) fact(label, value string) {
 	if value == "" {
 		return

@@ -1,7 +1,8 @@
 // Package completion writes scripts that complete the commands of a program in shells.
 //
-// It owns the form of the scripts for bash, zsh and fish. It does not know the commands. The
-// scripts contain all words, so they never start the program. It fails only when it cannot write.
+// The package owns the form of the scripts for bash, zsh and fish. Callers supply the commands. The
+// scripts contain all words, so they never start the program. The package fails only when it cannot
+// write.
 package completion
 
 import (
@@ -11,15 +12,15 @@ import (
 	"text/template"
 )
 
-// Junction is a place on the command line. Path has the words before it, each after a space, and
-// Words the words that may follow.
+// Junction is a place on the command line. Path has the words before it, each after a space. Words
+// lists the words that may follow.
 type Junction struct {
 	Path  string
 	Words []string
 }
 
-// scripts follow the words before the cursor for as long as they are commands. They then offer the
-// words that may follow, or files.
+// scripts maps a shell to its script. A script follows the words before the cursor while they are
+// commands. It then offers the words that may follow, or files.
 var scripts = map[string]string{
 	"bash": `_passerelle() {
 	local path= word words=
@@ -72,7 +73,7 @@ func Write(out io.Writer, shell string, steps []Junction) error {
 	return script.Execute(out, steps)
 }
 
-// pathsBelow returns the quoted paths of all steps except the first, as a pattern for a shell.
+// pathsBelow returns the quoted paths of all steps except the first one, as a pattern for a shell.
 func pathsBelow(steps []Junction, separator, quote string) string {
 	var paths []string
 	for _, step := range steps[1:] {

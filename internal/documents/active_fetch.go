@@ -12,25 +12,25 @@ import (
 	"passerelle/internal/store"
 )
 
-// activeFetches contains the fetches of files that this process is making, so that readers can
-// wait for them.
+// activeFetches has the fetches of files that this process is making. Readers can wait for these
+// fetches.
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
-	// claims contains the running claims. The files that they lease will be in byFile.
+	// claims has the running claims. byFile does not contain the files that these claims lease yet.
 	claims map[*activeFetch]struct{}
-	// waiting counts the fetches for which readers wait, by connector.
+	// waiting has the number of fetches for which readers wait, by connector.
 	waiting map[string]int
 }
 
-// activeFetch is the fetch of one file of a connector, or a claim of several files.
+// activeFetch is the fetch of one file of a connector, or the claim of several files.
 type activeFetch struct {
 	connector string
 	done      chan struct{}
 }
 
-// begin leases files of a connector. A caller that finds one of them leased waits for this claim
-// or for the running fetch.
+// begin leases files of a connector. A caller that finds one of these files leased waits for this
+// claim or for the running fetch.
 func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]bankstore.LeasedFile)) (leased []bankstore.LeasedFile, err error) {
 	this := e.announce(connector)
 	defer func() { e.register(this, leased) }()
@@ -62,7 +62,7 @@ func (e *activeFetches) register(claim *activeFetch, leased []bankstore.LeasedFi
 		e.byFile = map[passerelle.FileID]*activeFetch{}
 	}
 	for _, l := range leased {
-		if e.byFile[l.ID] == nil { // otherwise this process is still fetching the file under a lease that has expired
+		if e.byFile[l.ID] == nil { // otherwise this process is still fetching the file under an expired lease
 			e.byFile[l.ID] = &activeFetch{claim.connector, make(chan struct{})}
 		}
 	}
@@ -86,8 +86,8 @@ func (e *activeFetches) of(id passerelle.FileID) *activeFetch {
 	return e.byFile[id]
 }
 
-// awaitClaims waits until the running claims of a connector have ended. The files that they
-// lease are then known.
+// awaitClaims waits until the running claims of a connector have ended. The files that they lease
+// are then known.
 func (e *activeFetches) awaitClaims(ctx context.Context, connector string) error {
 	e.mu.Lock()
 	all := slices.Collect(maps.Keys(e.claims))
@@ -118,7 +118,8 @@ func waitFor(ctx context.Context, all []*activeFetch, connector string) error {
 	return nil
 }
 
-// wait waits until this process no longer fetches the file. For a nil fetch it returns at once.
+// wait waits until this process no longer fetches the file. For a nil fetch, it returns
+// immediately.
 func (o *activeFetch) wait(ctx context.Context) error {
 	if o == nil {
 		return nil
@@ -131,8 +132,7 @@ func (o *activeFetch) wait(ctx context.Context) error {
 	}
 }
 
-// enter takes one of the places for readers of a connector. It returns false when no place is
-// left.
+// enter takes a place for a reader of a connector. It returns false when no place is left.
 func (e *activeFetches) enter(connector string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,10 +12,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// EditDocument stores a user's changes of a document and, if content is not nil, a file that
-// replaces the present one. It stores all of it or nothing. No sync overwrites the changes.
-// EditDocument fails with Conflict when the document is read-only and the change does not end
-// that.
+// EditDocument stores a user's changes of a document. With content, it also stores a file that
+// replaces the current file. It stores everything or nothing. No sync overwrites the changes.
+// EditDocument fails with Conflict when the document is read-only and the change does not end that.
 func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit, content []byte) error {
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")
@@ -26,9 +25,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument creates a document that the provider does not have, under a subscription, and
-// returns its id. The document gets the person's details and file, if there are any.
-// CreateDocument fails with NotFound when the subscription is not shared.
+// CreateDocument creates a document that the provider does not have, and returns its id. The
+// document belongs to a subscription, and gets the person's details and file, if any.
+// CreateDocument fails with NotFound when the user does not share the subscription.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
@@ -66,13 +65,13 @@ func (f *Documents) edit(tx *store.Tx, d passerelle.Domain, document passerelle.
 	return bankstore.In(tx).EditDocument(d.ID, document, e, f.now(d))
 }
 
-// write stores an edit, and turns errors of the store into errors for clients. The id is zero
-// for a new document.
+// write stores an edit, and converts errors of the store to errors for clients. The id is zero for
+// a new document.
 func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func(tx *store.Tx) error) error {
 	err := f.DB.Write(ctx, fn)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return passerelle.Missing() // the document is no longer shared
+		return passerelle.Missing() // the user no longer shares the document
 	case errors.Is(err, store.ErrConflict):
 		return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Other data changed while the document was being stored; send it again.", RetryAfter: 1}
 	case err != nil:
@@ -81,8 +80,8 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	return nil
 }
 
-// upload stores a file for a document. The file is removed later if no document gets it. Its
-// media type is derived from the content, because the type that the sender names may be wrong.
+// upload stores a file for a document. A later pass removes the file if no document gets it. The
+// content decides the media type, because the type that the sender names may be wrong.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
 	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

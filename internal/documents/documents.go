@@ -1,16 +1,16 @@
-// Package documents has the use cases of end users' files: fetching them from institutions,
-// opening, replacing and removing them.
+// Package documents has the use cases of end users' files. It fetches files from institutions, and
+// opens, replaces and removes them.
 //
-// It owns when a file is fetched, how many files of an institution are fetched at once, and what
-// happens after a failure. A sync only stores which files exist. The first file is fetched after
-// the sync has ended and has reported the documents. The package does not own where the bytes
-// are (package blob), or which files an institution has (package aggregation).
+// The package decides when to fetch a file, how many files of an institution to fetch at the same
+// time, and what happens after a failure. A sync only stores which files exist. The fetch of the
+// first file begins after the sync has ended and has reported the documents. Package blob owns the
+// place of the bytes. Package aggregation owns the list of an institution's files.
 //
-// It fails with a *passerelle.Error when a caller can act on the error. If an institution does
-// not deliver a file, the failure is stored with the file, and the file is fetched again after
-// increasing pauses. If the connection of a file cannot be read, or the institution does not
-// list the file, no failure is counted. The file then waits until a sync succeeds, which makes
-// it due in the same transaction.
+// The package fails with a *passerelle.Error when a caller can act on the error. When an
+// institution does not deliver a file, the package stores the failure with the file. It repeats the
+// fetch after increasing pauses. When a file's connection cannot be read, or the institution does
+// not list the file, no failure counts. The file then waits for a successful sync, whose
+// transaction makes the file due.
 package documents
 
 import (
@@ -30,23 +30,23 @@ type Documents struct {
 	DB *store.DB
 	// Files stores the bytes.
 	Files blob.Store
-	// Connectors contains the connectors of the deployment.
+	// Connectors has the connectors of the deployment.
 	Connectors *connector.Registry
-	// Now is real time. A sandbox domain's clock converts it to the domain's time.
+	// Now returns the real time. A sandbox domain's clock converts it to the domain's time.
 	Now func() time.Time
 	// Erase wakes the loop that removes files.
 	Erase func()
-	// Background runs work for which a reader waits, and continues it when the reader leaves. It
-	// returns false and runs nothing when too much such work is already running.
+	// Background runs work for which a reader waits. The work continues when the reader leaves.
+	// Background returns false and runs nothing when too much such work is already running.
 	Background func(work func(context.Context)) bool
 	Log        *slog.Logger
 
 	active activeFetches
-	// removing is locked by the running call of RemoveFiles.
+	// removing is the mutex that the running call of RemoveFiles locks.
 	removing sync.Mutex
 }
 
-// now returns the present instant of a domain, with the precision with which it is stored.
+// now returns the current instant of a domain, with the precision of stored instants.
 func (f *Documents) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(f.Now()).Truncate(time.Microsecond)
 }

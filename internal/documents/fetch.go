@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// fetchTime limits the time for fetching a file. fetchLease is how long other processes
-	// cannot fetch a file after a crash. The removal of a file also waits for this lease.
+	// fetchTime limits the time for fetching a file. fetchLease is the time for which other
+	// processes cannot fetch a file after a crash. The removal of a file also waits for this lease.
 	fetchTime  = 2 * time.Minute
 	fetchLease = 5 * time.Minute
-	// maxFetching is the number of files of a connector that are fetched at once in the
-	// background.
+	// maxFetching is the number of files of a connector that the process fetches at the same time
+	// in the background.
 	maxFetching = 4
-	// maxFile is the largest size of a file.
+	// maxFile is the largest size of a file, in bytes.
 	maxFile = 64 << 20
 	// firstFetch is the pause after the first failure. Each further pause is twice as long.
-	// After maxFetches failures, which takes about a day and a half, a file is fetched only for
-	// a reader.
+	// maxFetches failures take about a day and a half. After them, only a reader causes another
+	// fetch of the file.
 	firstFetch = time.Minute
 	maxFetches = 12
 )
@@ -42,8 +42,8 @@ var (
 	errUnwanted = errors.New("nobody takes the file any more")
 )
 
-// awaited is the error for a file that must wait for the next sync, because its connection
-// cannot be read now or the institution does not list the file. It does not count as a failure.
+// awaited is the error for a file that must wait for the next sync. Its connection cannot be read
+// now, or the institution does not list the file. This error does not count as a failure.
 type awaited struct{ seen bankstore.FileOrigin }
 
 func (a *awaited) Error() string {
@@ -51,8 +51,8 @@ func (a *awaited) Error() string {
 }
 
 // FetchFiles fetches a batch of due files of a connector in a domain, and returns their number.
-// Zero means that no file is due and that this process is fetching none. A failure of one file
-// does not affect the others.
+// Zero means that no file is due and that this process fetches none. A failure with one file does
+// not affect the others.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
 	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
 		bankstore.In(tx).ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
@@ -72,12 +72,12 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 	return len(due), errors.Join(failures...)
 }
 
-// fetch fetches a file and stores the outcome. A failure of the institution is stored with the
-// file, so fetch returns only errors of the database.
+// fetch fetches a file and stores the outcome. It stores a failure of the institution with the
+// file, and returns only errors of the database.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
 	mediaType, size, fault := f.bring(ctx, d, l.ID)
-	stopped := ctx.Err() != nil // then the institution is not at fault
+	stopped := ctx.Err() != nil // if so, the institution is not at fault
 	var before *awaited
 	waits := errors.As(fault, &before)
 	if fault != nil && !stopped && !waits && !errors.Is(fault, errGone) {
@@ -97,13 +97,13 @@ func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // the file is no longer shared, has changed, or was leased by another process after the lease expired
+		return nil // the user no longer shares the file, the file has changed, or another process leased it after the lease expired
 	}
 	return err
 }
 
-// pauseAfter returns the pause after a number of failures. It is zero when there is no further
-// try.
+// pauseAfter returns the pause after a number of failures. It returns zero when no further attempt
+// follows.
 func pauseAfter(failures int64, err error) time.Duration {
 	if failures >= maxFetches || errors.Is(err, errLarge) || errors.Is(err, errWithheld) || errors.Is(err, errGone) {
 		return 0
@@ -111,8 +111,8 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// bring fetches a file from the institution and stores it while it arrives. The output of a
-// connector that was abandoned is dropped.
+// bring fetches a file from the institution, and stores it while it arrives. It drops the output of
+// an abandoned connector.
 func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -152,8 +152,8 @@ func (b *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cleanType returns a media type without its parameters, or application/octet-stream for a text
-// that is not a media type.
+// cleanType returns a media type without its parameters. It returns application/octet-stream for a
+// text that is not a media type.
 func cleanType(mediaTypes string) string {
 	media, _, err := mime.ParseMediaType(mediaTypes)
 	if err != nil || !strings.Contains(media, "/") || len(media) > 100 {
@@ -188,7 +188,7 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, req, of, errWithheld
 	}
 	if c.State != "" || from.Gone {
-		// Another try with a refused password could lock the user out at the institution.
+		// Another attempt with a refused password could lock the user out at the institution.
 		return nil, req, of, &awaited{from}
 	}
 	if req, err = f.dataRequest(ctx, d, c); err != nil {

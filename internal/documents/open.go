@@ -11,7 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAsked is how many files of a connector are fetched at once because readers wait for them.
+// maxAsked is the largest number of files of a connector that the process fetches at the same time
+// because readers wait for them.
 const maxAsked = 4
 
 // OpenFile is an open file of a user, with its stored data.
@@ -20,9 +21,10 @@ type OpenFile struct {
 	io.ReadSeekCloser
 }
 
-// Open opens a file of a user. If the file has not been fetched yet, Open fetches it, and the
-// fetch continues when the reader leaves. Open fails with Unavailable when the institution does
-// not deliver the file now, or too many of its files are being fetched.
+// Open opens a file of a user. It fetches a file that has not been fetched yet, and this fetch
+// continues when the reader leaves. Open fails with Unavailable when the institution does not
+// deliver the file now. It also fails with Unavailable when the process already fetches too many of
+// the institution's files.
 func (f *Documents) Open(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.FileID) (OpenFile, error) {
 	file, err := f.file(ctx, d, user, id)
 	if err == nil && file.Stored == nil {
@@ -51,8 +53,8 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 	return file, nil
 }
 
-// fetchNow fetches a file, or waits for a running fetch. It returns no error when the file could
-// not be fetched: the caller then finds it without content.
+// fetchNow fetches a file, or waits for a running fetch. It returns no error when the fetch fails:
+// the caller then finds the file without content.
 func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	if under := f.active.of(file.ID); under != nil {
 		return under.wait(ctx)
@@ -96,7 +98,7 @@ func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bank
 	return f.fetch(ctx, d, leased[0])
 }
 
-// unfetched returns the answer for a file that cannot be fetched now.
+// unfetched returns the error for a file that cannot be fetched now.
 func unfetched(message string) error {
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: message, RetryAfter: int(firstFetch.Seconds())}
 }

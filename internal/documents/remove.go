@@ -9,17 +9,17 @@ import (
 	"passerelle/internal/store"
 )
 
-// removeBatch is the number of files that are removed at a time. removeLease is how long a crash
-// during the removal delays the next try.
+// removeBatch is the number of files that one unit removes. removeLease is the time by which a
+// crash during the removal delays the next attempt.
 const (
 	removeBatch = 100
 	removeLease = 10 * time.Minute
 )
 
-// RemoveFiles removes the content of files to which no row refers, and then the rows of these
-// files. After a crash between the two steps, the next pass still finds the rows.
+// RemoveFiles removes the content of files to which no row refers. It then removes the rows of
+// these files. After a crash between the two steps, the next pass still finds the rows.
 //
-// A process runs one pass at a time. A caller that had to wait for another pass usually finds no
+// A process runs only one pass at a time. A caller that waits for another pass usually finds no
 // files left.
 func (f *Documents) RemoveFiles(ctx context.Context) error {
 	f.removing.Lock()

@@ -1,10 +1,10 @@
 // Package domains creates domains and changes their base URLs.
 //
-// It owns the rules for names and base URLs, and the host that identifies the requests of a domain.
-// It does not own the content of a domain, or how a request finds its domain (package service).
+// The package owns the rules for names and base URLs, and the host that identifies the requests of
+// a domain. It does not own the content of a domain. Package service finds the domain of a request.
 //
-// It fails with Invalid and the name of the field for an unusable name or base URL, and with
-// Conflict for one that another domain has.
+// The package fails with Invalid and the name of the field for an unusable name or base URL. It
+// fails with Conflict when another domain already has the name or base URL.
 package domains
 
 import (
@@ -19,11 +19,11 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxName is the largest number of characters in the name of a domain.
+// maxName is the largest number of characters in a domain's name.
 const maxName = 255
 
-// Create creates a domain and sets its id. The audit log gets the operator's acts in the same
-// transaction.
+// Create creates a domain and sets its id. The same transaction adds the operator's acts to the
+// audit log.
 func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...store.Audit) error {
 	if strings.TrimSpace(d.Name) == "" {
 		return passerelle.InvalidField("name", "must not be empty")
@@ -53,8 +53,8 @@ func Create(ctx context.Context, db *store.DB, d *passerelle.Domain, acts ...sto
 	return taken("base_url", "another domain has the host %s", host)
 }
 
-// Move gives a domain another base URL. Requests for the old host then find no domain. The audit
-// log gets the operator's acts in the same transaction.
+// Move changes the base URL of a domain. Requests for the old host then find no domain. The same
+// transaction adds the operator's acts to the audit log.
 func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL string, acts ...store.Audit) error {
 	host, err := HostOf(d.Kind, baseURL)
 	if err != nil {
@@ -74,7 +74,7 @@ func Move(ctx context.Context, db *store.DB, d *passerelle.Domain, baseURL strin
 	return nil
 }
 
-// taken returns the error for a value that another domain has.
+// taken returns the error for a value that another domain already has.
 func taken(field, format string, args ...any) error {
 	conflict := passerelle.Conflicting("%s: %s", field, fmt.Sprintf(format, args...))
 	conflict.Field = field
@@ -102,11 +102,11 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	return strings.ToLower(u.Host), nil
 }
 
-// DefaultPorts are the ports that clients leave out of addresses, so that only the host remains.
+// DefaultPorts are the ports that clients omit from addresses. The address then has only the host.
 var DefaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// Loopback reports whether a host, with or without a port, is this machine, by its name or address.
-// It does not resolve names by DNS.
+// Loopback reports whether a host is this machine. The host is a name or an address, with or
+// without a port. Loopback does not resolve names by DNS.
 func Loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

@@ -1,11 +1,12 @@
 // Package exports makes statements of accounts for package statementfile to write.
 //
-// It owns which transactions a statement has, the balances before and after them, and the names of
-// the formats. It does not own the formats, or who may see an account.
+// The package chooses the transactions of a statement. It also owns the balances before and after
+// them, and the names of the formats. It does not own the formats. It does not decide who may see
+// an account.
 //
-// It fails with a *passerelle.Error when there are too many transactions or no balance. When the
-// transactions change while the statement is being written, its last entry is an error. It only
-// reads.
+// The package fails with a *passerelle.Error when there are too many transactions or no balance.
+// When the transactions change while it writes the statement, the last entry is an error. The
+// package only reads.
 package exports
 
 import (
@@ -29,29 +30,29 @@ import (
 )
 
 const (
-	// maxEntries is the largest number of transactions in a statement. It is limited because a
-	// statement in CFONB 120 is held in memory.
+	// maxEntries is the largest number of transactions in a statement. The limit exists because a
+	// statement in CFONB 120 must fit into memory.
 	maxEntries = 100_000
 	// pageSize is the number of transactions that one query reads.
 	pageSize = 1000
 )
 
-// Wish is a requested statement: its format, and its first and last day. When the first day is
-// zero, the statement begins with the first transaction.
+// Wish describes a requested statement: its format, and its first and last day. Without a first
+// day, the statement begins with the first transaction.
 type Wish struct {
 	Format      string
 	First, Last passerelle.Date
-	// Now is when the file is made.
+	// Now is the time at which the file is made.
 	Now time.Time
 }
 
-// StatementExport is a statement that is produced while it is written.
+// StatementExport is a statement that the package produces while the caller writes it.
 type StatementExport struct {
 	MediaType, Name string
 	Write           func(w io.Writer) error
 }
 
-// formats has the formats by the names that clients use.
+// formats maps the names that clients use to the formats.
 var formats = map[string]struct {
 	format            statementfile.Format
 	mediaType, ending string
@@ -92,7 +93,7 @@ type export struct {
 	filter  bankstore.TransactionFilter
 }
 
-// bound completes the period. It fails when the period has too many transactions.
+// bound completes the period. It fails when the period contains too many transactions.
 func (e *export) bound(ctx context.Context) error {
 	f := &e.filter
 	if f.From.IsZero() {
@@ -116,7 +117,7 @@ func (e *export) bound(ctx context.Context) error {
 }
 
 // statement returns the statement with the balances of the period. The closing balance is the
-// present balance without the bookings after the period.
+// current balance without the bookings after the period.
 func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	a, f := e.account, e.filter
 	w := statementfile.Written{FileStatement: statementfile.FileStatement{
@@ -149,8 +150,8 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	return w, nil
 }
 
-// without subtracts an amount. It returns nil when one amount is nil, or when the result has too
-// many digits.
+// without returns an amount minus another amount. It returns nil when one of them is nil, or when
+// the result has too many digits.
 func without(amount, less *decimal.Decimal) *decimal.Decimal {
 	if less == nil {
 		return nil
@@ -161,8 +162,8 @@ func without(amount, less *decimal.Decimal) *decimal.Decimal {
 
 var errMoved = errors.New("the transactions changed while the statement was written")
 
-// entries reads the booked transactions page by page, oldest first. The transactions must lead from
-// the opening balance to the closing balance.
+// entries reads the booked transactions page by page, oldest first. Their sum must be the
+// difference between the opening balance and the closing balance.
 func (e *export) entries(ctx context.Context, opening, closing decimal.Decimal, yield func(statementfile.StatementEntry, error) bool) {
 	balance := &opening
 	w := store.Window{Limit: pageSize, Descending: true}

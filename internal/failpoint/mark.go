@@ -14,17 +14,18 @@ import (
 	"syscall"
 )
 
-// A test sets these variables in the environment. dieAt is the mark to crash at, with the number of
-// its pass after a "#". seen is the file for the names of the marks that were passed.
+// A test sets these variables in the environment. dieAt is the mark to crash at. A "#" and the
+// number of the pass may follow the mark. seen is the file to which the process writes the names of
+// the marks that it has passed.
 var (
 	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
 	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
 )
 
-// Before marks the place before an action. The process may crash there.
+// Before marks the place before an action. The process may crash at this place.
 func Before(what string) { pass("before ", what) }
 
-// After marks the place after an action. The process may crash there.
+// After marks the place after an action. The process may crash at this place.
 func After(what string) { pass("after ", what) }
 
 var (
@@ -45,7 +46,7 @@ func pass(side, what string) {
 	chosen, pass, _ := strings.Cut(dieAt, "#")
 	if wanted, _ := strconv.Atoi(pass); name == chosen && passes[name] >= wanted {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // waits, because the kill may take effect only after this thread has continued
+		select {} // wait, because the kill may take effect only after this thread has continued
 	}
 }
 
@@ -63,12 +64,12 @@ func note(name string) {
 	}
 }
 
-// shared matches functions that many other functions call in the same way, so that the caller
+// shared matches functions that many other functions call in the same way. The caller then
 // describes the place better. The first package in the expression is on every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
-// reservation is the function that reserves ids. It is called by the write that happens to use up
-// the last ones, so the function itself describes the place better than its caller.
+// reservation is the function that reserves ids. The write that happens to use the last id calls
+// it. The function itself therefore describes the place better than its caller.
 const reservation = "database.(*Handle).reserve"
 
 // literal matches the compiler's name for a function literal.
@@ -77,7 +78,7 @@ var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 // inlined matches a function literal in a function that the compiler has inlined.
 var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
 
-// place returns the innermost function on the stack that is not shared, or the reservation.
+// place returns the innermost function on the stack that shared does not match, or the reservation.
 func place() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -14,7 +14,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// comparison is a sink that compares a file with stored data and writes nothing.
+// comparison is a sink that compares a file with stored data. It stores nothing.
 type comparison struct {
 	connector.Sink
 	ctx        context.Context
@@ -29,12 +29,12 @@ type comparison struct {
 	accounts map[string]*AccountReport
 }
 
-// brought has the hashes of transactions' keys, by the key of their account.
+// brought has the hashes of transaction keys, by the key of the account.
 type brought map[string]map[uint64]bool
 
 var seed = maphash.MakeSeed()
 
-// first reports whether a transaction has not appeared before.
+// first reports whether a transaction appears for the first time.
 func (b brought) first(account, key string) bool {
 	if b[account] == nil {
 		b[account] = map[uint64]bool{}
@@ -45,9 +45,9 @@ func (b brought) first(account, key string) bool {
 	return !again
 }
 
-// Accounts loads the stored accounts. It refuses an account that was stored from a file of another
-// format, because banks write other texts in each format. An import would store every transaction a
-// second time.
+// Accounts loads the stored accounts. It refuses an account whose stored data comes from a file of
+// another format. Banks write different texts in each format, so an import would store every
+// transaction a second time.
 func (c *comparison) Accounts(all []passerelle.AccountDetails) error {
 	var err error
 	if c.stored, err = accountsOf(c.ctx, c.db, c.domain, c.connection); err != nil {
@@ -78,7 +78,7 @@ func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	return nil
 }
 
-// Wanted requests the transactions that an import would store, from the first one on.
+// Wanted requests the transactions that an import would store, beginning with the first one.
 func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	one := c.accounts[account]
 	return passerelle.Date{}, one != nil && !one.Disabled

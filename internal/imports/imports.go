@@ -1,13 +1,13 @@
-// Package imports passes statement files to connections: it checks a file, previews its effect, and
+// Package imports passes statement files to connections. It checks a file, previews its effect, and
 // makes the connection read it.
 //
-// It owns the checks before anything is written, the comparison with stored data, and the consent
-// that a file implies. It does not own the formats (package statementfile), the identity of entries
-// (connector/statements) or the storing (package aggregation).
+// The package owns the checks before the first write, the comparison with stored data, and the
+// consent that a file implies. Package statementfile owns the formats. Package connector/statements
+// owns the identity of entries. Package aggregation stores the data.
 //
-// For a wrong file it fails with a *passerelle.Error that has the field file and the line. In this
-// case it has written nothing. A crash while a file is being stored leaves a part of the file
-// stored. Importing the same file again completes it.
+// For a wrong file, the package fails with a *passerelle.Error that has the field file and the
+// line. It has then stored nothing. A crash while the package stores a file leaves a part of the
+// file stored. A second import of the same file completes it.
 package imports
 
 import (
@@ -35,38 +35,39 @@ type Imports struct {
 type File struct {
 	User       passerelle.UserID
 	Connection passerelle.ConnectionID
-	// Name is for display, and may be empty.
+	// Name is for display and may be empty.
 	Name    string
 	Content io.ReadSeeker
 	// Mapping says how to read CSV files, see [statementfile.ParseMapping]. The connection stores
-	// it. When it is empty, the stored mapping is used.
+	// it. An empty Mapping means the stored mapping.
 	Mapping string
 	// Unbalanced is set to accept a file whose entries do not match its balances.
 	Unbalanced bool
 }
 
-// FileReport describes the content of a file, and which part of it is new.
+// FileReport describes the content of a file, and the part of it that is new.
 type FileReport struct {
 	Summary statementfile.Summary
-	// Accounts are in the order of the summary.
+	// Accounts has the same order as the summary.
 	Accounts []AccountReport
 }
 
-// AccountReport compares an account in the file with stored data. ID is zero while the account is
-// not stored. A disabled account is stored without its transactions.
+// AccountReport compares an account in the file with stored data. ID is zero for an account that is
+// not stored yet. For a disabled account, an import stores no transactions.
 type AccountReport struct {
 	ID       passerelle.AccountID
 	Disabled bool
-	// New counts transactions that are not stored yet. Changed counts those that are stored with
-	// other texts.
+	// New counts the transactions that are not stored yet. Changed counts the transactions that are
+	// stored with other texts.
 	New, Changed int
-	// Removed counts the transactions that the file removes because it corrects them.
+	// Removed counts the stored transactions that the file corrects and therefore removes.
 	Removed int
-	// Gaps are the parts that are missing between the balances of this file and all earlier files.
+	// Gaps lists the parts that are missing between the balances of this file and all earlier
+	// files.
 	Gaps []statementfile.Gap
 }
 
-// Preview reports what a file would add, and writes nothing.
+// Preview returns what a file would add. It stores nothing.
 func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	if err := i.takesFiles(ctx, d, f); err != nil {
 		return FileReport{}, err
@@ -101,7 +102,7 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
 }
 
-// preview compares one file. A refused file adds nothing to memory and brought.
+// preview compares one file. A refused file changes neither memory nor brought.
 func (s *previewing) preview(f File) (FileReport, error) {
 	if _, err := mapping(f.Mapping); err != nil {
 		return FileReport{}, err
@@ -130,8 +131,7 @@ func (s *previewing) preview(f File) (FileReport, error) {
 	return report, nil
 }
 
-// oneFormat returns an error for a file about an account that an earlier file had in another
-// format.
+// oneFormat fails for a file with an account that an earlier file had in another format.
 func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	for _, a := range summary.Accounts {
 		key := statements.KeyOf(a.Account)
@@ -143,7 +143,7 @@ func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	return nil
 }
 
-// addGaps adds the gaps that remain after all files so far.
+// addGaps adds to report the gaps that remain after all files so far.
 func (s *previewing) addGaps(report *FileReport) error {
 	covered := statements.Covered(s.memory)
 	for n, a := range report.Summary.Accounts {
@@ -156,14 +156,16 @@ func (s *previewing) addGaps(report *FileReport) error {
 	return nil
 }
 
-// CheckedFile says what a file would add after the files before it, or why the file is refused.
+// CheckedFile describes what a file would add after the files before it, or why the service refuses
+// the file.
 type CheckedFile struct {
 	FileReport
 	Refused *passerelle.Error
 }
 
-// CheckAll checks the files of a connection as if they were imported one after the other. It writes
-// nothing. The gaps that remain after all files are in the last file that has the account.
+// CheckAll checks the files of a connection as if an import stored one after the other. It stores
+// nothing. The gaps that remain after all files are in the report of the last file with the
+// account.
 func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...File) ([]CheckedFile, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -184,7 +186,7 @@ func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...Fi
 	return all, s.addLastGaps(all)
 }
 
-// check compares a file. It fails for the files that Import refuses.
+// check compares a file. It fails for the same files as Import.
 func (s *previewing) check(f File) (CheckedFile, error) {
 	report, err := s.preview(f)
 	if err == nil && !f.Unbalanced {
@@ -216,7 +218,8 @@ func (s *previewing) addLastGaps(all []CheckedFile) error {
 	return nil
 }
 
-// refused returns an error about a file as its first result, and any other error as its second.
+// refused returns an error about a file as its first result. It returns all other errors as its
+// second result.
 func refused(err error) (*passerelle.Error, error) {
 	var why *passerelle.Error
 	if errors.As(err, &why) && (why.Kind == passerelle.Invalid || why.Kind == passerelle.Conflict) {
@@ -229,7 +232,7 @@ func (f *File) handed() *connector.HandedFile {
 	return &connector.HandedFile{ReadSeeker: f.Content, Name: f.Name}
 }
 
-// mapping parses a mapping, or returns nil when there is none.
+// mapping parses a mapping. It returns nil for an empty text.
 func mapping(text string) (*statementfile.Mapping, error) {
 	if text == "" {
 		return nil, nil
@@ -241,7 +244,7 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	return m, nil
 }
 
-// Check is like Preview, but fails for the files that Import refuses.
+// Check returns what a file would add, like Preview. It fails for the same files as Import.
 func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Preview(ctx, d, f)
 	if err == nil && !f.Unbalanced {
@@ -250,8 +253,9 @@ func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileR
 	return report, err
 }
 
-// Import stores a whole file or, when the file is wrong, nothing. New accounts are shared, because
-// the user has supplied their statements. Accounts that the user has disabled stay disabled.
+// Import stores a whole file. It stores nothing when the file is wrong. New accounts are shared,
+// because the user has supplied their statements. Accounts that the user has disabled stay
+// disabled.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Check(ctx, d, f)
 	if err != nil {
@@ -266,7 +270,7 @@ func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (File
 // Takes reports whether a connection accepts files.
 func Takes(c bankstore.Connection) bool { return c.Connector == statements.UUID }
 
-// takesFiles fails for a connection that reads an institution and accepts no files.
+// takesFiles fails for a connection that accepts no files, because it reads an institution.
 func (i *Imports) takesFiles(ctx context.Context, d passerelle.Domain, f File) error {
 	c, err := i.Aggregation.Connection(ctx, d, f.User, f.Connection)
 	if err != nil {
@@ -306,7 +310,7 @@ func refusedFor(wrong *statementfile.FileError) error {
 	return why
 }
 
-// These reasons add to those of package statementfile.
+// These reasons are further reasons besides those of package statementfile.
 const (
 	// Unbalanced means that statements are incomplete, or that their entries do not match their
 	// balances.
@@ -333,8 +337,8 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read makes the connection read the file. It fails when the connection has an error state
-// afterwards, because a file cannot change that state.
+// read makes the connection read the file. It fails when the connection then has an error state,
+// because a file cannot end that state.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {

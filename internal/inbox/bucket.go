@@ -9,12 +9,12 @@ import (
 	"passerelle/internal/blob"
 )
 
-// bucket consists of the objects of a bucket whose keys begin with a prefix, without those in
-// folders below it.
+// bucket is an inbox in a bucket. It has the objects whose keys begin with a prefix, except objects
+// in folders below the prefix.
 type bucket struct{ place blob.ObjectStore }
 
 // NewBucket makes the inbox for an address such as s3://KEY:SECRET@HOST/BUCKET/PREFIX, which
-// [blob.ParseAddress] describes. It does not contact the server yet.
+// [blob.ParseAddress] describes. It does not call the server.
 func NewBucket(address string) (Inbox, error) {
 	place, err := blob.ParseAddress(address)
 	return &bucket{place}, err

@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// Named returns the named files, and the files in named folders, in the order of their names.
+// Named returns the named files, and the files in the named folders, ordered by name.
 func Named(names []string) ([]WaitingFile, error) {
 	var files []WaitingFile
 	for _, name := range names {
@@ -55,7 +55,7 @@ func inFolder(folder string) ([]WaitingFile, error) {
 	return files, nil
 }
 
-// folder is a folder, with the files that were seen in it.
+// folder is an inbox in a folder. It remembers the files that it has seen.
 type folder struct {
 	name string
 	seen map[string]os.FileInfo

@@ -1,11 +1,11 @@
-// Package inbox reads files that other programs put into a place for the service: a folder, or a
-// prefix of a bucket of an S3 server.
+// Package inbox reads files that other programs have put into a place for the service: a folder, or
+// a prefix of a bucket of an S3 server.
 //
-// It owns when a file is complete, and where processed files are moved. It does not own the
-// result of processing them.
+// The package decides when a file is complete, and where processed files move. It does not process
+// files.
 //
-// It fails with Unavailable when the server of a bucket cannot be reached or refuses the request,
-// and otherwise with the error of the disk.
+// The package fails with Unavailable when a bucket's server cannot be reached or refuses the
+// request. Otherwise it fails with the error of the disk.
 package inbox
 
 import (
@@ -20,13 +20,14 @@ import (
 
 // Inbox is a folder, or a prefix of a bucket.
 type Inbox interface {
-	// Files returns the files that are complete, in the order of their names. A file in a
-	// folder is complete once it stays the same from one call to the next.
+	// Files returns the complete files, ordered by name. A file in a folder is complete when it has
+	// not changed since the previous call.
 	Files(ctx context.Context) ([]WaitingFile, error)
-	// Done moves a file into a folder of the inbox: to imported or, with the reason in a text
-	// beside it, to refused. It does not replace a file of the same name in that folder.
+	// Done moves a processed file into the folder imported. With a reason for a refusal, it moves
+	// the file into the folder refused, and writes the reason into a text file beside it. Done does
+	// not replace a file of the same name.
 	Done(ctx context.Context, f WaitingFile, refused string) error
-	// Pause is how long to wait between two calls of Files.
+	// Pause returns the time to wait between two calls of Files.
 	Pause() time.Duration
 }
 
@@ -37,16 +38,16 @@ const (
 	reasonEnding   = ".txt"
 )
 
-// WaitingFile is a file that waits to be processed.
+// WaitingFile is a file that waits for processing.
 type WaitingFile struct {
 	Name string
 	open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// MaxSize is the largest size in bytes of a file that can be read.
+// MaxSize is the size of the largest file that Read reads, in bytes.
 const MaxSize = 32 << 20
 
-// ErrSize reports a file that is larger than MaxSize.
+// ErrSize means that a file is larger than MaxSize.
 var ErrSize = fmt.Errorf("the file has more than %d MiB", MaxSize>>20)
 
 // Read returns the content of the file.
@@ -63,8 +64,8 @@ func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
 	return content, err
 }
 
-// freeName returns the name or, if it is taken, the name with the first number that makes it
-// free.
+// freeName returns the name if it is free. Otherwise it returns the name with the first number that
+// makes it free.
 func freeName(name string, taken func(string) (bool, error)) (string, error) {
 	for n, one := 1, name; ; n++ {
 		if is, err := taken(one); err != nil || !is {

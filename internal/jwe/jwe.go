@@ -1,8 +1,8 @@
-// Package jwe decrypts field values that clients encrypt, for payments and connections.
+// Package jwe decrypts the field values that clients encrypt, for payments and connections.
 //
-// It owns how an encrypted value finds its key. It does not own the keys (packages keys and store),
-// whether plain text is allowed, or which values are valid. It fails with a *passerelle.Error that
-// names the field and never its value.
+// The package owns how an encrypted value finds its key. Packages keys and store own the keys.
+// Callers decide whether plain text is allowed, and which values are valid. The package fails with
+// a *passerelle.Error that names the field. Its errors never contain the value.
 package jwe
 
 import (
@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Open returns the values with encrypted ones replaced by their plain text. prefix is the text
-// before a value's name in the request: "fields.", or nothing.
+// Open returns the values with plain text in place of encrypted values. The argument prefix is the
+// text before a value's name in the request: "fields." or an empty text.
 func Open(ctx context.Context, r *store.Reader, d passerelle.Domain, prefix string, values map[string]string) (map[string]string, error) {
 	plain := make(map[string]string, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {

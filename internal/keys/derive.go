@@ -8,29 +8,31 @@ import (
 	"fmt"
 )
 
-// Index returns the blind index of a value in an encrypted column, with which the column can be
-// searched for the value. The index has 32 bytes. It is the same for the same value, differs
-// between domains and columns, and is useless without the key file. It does not change when the
-// master key is rotated. column is the full name of the column, such as "payments.payer_iban".
+// Index returns the blind index of a value in an encrypted column. A search for the value in the
+// column uses this index. The index has 32 bytes. Equal values have equal indexes within a domain
+// and column. Indexes differ between domains and columns, and are useless without the key file. A
+// rotation of the master key does not change an index. The argument column is the full name of the
+// column, such as "payments.payer_iban".
 func (r *Ring) Index(domain int64, column, value string) []byte {
 	scope := binary.BigEndian.AppendUint64([]byte(column), uint64(domain))
 	return sum(r.derived("index", scope), []byte(value))
 }
 
-// MAC returns the authentication code of data for one purpose, such as "cursor" or "return". It
-// has 32 bytes, and is invalid for every other purpose. All replicas with the same key file make
-// the same code. The code stays valid after restarts and after rotations of the master key.
+// MAC returns the authentication code of data for one purpose, such as "cursor" or "return". The
+// code has 32 bytes, and is invalid for all other purposes. All replicas with the same key file
+// make the same code. The code stays valid after restarts and after rotations of the master key.
 func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
 }
 
-// Authentic reports, in constant time, whether mac is the MAC of the data for the purpose.
+// Authentic reports whether mac is the MAC of the data for the purpose. The comparison takes
+// constant time.
 func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
 	return hmac.Equal(r.MAC(purpose, data), mac)
 }
 
-// derived returns the key for one scope of one use. In the label, the use is preceded by its
-// length, so that the labels of different uses never collide.
+// derived returns the key for one scope of one use. The label contains the length of the use before
+// the use, so the labels of different uses never collide.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {
@@ -38,7 +40,7 @@ func (r *Ring) derived(use string, scope []byte) []byte {
 	}
 	key, err := hkdf.Expand(sha256.New, r.fixed, label, keySize)
 	if err != nil {
-		panic(fmt.Sprintf("keys: %v", err)) // fails only for output beyond 255 blocks
+		panic(fmt.Sprintf("keys: %v", err)) // this fails only for an output of more than 255 blocks
 	}
 	r.scopes.Store(label, key)
 	return key

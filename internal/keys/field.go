@@ -18,19 +18,19 @@ import (
 // fieldKeyBits is the size of the RSA keys for fields.
 const fieldKeyBits = 2048
 
-// MaxEncrypted is the largest size in bytes of an encrypted value. A thousand characters of any
+// MaxEncrypted is the largest size of an encrypted value, in bytes. A thousand characters of any
 // script need less.
 const MaxEncrypted = 16 << 10
 
-// FieldKey is a key pair for values that clients encrypt in the browser of the person who types
-// them. An encrypted value is a compact JWE with RSA-OAEP-256 and A256GCM or A256CBC-HS512. A
-// FieldKey does not change, and is safe for concurrent use.
+// FieldKey is a key pair for values that clients encrypt in the user's browser. An encrypted value
+// is a compact JWE with RSA-OAEP-256 and A256GCM or A256CBC-HS512. A FieldKey does not change, and
+// is safe for concurrent use.
 type FieldKey struct {
 	id      string
 	private *rsa.PrivateKey
 }
 
-// PublicKey is the public half of a pair for clients, as the members of a JSON Web Key.
+// PublicKey is the public half of a pair, as the members of a JSON Web Key. It is for clients.
 type PublicKey struct {
 	KeyType   string
 	Use       string
@@ -40,7 +40,7 @@ type PublicKey struct {
 	Exponent  string
 }
 
-// GenerateFieldKey makes a new pair. This takes a noticeable part of a second.
+// GenerateFieldKey makes a new pair. It needs a noticeable part of a second.
 func GenerateFieldKey() (*FieldKey, error) {
 	private, err := rsa.GenerateKey(rand.Reader, fieldKeyBits)
 	if err != nil {
@@ -49,7 +49,8 @@ func GenerateFieldKey() (*FieldKey, error) {
 	return newFieldKey(private)
 }
 
-// newFieldKey names a key by its thumbprint (RFC 7638), so that no two keys have the same name.
+// newFieldKey names a key by its thumbprint (RFC 7638). Two keys therefore never have the same
+// name.
 func newFieldKey(private *rsa.PrivateKey) (*FieldKey, error) {
 	thumbprint, err := (&jose.JSONWebKey{Key: private.Public()}).Thumbprint(crypto.SHA256)
 	if err != nil {
@@ -71,10 +72,10 @@ func ParseFieldKey(private []byte) (*FieldKey, error) {
 	return newFieldKey(pair)
 }
 
-// ID returns the name of the key, which clients send with encrypted values.
+// ID returns the name of the key. Clients send this name with encrypted values.
 func (k *FieldKey) ID() string { return k.id }
 
-// Format prints only the name of the key, for any verb, because the default would print the key
+// Format prints only the name of the key, for every verb. The default format would print the key
 // itself.
 func (k *FieldKey) Format(state fmt.State, _ rune) { fmt.Fprintf(state, "keys.FieldKey(%s)", k.id) }
 
@@ -96,7 +97,7 @@ func (k *FieldKey) Public() PublicKey {
 	}
 }
 
-// errNotForUs is the only error for a value that does not decrypt, because a reason would help
+// errNotForUs is the only error for a value that does not decrypt. A more exact reason would help
 // an attacker.
 var errNotForUs = errors.New("the value does not decrypt with this key")
 
@@ -116,8 +117,8 @@ func (k *FieldKey) Decrypt(value string) (string, error) {
 	return string(plain), nil
 }
 
-// Encrypted reports whether a value is a compact JWE, and returns the name of its key, which
-// may be empty.
+// Encrypted reports whether a value is a compact JWE, and returns the name of the value's key. The
+// name may be empty.
 func Encrypted(value string) (string, bool) {
 	head, _, _ := strings.Cut(value, ".")
 	if strings.Count(value, ".") != 4 || len(value) > MaxEncrypted {

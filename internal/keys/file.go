@@ -16,22 +16,23 @@ import (
 // fixedID is the word before the fixed key in a key file. No master key may have this id.
 const fixedID = "fixed"
 
-// maxFileSize is far more than any real key file has, with some 60 bytes for each key.
+// maxFileSize is much larger than every real key file, which has about 60 bytes for each key.
 const maxFileSize = 1 << 20
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Load reads a key file. Each line has the form "id key", with a key of 32 bytes in base64. The
-// id "fixed" marks the fixed key. The others are master keys, of which the last is the current
-// one. Blank lines and lines that begin with # are ignored. Load fails when CheckPrivate does.
+// Load reads a key file. Each line has the form "id key", where the key is 32 bytes in base64. The
+// id "fixed" marks the fixed key. All other keys are master keys, and the last one is the current
+// master key. Load ignores blank lines, and lines that begin with #. Load also fails when
+// CheckPrivate fails.
 func Load(path string) (*Ring, error) {
 	return load(path, CheckPrivate)
 }
 
-// LoadOrCreate reads the key file. If there is none, it makes a file with the keys of Generate
-// that only the owner can read. When several processes start together, all get the keys of the
-// file that was made first. LoadOrCreate accepts a file of any mode, because it is for
-// development on any file system.
+// LoadOrCreate reads the key file. If there is none, it makes a file with the keys of Generate,
+// which only the owner can read. When several processes start together, all get the keys of the
+// first file. LoadOrCreate accepts a file with any mode, because it is for development on any file
+// system.
 func LoadOrCreate(path string) (*Ring, error) {
 	anyMode := func(*os.File) error { return nil }
 	ring, err := load(path, anyMode)
@@ -44,12 +45,12 @@ func LoadOrCreate(path string) (*Ring, error) {
 	return load(path, anyMode)
 }
 
-// Create makes a key file with the keys of Generate. Only the owner can read the file. It fails
-// with fs.ErrExist when the file exists, and does not change it.
+// Create makes a key file with the keys of Generate. Only the owner can read the file. When the
+// file exists, Create fails with fs.ErrExist and does not change the file.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
-// Save writes the ring to a key file, which only the owner can read. It replaces the file as a
-// whole, so that a crash leaves either the old file or the new one.
+// Save writes the ring to a key file, which only the owner can read. It replaces the whole file, so
+// a crash leaves either the old file or the new one.
 func (r *Ring) Save(path string) error {
 	return r.write(path, os.Rename)
 }
@@ -99,7 +100,7 @@ func (r *Ring) addLine(line string) error {
 	id, encoded, _ := strings.Cut(line, " ")
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
 	if err != nil || len(secret) != keySize || !validID.MatchString(id) {
-		// The line contains a key, so the error does not repeat it.
+		// The line contains a key, so the error must not repeat the line.
 		return fmt.Errorf("want an id of letters, digits, - and _, a space, and %d bytes in base64", keySize)
 	}
 	return r.add(id, secret)
@@ -117,7 +118,7 @@ func (r *Ring) add(id string, secret []byte) error {
 	return nil
 }
 
-// write makes a complete file in the same folder as path, and then gives it the name path.
+// write makes a complete file in the folder of path, and then gives it the name path.
 func (r *Ring) write(path string, name func(from, to string) error) error {
 	temporary, err := writeTemporary(filepath.Dir(path), r.text())
 	if err != nil {
@@ -129,8 +130,8 @@ func (r *Ring) write(path string, name func(from, to string) error) error {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// nameNew gives a file a name that must not exist yet. Unlike a rename, a link fails if another
-// process has made a file with that name.
+// nameNew gives a file a name that must not exist yet. It uses a link, because a link fails when
+// another process has already made a file with that name. A rename would replace that file.
 func nameNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (r *Ring) text() []byte {
 	return b.Bytes()
 }
 
-// writeTemporary writes a file and makes it durable. Its mode is 0600, as CreateTemp sets it.
+// writeTemporary writes a file and makes it durable. CreateTemp gives it the mode 0600.
 func writeTemporary(dir string, text []byte) (string, error) {
 	file, err := os.CreateTemp(dir, ".keys-*")
 	if err != nil {
@@ -164,7 +165,7 @@ func writeTemporary(dir string, text []byte) (string, error) {
 	return file.Name(), nil
 }
 
-// syncDirectory makes the new name of a file durable, so that it survives a crash.
+// syncDirectory makes the new name of a file durable. The name then survives a crash.
 func syncDirectory(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// keySize is the size in bytes of every key, for AES-256 and HMAC-SHA256.
+// keySize is the size of every key in bytes, for AES-256 and HMAC-SHA256.
 const keySize = 32
 
-// Ring is the set of keys of a deployment. Master keys wrap the data keys of encrypted values.
-// The current master key encrypts, and all of them decrypt. Blind indexes and MACs are derived
-// from the fixed key. It is never rotated, because they must stay comparable.
+// Ring is the set of keys of a deployment. Master keys wrap the data keys of encrypted values. The
+// current master key encrypts, and all master keys decrypt. Blind indexes and MACs are derived from
+// the fixed key. The fixed key is never rotated, because indexes and MACs must stay comparable.
 //
 // A Ring never changes, and is safe for concurrent use.
 type Ring struct {
 	masters []master
 	fixed   []byte
-	// scopes caches derived keys by their labels. Each domain has only a few.
+	// scopes caches derived keys by their labels. Each domain has only a few derived keys.
 	scopes sync.Map
 }
 
-// master is a key that wraps data keys. It contains the secret besides the cipher, so that the
-// ring can be written to a file again.
+// master is a key that wraps data keys. Besides the cipher, it contains the secret, so the ring can
+// write itself to a file again.
 type master struct {
 	id     string
 	secret []byte
@@ -37,8 +37,8 @@ func Generate() *Ring {
 	return (&Ring{fixed: random(keySize)}).Rotated()
 }
 
-// Rotated returns the ring with a new current master key. Older values can still be decrypted.
-// The rotation is complete when the ring is saved and every replica has loaded it.
+// Rotated returns the ring with a new current master key. The ring still decrypts older values. The
+// rotation is complete when the ring is saved and every replica has loaded it.
 func (r *Ring) Rotated() *Ring {
 	id := hex.EncodeToString(random(4))
 	for r.has(id) {
@@ -48,17 +48,18 @@ func (r *Ring) Rotated() *Ring {
 	return &Ring{masters: append(r.masters[:len(r.masters):len(r.masters)], fresh), fixed: r.fixed}
 }
 
-// Retired returns the ring with only its current master key. Values under older master keys can
-// no longer be decrypted.
+// Retired returns the ring with only its current master key. This ring cannot decrypt values under
+// older master keys.
 func (r *Ring) Retired() *Ring { return &Ring{masters: []master{r.current()}, fixed: r.fixed} }
 
-// Format prints the number of master keys and the id of the current one, for any verb. The
-// default would print the keys.
+// Format prints the number of master keys and the id of the current one, for every verb. The
+// default format would print the keys.
 func (r *Ring) Format(state fmt.State, _ rune) {
 	fmt.Fprintf(state, "keys.Ring(%d master keys, current %s)", len(r.masters), r.current().id)
 }
 
-// MasterKeys returns the ids of the master keys, oldest first. The last one is the current key.
+// MasterKeys returns the ids of the master keys, oldest first. The last id belongs to the current
+// key.
 func (r *Ring) MasterKeys() []string {
 	ids := make([]string, len(r.masters))
 	for i, m := range r.masters {
@@ -87,8 +88,8 @@ func newMaster(id string, secret []byte) master {
 	return master{id: id, secret: secret, wrap: newAEAD(secret)}
 }
 
-// newAEAD returns AES-256-GCM with a random nonce in front of each ciphertext. It cannot fail,
-// because the parser of the key file has checked that the key has keySize bytes.
+// newAEAD returns AES-256-GCM with a random nonce before each ciphertext. It cannot fail, because
+// the parser of the key file has checked that the key has keySize bytes.
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -103,6 +104,6 @@ func newAEAD(key []byte) cipher.AEAD {
 
 func random(size int) []byte {
 	b := make([]byte, size)
-	rand.Read(b) // never fails: the runtime stops the program instead
+	rand.Read(b) // never fails: the runtime would stop the program
 	return b
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// sealVersion is the first byte of an encrypted value, so that other forms can be distinguished
-// later.
+// sealVersion is the first byte of an encrypted value. It distinguishes this form of value from
+// later forms.
 const sealVersion = 1
 
-// wrappedSize is the size of a wrapped data key: a nonce, the key, and a tag.
+// wrappedSize is the size of a wrapped data key in bytes: a nonce, the key, and a tag.
 const wrappedSize = 12 + keySize + 16
 
-// Place is the location of a sealed value. All four parts are authenticated, so the value cannot
-// be opened for any other place.
+// Place is the location of a sealed value. All four parts are authenticated, so the value opens at
+// no other place.
 type Place struct {
 	Domain int64
 	Table  string
@@ -22,7 +22,7 @@ type Place struct {
 	Row    int64
 }
 
-// String names the place in errors and logs, such as "table.column row 7 of domain 1".
+// String returns the place for errors and logs, such as "table.column row 7 of domain 1".
 func (p Place) String() string {
 	return fmt.Sprintf("%s.%s row %d of domain %d", p.Table, p.Column, p.Row, p.Domain)
 }
@@ -36,8 +36,8 @@ type envelope struct {
 	ciphertext []byte
 }
 
-// Seal encrypts a value for a place with a new data key, which the current master key wraps. The
-// result is longer than plain by 90 bytes and the length of the key id.
+// Seal encrypts a value for a place with a new data key. The current master key wraps that data
+// key. The result is longer than plain by 90 bytes and the length of the key id.
 func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 	if p.Table == "" || p.Column == "" || p.Row == 0 {
 		return nil, fmt.Errorf("seal %v: a place needs table, column and row", p)
@@ -50,8 +50,8 @@ func (r *Ring) Seal(p Place, plain []byte) ([]byte, error) {
 	}.bytes(), nil
 }
 
-// Open decrypts a value that was sealed for this place. It fails when the value was sealed for
-// another place or altered, or when its master key is not in the ring.
+// Open decrypts a value that Seal has sealed for this place. It fails when the value belongs to
+// another place or was altered. It also fails when the value's master key is not in the ring.
 func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -64,9 +64,9 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Rewrap encrypts the data key of a value with the current master key, so that an older master
-// key can be retired. It changes neither the data key nor the ciphertext. A value under the
-// current master key is returned unchanged.
+// Rewrap encrypts the data key of a value with the current master key. The operator can then retire
+// an older master key. Rewrap changes neither the data key nor the ciphertext. It returns a value
+// under the current master key unchanged.
 func (r *Ring) Rewrap(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -120,8 +120,8 @@ func (e envelope) bytes() []byte {
 	return append(b, e.ciphertext...)
 }
 
-// binding returns the associated data of a place for one use. Each text is preceded by its
-// length, so that no two places have the same bytes.
+// binding returns the associated data of a place for one use. It contains the length of each text
+// before the text, so no two places have the same bytes.
 func (p Place) binding(use string) []byte {
 	b := []byte{sealVersion}
 	for _, text := range []string{use, p.Table, p.Column} {

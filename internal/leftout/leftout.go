@@ -1,8 +1,8 @@
-// Package leftout skips tests that need a program which this machine lacks.
+// Package leftout skips tests that need a program which this machine does not have.
 //
-// It owns the decision whether to skip. On a developer's machine such tests are skipped, and in CI
-// they fail, because CI must run all tests. It does not install anything. scripts/install-tools
-// does that.
+// The package decides whether to skip. On a developer's machine it skips such tests. In CI it fails
+// them, because CI must run all tests. The package installs nothing: scripts/install-tools does
+// that.
 package leftout
 
 import (
@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Without skips a test that needs something which the machine lacks. In CI it fails the test.
+// Without skips a test that needs something which the machine does not have. In CI it fails the
+// test.
 func Without(t testing.TB, lacks string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -41,11 +42,11 @@ func Has(names ...string) bool {
 	return false
 }
 
-// Browsers are the names of programs that can be automated as browsers.
+// Browsers lists the names of browsers that tests can automate.
 var Browsers = []string{"chromium", "chromium-browser", "google-chrome", "headless-shell", "headless_shell"}
 
-// Summary describes in one sentence which tests are skipped here. It returns an empty text when all
-// run.
+// Summary returns one sentence about the tests that are skipped here. It returns an empty text when
+// all tests run.
 func Summary() string {
 	var lacks []string
 	if os.Getenv("PASSERELLE_TEST_POSTGRES") == "" {

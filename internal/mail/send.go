@@ -16,20 +16,20 @@ import (
 
 // Message is one mail to one address, in plain text.
 type Message struct {
-	// ID is the same each time the mail is sent, and different for every other mail. With it,
-	// the reader's mail program recognises a mail that was sent twice. It consists of letters,
-	// digits and dots.
+	// ID is the same each time the service sends this mail, and different for every other mail. The
+	// reader's mail program can therefore recognise a mail that arrives twice. ID consists of
+	// letters, digits and dots.
 	ID string
 	// To is an address that passerelle.IsEmail accepts.
 	To string
 	// Subject is cut off after 255 characters.
 	Subject, Text string
-	// Date is real time.
+	// Date is the real time.
 	Date time.Time
 }
 
-// Send passes a mail to the server, and returns when the server has accepted it. It ignores
-// later errors, such as a connection that is lost at the end.
+// Send passes a mail to the server, and returns when the server has accepted it. Send ignores later
+// errors, such as the loss of the connection.
 func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -50,8 +50,8 @@ func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	return errors.New(reason(ctx, err))
 }
 
-// message returns a mail in the form of the library. The subject is encoded if it is not ASCII
-// or would end its line.
+// message returns a mail in the form of the library. It encodes a subject that is not ASCII or that
+// would end its line.
 func (s *SMTPServer) message(m Message) (*smtp.Msg, error) {
 	message := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.from), message.To(m.To)); err != nil {
@@ -96,8 +96,8 @@ func (s *SMTPServer) tls() *tls.Config {
 }
 
 // line is the connection of one session. Without it, the library would leave the connection open
-// after some errors, move its deadline with every step, and store any amount of the server's
-// text.
+// after some errors. The library would also move the deadline with every step, and store any amount
+// of the server's text.
 type line struct {
 	server *SMTPServer
 	net.Conn
@@ -107,9 +107,9 @@ type line struct {
 
 var errTalkative = errors.New("the server said too much")
 
-// dialer returns a function that opens the line for an SMTP session. The end of session closes
-// the line. The context that the library passes cannot do this, because it has already ended
-// when the session begins.
+// dialer returns a function that opens the line for an SMTP session. The end of the context session
+// closes the line. The context that the library passes cannot do this, because it ends before the
+// session begins.
 func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(l.server.host, l.server.port))
@@ -126,7 +126,7 @@ func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 	}
 }
 
-// Read reads from the server, up to the limit of a session.
+// Read reads from the server. A session limits the number of bytes.
 func (l *line) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errTalkative
@@ -136,7 +136,7 @@ func (l *line) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the connection, if there is one, and discards what the library has stored about it.
+// end closes the connection, if any, and discards what the library has stored about it.
 func (l *line) end() {
 	if l.Conn != nil {
 		l.free()
@@ -144,8 +144,8 @@ func (l *line) end() {
 	}
 }
 
-// reason returns in a few words why a server did not accept a mail. It does not repeat the
-// server's text, which may contain addresses.
+// reason returns a few words about why a server did not accept a mail. It does not repeat the
+// server's text, because that text may contain addresses.
 func reason(ctx context.Context, err error) string {
 	if ctx.Err() != nil || isTimeout(err) {
 		return "the mail server did not answer in time"

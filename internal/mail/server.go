@@ -13,9 +13,9 @@ import (
 
 // These are the limits of a session with a server.
 const (
-	// Timeout is the longest time from dialling to the last answer of the server.
+	// Timeout is the longest time from dialling to the server's last answer.
 	Timeout = 30 * time.Second
-	// maxReply is the largest number of bytes of a server's text that are read.
+	// maxReply is the largest number of bytes that a session reads from a server.
 	maxReply = 1 << 20
 )
 
@@ -23,11 +23,11 @@ const (
 type SMTPServer struct {
 	host, port string
 	security   security
-	user       *url.Userinfo // nil to send without authentication
+	user       *url.Userinfo // nil without authentication
 	from       string
-	// Roots are the certificate authorities for the server. Nil means those of the system.
+	// Roots lists the certificate authorities for the server. Nil means the system's authorities.
 	Roots *x509.CertPool
-	// Timeout limits a session.
+	// Timeout limits the time of a session.
 	Timeout time.Duration
 }
 
@@ -37,10 +37,10 @@ type security string
 const (
 	// implicit is TLS from the first byte.
 	implicit security = "implicit"
-	// startTLS switches to TLS after the first commands. If the server refuses it, the session
+	// startTLS changes to TLS after the first commands. If the server refuses this, the session
 	// ends.
 	startTLS security = "starttls"
-	// none is plain text, for a server on the same machine and for servers for which the
+	// none is plain text. It is for a server on the same machine, and for servers for which the
 	// operator requests it.
 	none security = "none"
 )
@@ -48,16 +48,16 @@ const (
 // defaultPorts are the submission ports of RFC 8314.
 var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 
-// schemes maps the schemes of addresses to their protection.
+// schemes maps the scheme of an address to the protection that it means.
 var schemes = map[string]security{"smtp": startTLS, "smtps": implicit}
 
 const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://user:password@mail.example:465"
 
-// NewServer reads the address of a server, smtp://user:password@host:port or smtps://…, and the
-// address from which mails are sent. The user and the port may be left out. For smtp, the server
-// must offer STARTTLS, unless it is on this machine or the address ends in ?tls=none, which
-// forbids a password. With ?tls=starttls, a server on this machine must offer it too. The error
-// names --smtp-url or --mail-from, and repeats the value of neither.
+// NewServer reads the address of a server and the address of the sender. The server's address is
+// smtp://user:password@host:port or smtps://…, where the user and the port are optional. For smtp,
+// the server must offer STARTTLS, with two exceptions: the server is on this machine, or the
+// address ends in ?tls=none, which forbids a password. With ?tls=starttls, a server on this machine
+// must offer STARTTLS too. The error names --smtp-url or --mail-from. It repeats neither value.
 func NewServer(address, from string) (*SMTPServer, error) {
 	if !passerelle.IsEmail(from) {
 		return nil, passerelle.InvalidField("--mail-from", "must be the e-mail address that mails come from, such as passerelle@bank.example")
@@ -79,7 +79,7 @@ func NewServer(address, from string) (*SMTPServer, error) {
 	return s, s.checkUser()
 }
 
-// secured returns the protection that an address asks for.
+// secured returns the protection that an address requests.
 func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	asked := query.Get("tls")
@@ -96,8 +96,8 @@ func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	return schemes[u.Scheme], nil
 }
 
-// checkUser fails for a user without a password, and for a password over a connection that is
-// not encrypted.
+// checkUser fails for a user without a password. It also fails for a password over a connection
+// without encryption.
 func (s *SMTPServer) checkUser() error {
 	if s.user == nil {
 		return nil

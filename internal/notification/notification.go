@@ -1,11 +1,10 @@
-// Package notification receives reports that banks send by themselves when an order or a consent
-// has changed.
+// Package notification receives the reports that banks send when an order or a consent has changed.
 //
-// It owns the addresses for reports, and wakes the check of the order or the connection. It does
-// not own the content of reports. The content is ignored, because anybody who knows the address
-// could have sent it. Therefore a notification alone changes nothing.
+// The package owns the addresses for reports, and wakes the check of the order or the connection.
+// It ignores the content of a report, because anybody who knows the address could have sent the
+// report. A notification alone therefore changes nothing.
 //
-// It fails with NotFound for an address that was not issued here.
+// The package fails with NotFound for an address that it has not issued.
 package notification
 
 import (
@@ -23,7 +22,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Path is the path for reports of banks, below the address of a domain.
+// Path is the path for banks' reports, below the address of a domain.
 const Path = "/webauth/notification"
 
 // Notifications issues the addresses to which banks report, and receives the reports. Every field
@@ -49,14 +48,14 @@ const (
 	purpose = "notification of a bank"
 )
 
-// OfPayment returns the address for a bank's report about an order. It returns no address when
+// OfPayment returns the address for a bank's report about an order. It returns an empty text when
 // Notifications is nil.
 func (n *Notifications) OfPayment(d passerelle.Domain, id passerelle.PaymentID) string {
 	return n.address(d, ofPayment, int64(id))
 }
 
-// OfConsent returns the address for a bank's report about the consent of a connection. It
-// returns no address when Notifications is nil.
+// OfConsent returns the address for a bank's report about a connection's consent. It returns an
+// empty text when Notifications is nil.
 func (n *Notifications) OfConsent(d passerelle.Domain, id passerelle.ConnectionID) string {
 	return n.address(d, ofConsent, int64(id))
 }
@@ -74,8 +73,8 @@ func (n *Notifications) state(d passerelle.Domain, kind byte, id int64) string {
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// parse reads a state. It compares the whole text with the one that was issued, because base64
-// decoding ignores line breaks.
+// parse reads a state. It compares the whole text with the issued text, because base64 decoding
+// ignores line breaks.
 func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) != stateNumber+1+stateMAC {
@@ -85,14 +84,14 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 	return kind, id, hmac.Equal([]byte(state), []byte(n.state(d, kind, id)))
 }
 
-// returnTime is how long a user who has agreed at the bank may take to return. After that, the
-// consent is checked without the user. The delay keeps the check from interfering with the user's
-// return.
+// returnTime is the time that a user has to return after agreeing at the bank. Later, the service
+// checks the consent without the user. Without this delay, the check would interfere with the
+// user's return.
 const returnTime = time.Minute
 
-// Receive handles a notification at the address with that state. The order is checked, or the
-// connection read, at the next opportunity. It fails with NotFound when the state was not issued
-// for the domain.
+// Receive handles a notification at the address with this state. The service then checks the order,
+// or reads the connection, at the next opportunity. Receive fails with NotFound for a state of
+// another domain and for an unknown state.
 func (n *Notifications) Receive(ctx context.Context, d passerelle.Domain, state string) error {
 	kind, id, authentic := n.parse(d, state)
 	if !authentic {

@@ -12,12 +12,11 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon is the error for a request that is not made because an earlier one failed a moment
-// ago.
+// errSoon is the error when no request is made, because an earlier request failed a moment ago.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
-// keys contains a provider's signing keys. They are fetched when a token is signed with an
-// unknown key. After a fetch that did not find the key, they are not fetched again for a moment.
+// keys has a provider's signing keys. A token with the signature of an unknown key causes a fetch.
+// After a fetch without that key, no further fetch takes place for a moment.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -54,11 +53,11 @@ func (k *keys) inVain() {
 	}
 }
 
-// signature is the signature of one token. Errors of the library may quote the provider's
-// answer, so they are not passed on.
+// signature is the signature of one token. It does not pass on errors of the library, because they
+// may quote the provider's answer.
 type signature struct {
 	*keys
-	// err is the error when the signature is not valid. It wraps ErrAway or ErrNotVouched.
+	// err is the error when the signature is invalid. It wraps ErrAway or ErrNotVouched.
 	err error
 }
 
@@ -84,8 +83,8 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// frank returns a client that fails for answers with another status than 200. The library would
-// put the bodies of such answers into errors, and they can contain anything.
+// frank returns a client that fails for answers with another status than 200. The library would put
+// the bodies of such answers into errors, and these bodies can contain anything.
 func frank(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {

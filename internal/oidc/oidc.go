@@ -1,14 +1,14 @@
 // Package oidc lets an OpenID Connect provider identify an operator who signs in.
 //
-// It owns the redirect to the provider and back: the data that the browser stores meanwhile, the
-// exchange of the code for a token, and the claims that the token must contain. It does not own
-// who may sign in (package operators) or the cookie in the browser. The configured client
-// decides which addresses may be called.
+// The package owns the redirects to the provider and back. It owns the data that the browser stores
+// meanwhile, the exchange of the code for a token, and the claims that the token must contain.
+// Package operators decides who may sign in. Callers own the cookie in the browser. The configured
+// client decides which addresses the package may call.
 //
-// It fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched when
-// something that the provider or the browser has sent is wrong, such as the token. The error
-// contains the reason, for the log. Errors quote nothing from the provider's answers except the
-// issuer and the audience of a token.
+// The package fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched
+// when something from the provider or the browser is wrong, such as the token. The error contains
+// the reason, for the log. From the provider's answers, errors quote only the issuer and the
+// audience of a token.
 package oidc
 
 import (
@@ -35,37 +35,36 @@ var (
 	ErrNotVouched = errors.New("the provider of identities does not vouch for this person")
 )
 
-// known is how long the description of a provider is cached.
+// known is the time for which a provider's description stays in the cache.
 const known = time.Hour
 
-// algorithms lists the signature algorithms that are accepted. With them, only the provider can
+// algorithms lists the accepted signature algorithms. With each of them, only the provider can
 // sign.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// Config contains the operator's settings for the provider.
+// Config has the operator's settings for the provider.
 type Config struct {
-	// Issuer is the provider's address, in the form in which tokens contain it.
+	// Issuer is the provider's address, in the form that tokens contain.
 	Issuer string
 	// ClientID and ClientSecret identify the service at the provider. Some providers need no
 	// secret.
 	ClientID, ClientSecret string
-	// NameClaim is the claim with the name of an operator, which is used at a first sign-in.
-	// Empty means none. The claim "email" counts only if it is verified.
+	// NameClaim is the claim with the name of an operator. A first sign-in uses it. It is empty
+	// when no claim has the name. The claim "email" counts only if it is verified.
 	NameClaim string
-	// SecondFactor lists the values of the claims amr and acr that mean a second factor. If it
-	// is empty, no value does.
+	// SecondFactor lists the values of the claims amr and acr that mean a second factor. Without
+	// values, no sign-in counts as one with a second factor.
 	SecondFactor []string
-	// Loopback allows the provider to be on this machine and without TLS, for development.
+	// Loopback allows a provider on this machine and without TLS, for development.
 	Loopback bool
 	// Client calls the provider. It must have a Transport and must not follow redirects.
 	Client *http.Client
 	Now    func() time.Time
 }
 
-// Provider is a provider of identities. Make it with New. It is safe for concurrent
-// use.
+// Provider is a provider of identities. New makes it. It is safe for concurrent use.
 type Provider struct {
 	Config
 
@@ -74,25 +73,25 @@ type Provider struct {
 	mu     sync.Mutex
 	cached *description
 	since  time.Time
-	// failed is the instant at which the last fetch of the description failed.
+	// failed is the instant of the last failed fetch of the description.
 	failed time.Time
 }
 
-// description is a provider's discovery document. The address of the keys is from that document.
+// description is a provider's discovery document. This document has the address of the keys.
 type description struct {
 	*oidc.Provider
 	keys *keys
 }
 
-// waiting is how long a caller waits for another caller's fetch, and silence is how long nothing
-// is fetched after a failure. Strangers must not be able to occupy the service while the
+// waiting is the time for which a caller waits for another caller's fetch. silence is the time
+// without fetches after a failure. Strangers can therefore not keep the service busy while the
 // provider does not answer.
 const (
 	waiting = time.Second
 	silence = 5 * time.Second
 )
 
-// New checks the configuration of a provider, without calling the provider. Errors name flags as
+// New checks the configuration of a provider. It does not call the provider. Errors name flags as
 // their fields.
 func New(c Config) (*Provider, error) {
 	if !c.mayBe(c.Issuer) {
@@ -104,7 +103,7 @@ func New(c Config) (*Provider, error) {
 	return &Provider{Config: c, asking: make(chan struct{}, 1)}, nil
 }
 
-// mayBe reports whether an address may be used as an address of the provider.
+// mayBe reports whether the provider may have this address.
 func (c *Config) mayBe(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -113,8 +112,8 @@ func (c *Config) mayBe(address string) bool {
 	return c.safe(u)
 }
 
-// safe reports whether no third party can read or change the answers on their way. It also
-// accepts plain http if Loopback is set.
+// safe reports whether no third party can read or change the provider's answers on their way. It
+// also accepts plain http if Loopback is set.
 func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
@@ -153,7 +152,8 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	return found, err
 }
 
-// remembered returns the cached description and error. Both are nil when it must be fetched.
+// remembered returns the cached description and error. Both are nil when the caller must fetch the
+// description.
 func (p *Provider) remembered() (*description, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,8 +203,8 @@ var (
 	errMisnamed   = errors.New("it calls itself by another address than --oidc-issuer")
 )
 
-// undescribed returns the reason why a provider's description is unusable, without quoting the
-// description.
+// undescribed returns the reason why a provider's description is unusable. The reason does not
+// quote the description.
 func undescribed(err error) error {
 	var (
 		unanswered *url.Error
@@ -219,7 +219,7 @@ func undescribed(err error) error {
 	return errUnreadable
 }
 
-// context makes calls to the provider go through the configured client.
+// context returns a context in which calls of the provider use the configured client.
 func (p *Provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.Client)
 }
@@ -238,9 +238,9 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
 }
 
-// style returns how the service authenticates at the provider: in the header, which all
-// providers must support, or in the body if the provider supports only that. It does not find
-// out by trying, because a failed try would use up the code.
+// style returns how the service authenticates at the provider. This is the header, which all
+// providers must support, or the body if the provider supports only the body. style makes no test
+// call, because a failed call would use up the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
@@ -251,13 +251,13 @@ func (p *Provider) style(found *description) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Departure is the data that a browser stores, sealed, while it is at the provider.
+// Departure is the sealed data that a browser stores while it is at the provider.
 type Departure struct {
 	State, Nonce, Verifier string
 }
 
-// Leave returns the address to which the browser is sent, and the data that the browser stores
-// until it returns. It returns to back, an address of the service.
+// Leave returns the provider's address for the browser, and the data that the browser stores until
+// its return. The argument back is the address of the service to which the browser returns.
 func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
 	var d Departure
 	found, err := p.ask(ctx)
@@ -272,14 +272,14 @@ func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, e
 type Person struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the name of an operator. It is empty when the provider sends none.
+	// Name is the name of an operator. It is empty when the provider sends no name.
 	Name string
-	// Twice means that the provider reported a second factor that SecondFactor accepts.
+	// Twice is set when the provider reports a second factor that SecondFactor accepts.
 	Twice bool
 }
 
-// Arrive returns the person whom the provider identifies. query is the query with which the
-// browser returns. back must be the address that was passed to Leave.
+// Arrive returns the person whom the provider identifies. The argument query is the query of the
+// browser's return. The argument back must be the same as in the call of Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {
 		return Person{}, err
@@ -337,8 +337,8 @@ func (p *Provider) read(token *oidc.IDToken, nonce string) (Person, error) {
 	return Person{Issuer: token.Issuer, Subject: token.Subject, Name: p.name(claims), Twice: p.twice(claims)}, nil
 }
 
-// name returns the claim that is configured, if it is a text. It returns nothing for an email
-// that the provider has not verified.
+// name returns the configured claim, if it is a text. It returns an empty text for an email that
+// the provider has not verified.
 func (p *Provider) name(claims map[string]any) string {
 	if p.NameClaim == "" || p.NameClaim == "email" && claims["email_verified"] != true {
 		return ""
@@ -364,7 +364,7 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
 // exchangeFailure distinguishes a provider that refused a code from a provider that cannot be
-// reached. It leaves out the answer, because that could contain any text.
+// reached. It omits the answer, because the answer could contain any text.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

@@ -17,32 +17,32 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// These limits apply to the operator's own logos. They limit a file and the size on pages.
+// These are limits for the operator's own logos: for a file, and for the size on pages.
 const (
 	maxLogoFile  = 1 << 20
 	maxLogoSide  = 2048
 	pageLogoSide = 128
 )
 
-// logoSides are the sizes in pixels in which a logo is kept. Each is encoded only once, because a
-// decoded logo takes 256 KiB and many requests ask for the same logo.
+// logoSides lists the stored sizes of a logo in pixels. The package encodes each size only once: a
+// decoded logo takes 256 KiB, and many requests need the same logo.
 var logoSides = []int{64, pageLogoSide, 256}
 
-// Logos are the operator's own logos of institutions. The zero value and nil have no logos. Logos
-// is safe for concurrent use.
+// Logos has the operator's own logos of institutions. The zero value and nil contain no logos.
+// Logos is safe for concurrent use.
 type Logos struct {
 	set atomic.Pointer[map[string]ownLogo]
 }
 
-// ownLogo is one logo. It has the PNG for each size, and a version that changes with the logo.
+// ownLogo is one logo. It has the PNG for each size. Its version changes with the logo.
 type ownLogo struct {
 	version string
 	content map[int][]byte
 }
 
-// Load reads the logos in a folder: UUID.png, UUID.jpg or UUID.jpeg, of at most 1 MiB and 2048
-// pixels in each direction. They replace all earlier logos. Any other file is left out, and the
-// error names all such files.
+// Load reads the logos in a folder: UUID.png, UUID.jpg or UUID.jpeg, with at most 1 MiB, and at
+// most 2048 pixels in each direction. They replace all earlier logos. Load omits all other files,
+// and its error names these files.
 func (l *Logos) Load(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -65,15 +65,15 @@ func (l *Logos) Load(folder string) error {
 	return errors.Join(faults...)
 }
 
-// Find returns the logo of an institution as PNG, and a version that changes with it. Both are
-// empty when there is no logo.
+// Find returns the logo of an institution as PNG, and a version that changes with the logo. Both
+// are empty when there is no logo.
 func (l *Logos) Find(uuid string) ([]byte, string) {
 	logo := l.find(uuid)
 	return logo.content[pageLogoSide], logo.version
 }
 
-// Sized returns the logo of an institution as PNG with a width and height of 64, 128 or 256 pixels.
-// It returns nil when there is no logo.
+// Sized returns the logo of an institution as PNG. The side, which is the width and height in
+// pixels, must be 64, 128 or 256. Sized returns nil when there is no logo.
 func (l *Logos) Sized(uuid string, side int) []byte { return l.find(uuid).content[side] }
 
 func (l *Logos) find(uuid string) ownLogo {
@@ -111,7 +111,7 @@ func readLogo(path string) (ownLogo, error) {
 	return ownLogo{hex.EncodeToString(sum[:6]), content}, nil
 }
 
-// fitted returns a square with the picture in its middle and transparent space around it.
+// fitted returns a square with the picture in its middle. The rest of the square is transparent.
 func fitted(picture image.Image, side int) *image.RGBA {
 	square, from := image.NewRGBA(image.Rect(0, 0, side, side)), picture.Bounds()
 	longest := max(from.Dx(), from.Dy())

@@ -1,10 +1,10 @@
 // Package picture has the small pictures that the service shows: generated logos of connectors, the
-// operator's own logos from a folder, and the thumbnails of documents.
+// operator's own logos from a folder, and thumbnails of documents.
 //
-// It owns only how they look. A thumbnail shows a sheet with the kind of the file and never its
-// content, so no file is read for it. Equal input gives equal pictures. Drawing does not fail: a
-// letter that the font does not have is left out. Logos.Load fails with an error that names the
-// files that are not pictures.
+// The package owns only the look of these pictures. A thumbnail shows a sheet with the kind of the
+// file. It never shows the content, so the package reads no document. Equal input gives equal
+// pictures. Drawing does not fail: it omits a letter that the font does not have. Logos.Load fails
+// with an error that names the files that are not pictures.
 package picture
 
 import (
@@ -30,7 +30,8 @@ import (
 // MediaType is the media type of all pictures.
 const MediaType = "image/png"
 
-// dark are the colours for tiles that have no colour of their own. White text is readable on each.
+// dark lists the colours for tiles without a colour of their own. White text is readable on each of
+// them.
 var dark = []color.RGBA{
 	{0x1f, 0x4e, 0x79, 0xff},
 	{0x2e, 0x6b, 0x4f, 0xff},
@@ -47,8 +48,9 @@ var (
 	ink   = color.RGBA{0x22, 0x22, 0x22, 0xff}
 )
 
-// Logo returns a square tile with the initials of a name. side is its width and height in pixels.
-// tint is its colour in hexadecimal. Without a valid tint, the name determines the colour.
+// Logo returns a square tile with the initials of a name. The argument side is the width and height
+// in pixels. The argument tint is the colour in hexadecimal. Without a valid tint, the name
+// determines the colour.
 func Logo(name, tint string, side int) []byte {
 	ground, own := hexadecimal(tint)
 	if !own {
@@ -71,7 +73,7 @@ func hexadecimal(text string) (color.RGBA, bool) {
 	return color.RGBA{uint8(value >> 16), uint8(value >> 8), uint8(value), 0xff}, true //nolint:gosec // each a byte of it
 }
 
-// readableOn returns white for dark colours and a dark colour for light ones.
+// readableOn returns white for a dark colour, and a dark colour for a light colour.
 func readableOn(ground color.RGBA) color.RGBA {
 	if light := 299*int(ground.R) + 587*int(ground.G) + 114*int(ground.B); light > 150_000 {
 		return ink
@@ -80,7 +82,7 @@ func readableOn(ground color.RGBA) color.RGBA {
 }
 
 // initials returns the first letters of the first two words that begin with a capital letter or a
-// digit. When there are no such words, it returns the first letter of the first word.
+// digit. Without such words, it returns the first letter of the first word.
 func initials(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	letters := ""
@@ -104,7 +106,7 @@ const (
 	edge        = 2
 )
 
-// kinds has the text on a sheet and its colour, by media type.
+// kinds maps media types to the text on a sheet and its colour.
 var kinds = map[string]struct {
 	word string
 	band color.RGBA
@@ -118,8 +120,8 @@ var kinds = map[string]struct {
 	"text/plain":                              {"TXT", color.RGBA{0x55, 0x55, 0x55, 0xff}},
 }
 
-// Sheet returns a picture of a sheet of paper with a folded corner. The text on it is the kind of
-// file for a media type.
+// Sheet returns a picture of a sheet of paper with a folded corner. The text on the sheet is the
+// kind of file that the media type means.
 func Sheet(mediaType string) []byte {
 	var (
 		sheet  = image.NewRGBA(image.Rect(0, 0, sheetWidth, sheetHeight))
@@ -159,7 +161,8 @@ var letters = sync.OnceValue(func() *sfnt.Font {
 	return parsed
 })
 
-// write draws a text into the middle of an area. size is the height of the letters in pixels.
+// write draws a text into the middle of an area. The argument size is the height of the letters in
+// pixels.
 func write(on draw.Image, area image.Rectangle, text string, size int, c color.RGBA) {
 	face, err := opentype.NewFace(letters(), &opentype.FaceOptions{Size: float64(size), DPI: 72, Hinting: font.HintingNone})
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package programs stores which connectors of a deployment are other programs.
 //
-// It owns adding, checking and removing them. A program's description is stored, so an unreachable
-// program is still a connector. It does not own the protocol (package connector/remote) or which
-// connectors a process offers (package service), which follows the database within seconds.
+// The package adds, checks and removes such programs. It stores a program's description, so an
+// unreachable program is still a connector. Package connector/remote owns the protocol. Package
+// service decides which connectors a process offers, and follows the database within seconds.
 //
-// It fails with Invalid for an address or secret that cannot be right, and for a connector that
-// already exists. It fails with Unavailable, in words for operators, when the program does not
-// describe itself, and with store.ErrNotFound for an unknown program.
+// The package fails with Invalid for an address or secret that cannot be right, and for a connector
+// that already exists. It fails with Unavailable, in words for operators, when the program does not
+// describe itself. It fails with store.ErrNotFound for an unknown program.
 package programs
 
 import (
@@ -23,15 +23,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// firstNumber is the number before that of the first connector program. Connectors from bank files
-// and of this program have smaller numbers.
+// firstNumber is less than the numbers of all connector programs. The connectors of bank files and
+// of this program have smaller numbers.
 const firstNumber = 1_000_000
 
 // Programs adds, checks and removes connector programs. The transaction of each change also stores
-// the audit entries that the call gets.
+// the audit entries in the call.
 type Programs struct {
 	DB *store.DB
-	// Own reports whether a connector that is not an external program has the UUID.
+	// Own reports whether a connector that is not an external program has this UUID.
 	Own func(uuid string) bool
 	Now func() time.Time
 }
@@ -39,15 +39,16 @@ type Programs struct {
 // Program is a connector that runs as another program.
 type Program struct {
 	store.ConnectorProgram
-	// Described is the program's description. Err is the reason why the description cannot be read.
+	// Described is the program's description. Err is the reason when the description is unreadable.
 	Described remote.Profile
 	Err       error
 }
 
-// Number returns the deprecated numeric name of the connector.
+// Number returns the deprecated number of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector returns the connector that calls the program, with the options in calls.
+// Connector returns the connector that calls the program. The argument calls has options for these
+// calls.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)
@@ -135,8 +136,8 @@ func (p *Programs) Remove(ctx context.Context, one Program, acts ...store.Audit)
 	})
 }
 
-// describe reads a program's description. It fails when the protocol does not allow the
-// description. It also returns the text to store.
+// describe reads a program's description. It also returns the text to store. It fails for a
+// description that the protocol does not allow.
 func describe(ctx context.Context, address, secret string) (remote.Profile, string, error) {
 	calls, err := remote.NewProgram(address, secret)
 	if err != nil {

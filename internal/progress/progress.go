@@ -1,8 +1,8 @@
-// Package progress shows how far long work has got: as a bar on a terminal, and otherwise as a line
-// every ten seconds, in words or as JSON.
+// Package progress shows how much of a long work is done. On a terminal, it shows a bar. Otherwise
+// it writes a line every ten seconds, in words or as JSON.
 //
-// It owns what is shown, and when. It does not own the work, which reports from any goroutine how
-// much is done. Errors of writing are ignored, because a display that fails must not stop the work.
+// The package decides what to show, and when. The work itself reports from any goroutine how much
+// is done. The package ignores errors of writing, because a failed display must not stop the work.
 package progress
 
 import (
@@ -23,7 +23,7 @@ const (
 	drawEvery = 200 * time.Millisecond
 )
 
-// Bytes is the unit for sizes. A bar shows them as kB, MB and GB.
+// Bytes is the unit of sizes. A bar shows sizes in kB, MB and GB.
 const Bytes = "bytes"
 
 // Meter shows the progress of a piece of work. A nil Meter shows nothing. Methods are safe for
@@ -42,8 +42,8 @@ type Meter struct {
 	began       time.Time
 }
 
-// Start begins to show work, such as "backup", until End. With asJSON each line is a JSON object,
-// even on a terminal.
+// Start begins to show work, such as "backup". End ends this. With asJSON, each line is a JSON
+// object, even on a terminal.
 func Start(out io.Writer, asJSON bool, work string) *Meter {
 	m := &Meter{out: out, json: asJSON, work: work, began: time.Now(), over: make(chan struct{}), ended: make(chan struct{})}
 	draw, every := m.line, lineEvery
@@ -63,7 +63,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && stat.Mode()&os.ModeCharDevice != 0
 }
 
-// Expect sets the total amount of work and its unit. The total is zero when it is unknown.
+// Expect sets the total amount of work, and its unit. The total is zero when it is unknown.
 func (m *Meter) Expect(total int64, unit string) {
 	if m == nil {
 		return
@@ -83,7 +83,7 @@ func (m *Meter) At(done int64) {
 	m.done = done
 }
 
-// End removes the bar. Lines that were written stay.
+// End removes the bar. It does not remove lines.
 func (m *Meter) End() {
 	if m == nil {
 		return
@@ -114,7 +114,8 @@ func (m *Meter) clear() {
 	}
 }
 
-// state says how far the work is at one moment. Rate and Left are zero while they are unknown.
+// state is the amount of work that is done at one moment. Rate and Left are zero while they are
+// unknown.
 type state struct {
 	Work  string `json:"work"`
 	Done  int64  `json:"done"`
@@ -163,7 +164,7 @@ func (s state) String() string {
 	return strings.ReplaceAll(b.String(), "  ", " ")
 }
 
-// draw updates the bar. The bar appears once something is known about the work.
+// draw updates the bar. The bar appears when the first facts about the work are known.
 func (m *Meter) draw(s state) {
 	if s.Unit == "" {
 		return

@@ -10,13 +10,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// earlierAtOnce is how many payments get their words in one unit. It is small, because other
-// units wait meanwhile on SQLite.
+// earlierAtOnce is the number of payments that get their words in one unit. It is small, because
+// other units wait meanwhile on SQLite.
 const earlierAtOnce = 100
 
-// AddEarlier adds the words of all payments of a domain that are older than the table
-// payment_word, the newest first. It stops without an error when another process is doing the
-// same.
+// AddEarlier adds the words of those payments of a domain that are older than the table
+// payment_word. The newest payments come first. AddEarlier stops without an error while another
+// process does the same work.
 func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
 	for {
 		before, err := database.One(ctx, db.Rows(), database.ScanInt, `SELECT before_id FROM payment_word_earlier WHERE domain_id = $1`, int64(domain))
@@ -32,7 +32,8 @@ func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) e
 	}
 }
 
-// addBefore adds the words of a batch of payments before an id, and stores how far it got.
+// addBefore adds the words of a batch of payments with smaller ids than before. It stores the id
+// that it has reached.
 func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, before int64) error {
 	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)
 	if err != nil {
@@ -52,5 +53,5 @@ func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, be
 	})
 }
 
-// knownWordRows inserts rows of words, some of which may already exist.
+// knownWordRows inserts rows of words. It skips rows that already exist.
 var knownWordRows = wordRows.OrNothing()

@@ -1,15 +1,14 @@
 // Package search finds payments by any word of a label, and by the e-mail address of a payer or
 // beneficiary.
 //
-// It owns the table payment_word, which has a row for each word of a payment. The newest
-// payments with a word are next to each other in its index. Words of labels are stored in folded
-// case. Instead of an address, the table contains a blind value: it is the same for the same
-// address in a domain, and useless without the key file. The package does not own the payments
-// themselves, which are in package store.
+// The package owns the table payment_word, which has a row for each word of a payment. In its
+// index, the newest payments with a word are next to each other. The words of labels are in folded
+// case. The table has a blind value in place of an e-mail address. Equal addresses in a domain have
+// equal values, which are useless without the key file. Package store owns the payments themselves.
 //
-// It fails with the errors of package store. Payments that are older than the table are not
-// found until AddEarlier has added their words. The table payment_word_earlier records how far
-// it got.
+// The package fails with the errors of package store. Searches find payments that are older than
+// the table only after AddEarlier has added their words. The table payment_word_earlier records the
+// progress of AddEarlier.
 package search
 
 import (
@@ -28,19 +27,19 @@ import (
 )
 
 const (
-	// minWord and maxWord are the smallest and the largest number of characters of a word. A
-	// longer word is cut off.
+	// minWord and maxWord are the smallest and the largest number of characters in a word. Longer
+	// words are cut off.
 	minWord = 2
 	maxWord = 32
-	// maxWords is the largest number of words of a payment. It is enough, because bulk payments
-	// repeat their words.
+	// maxWords is the largest number of words of a payment. It is enough for bulk payments too,
+	// because they repeat their words.
 	maxWords = 100
 )
 
-// mailColumn is the column name under which e-mail addresses are indexed.
+// mailColumn is the column name in the index of e-mail addresses.
 const mailColumn = "payment_word.mail"
 
-// Words returns the words by which a text is found, each once.
+// Words returns the words that find a text. Each word occurs once.
 func Words(text string) []string {
 	var words []string
 	for word := range strings.FieldsFuncSeq(database.Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -56,8 +55,8 @@ func cut(word string) string {
 	return string(runes[:min(len(runes), maxWord)])
 }
 
-// mail returns the value by which an address is found. It is empty when there are no keys. It
-// never equals a word, because it begins with @, which words do not contain.
+// mail returns the value that finds an address. It returns an empty text without keys. The value
+// never equals a word: it begins with @, and words do not contain this character.
 func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 	if ring == nil {
 		return ""
@@ -65,7 +64,7 @@ func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 	return "@" + hex.EncodeToString(ring.Index(int64(domain), mailColumn, strings.ToLower(strings.TrimSpace(address))))
 }
 
-// Add adds the words of a new payment, in the transaction that stores it.
+// Add adds the words of a new payment, in the transaction that stores the payment.
 func Add(tx *store.Tx, p *payment.Payment) {
 	tx.Unit().Insert(wordRows, rowsOf(tx, p))
 }
@@ -81,7 +80,7 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	return rows
 }
 
-// wordsOf returns the words of a payment, each once.
+// wordsOf returns the words of a payment. Each word occurs once.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 	words := mailOf(ring, p.Domain, p.PayerIdentity)
 	for i := range p.Instructions {
@@ -104,7 +103,7 @@ func mailOf(ring *keys.Ring, domain passerelle.DomainID, identity *passerelle.Id
 	return []string{mail(ring, domain, identity.Sensitive.Email)}
 }
 
-// source is an open store, or a reader of one.
+// source is an open store, or a reader of a store.
 type source interface {
 	Keys() *keys.Ring
 	Rows() *database.Querier

@@ -1,8 +1,8 @@
 // Package secretfile reads values with passwords from private files.
 //
-// It owns the rule that a value comes either from its flag or from a file. It does not own the
-// meaning of a value. It refuses an empty file, a file that others may read, and a file in addition
-// to a value.
+// The package owns the rule that a value comes either from its flag or from a file. It does not
+// know the meaning of a value. It refuses an empty file, a file that others may read, and a file in
+// addition to a value.
 package secretfile
 
 import (
@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// maxSize is larger, in bytes, than any such value.
+// maxSize is larger, in bytes, than every such value.
 const maxSize = 1 << 20
 
 // Text returns the content of a file that only its owner may read. It returns an empty text when
@@ -39,13 +39,13 @@ func Text(flag, name string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Value is a flag whose value contains a password, so that it may be in a file instead.
+// Value is a flag whose value contains a password. The value may therefore be in a file.
 type Value struct {
 	Flag        string
 	File, Value *string
 }
 
-// Read sets the values of flags from their files. It fails when both a value and a file are set.
+// Read sets the values of flags from their files. It fails when a flag has both a value and a file.
 func Read(secrets ...Value) error {
 	for _, one := range secrets {
 		if err := one.read(); err != nil {
@@ -74,8 +74,8 @@ func (s Value) read() error {
 	return nil
 }
 
-// Flags has flags for files, in place of flags whose values contain a password. Other users of the
-// machine could read those values on the command line.
+// Flags has the flags that name files with passwords. Each replaces a flag whose value contains a
+// password, because other users of the machine can read command lines.
 type Flags struct {
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 	FilesFile    string `placeholder:"FILE" help:"File with the value of --files, readable only by its owner."`

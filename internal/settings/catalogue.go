@@ -61,7 +61,7 @@ const (
 	maxCertificates   = 32 << 10
 	maxTimeoutSeconds = 300
 	maxAddresses      = 10
-	// maxFamiliar is the largest number of keys that belong to families in a domain.
+	// maxFamiliar is the largest number of keys of families in a domain.
 	maxFamiliar     = 200
 	maxFamiliarName = 100
 )
@@ -104,8 +104,8 @@ var catalogue = append([]Key{
 	{Name: ManagerEmail, Aliases: []string{"biapi.manager.email"}, Default: "", Help: "Addresses, separated by commas, that get alert mails about webhooks; empty for none.", check: addresses},
 }, unused()...)
 
-// unused returns the keys that programs of this API family use and that have no effect here,
-// with the defaults that these programs expect.
+// unused returns the keys that programs of this API family use and that have no effect here. Their
+// defaults are the values that these programs expect.
 func unused() []Key {
 	var keys []Key
 	for _, about := range [][3]string{
@@ -143,11 +143,11 @@ func unused() []Key {
 	return keys
 }
 
-// families are the beginnings of names of keys that are not listed individually.
+// families lists the beginnings of the names of keys that the catalogue does not list individually.
 var families = []string{"alerts.", "cat.", "documents.", "mails.", "oidc.", "stet."}
 
-// familiar returns a key of a family. Its name may consist of any words, joined by dots, after
-// the beginning of the family.
+// familiar returns a key of a family. The name of such a key begins with the beginning of the
+// family. Any words may follow, joined by dots.
 func familiar(name string) (Key, bool) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 	for _, family := range families {
@@ -219,7 +219,7 @@ func prefixes(value string) string {
 	return ""
 }
 
-// maxFavourites limits the number of favourites to what users can read at a glance.
+// maxFavourites limits the number of favourites, so users can read all of them at a glance.
 const maxFavourites = 20
 
 func uuids(value string) string {
@@ -232,8 +232,8 @@ func uuids(value string) string {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// certificates accepts only certificates of authorities, because a private key among them would
-// be shown to everyone who may read settings.
+// certificates accepts only the certificates of authorities. A private key among them would be
+// visible to everyone who may read settings.
 func certificates(value string) string {
 	const right = "certificates of authorities in PEM, or empty"
 	for rest := []byte(strings.TrimSpace(value)); len(rest) > 0; {
@@ -260,8 +260,8 @@ func addresses(value string) string {
 	return ""
 }
 
-// origins accepts origins in the form that browsers send. In another form they would never match
-// the origin of a page.
+// origins accepts origins in the form that browsers send. In another form, an origin would never
+// match the origin of a page.
 func origins(value string) string {
 	if slices.ContainsFunc(words(value), func(one string) bool { return !isOrigin(one) }) {
 		return "origins as browsers send them, such as https://shop.example or http://localhost:3000, separated by commas: " +

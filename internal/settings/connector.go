@@ -11,24 +11,23 @@ import (
 	"passerelle/internal/store"
 )
 
-// A domain's settings for its connectors are stored under keys that are not in the catalogue.
-// They are set by the operations that change connectors, and read here. Their changes are
-// recorded like those of other keys.
+// The keys for a domain's settings of its connectors are not in the catalogue. The operations that
+// change connectors set these keys, and this file reads them. The service records changes of these
+// keys like those of other keys.
 
 // ConnectorHidden returns the key that hides a connector.
 func ConnectorHidden(uuid string) string { return connectorKey(uuid, "hidden") }
 
-// ConnectorMechanism returns the key of the mechanism that connections use unless another is
-// requested.
+// ConnectorMechanism returns the key for the mechanism that connections use by default.
 func ConnectorMechanism(uuid string) string { return connectorKey(uuid, "auth_mechanism") }
 
-// ConnectorFrequency returns the key of the number of days between two syncs.
+// ConnectorFrequency returns the key for the number of days between two syncs.
 func ConnectorFrequency(uuid string) string { return connectorKey(uuid, "sync_frequency") }
 
-// SourceMechanism returns the key of the mechanism of a source.
+// SourceMechanism returns the key for the mechanism of a source.
 func SourceMechanism(id int64) string { return sourceKey(id, "auth_mechanism") }
 
-// SourceDisabled returns the key of the instant since which a source is disabled.
+// SourceDisabled returns the key for the instant since when a source is disabled.
 func SourceDisabled(id int64) string { return sourceKey(id, "disabled") }
 
 func connectorKey(name, member string) string { return "connectors." + name + "." + member }
@@ -37,8 +36,8 @@ func sourceKey(id int64, member string) string {
 	return connectorKey("sources."+strconv.FormatInt(id, 10), member)
 }
 
-// ConfigureConnectors sets keys of connectors: all or none. Nil restores a connector's own
-// value. The caller must check the values, because it knows the connectors.
+// ConfigureConnectors sets keys of connectors: all of them or none. Nil restores a connector's own
+// value. The caller knows the connectors, and must check the values.
 func ConfigureConnectors(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	return write(ctx, db, domain, changes, by, now, acts)
 }
@@ -69,8 +68,8 @@ func (v Values) Configured(p connector.Profile) connector.Profile {
 	return p
 }
 
-// DaysOf converts a number of days, which may have decimals, to a duration. The second result is
-// false when the text is not a number.
+// DaysOf converts a number of days, which may have decimals, to a duration. It returns false for a
+// text that is not a number.
 func DaysOf(text string) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	return time.Duration(n * float64(24*time.Hour)), err == nil

@@ -8,17 +8,17 @@ import (
 	"passerelle/connector"
 )
 
-// ConnectorChange is a domain's change of a connector. Nil leaves a field as it is. An empty
-// text restores the connector's own value.
+// ConnectorChange is a domain's change of a connector. Nil leaves a field unchanged. An empty text
+// restores the connector's own value.
 type ConnectorChange struct {
-	// Connector is a UUID or a number.
+	// Connector is the UUID or the number of the connector.
 	Connector string
 	// Hidden is "0" or "1", and SyncDays is a decimal number of days.
 	Hidden, Mechanism, SyncDays *string
 }
 
-// Want adds the requested values of a connector to changes of keys. It fails with Invalid when
-// the connector cannot have a value.
+// Want adds the requested values of a connector to changes. It fails with Invalid when the
+// connector cannot have a value.
 func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
 	var offered []passerelle.AuthMechanism
 	for _, s := range p.Sources {
@@ -46,9 +46,9 @@ type SourceChange struct {
 	Disabled  *bool
 }
 
-// Want adds the requested values of a source to changes of keys. p is the connector with the
-// present settings of the domain. Want fails with NotFound when the source does not exist, and
-// with Invalid when it cannot have a value.
+// Want adds the requested values of a source to changes. The argument p is the connector with the
+// domain's current settings. Want fails with NotFound when the source does not exist, and with
+// Invalid when the source cannot have a value.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
 	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
 	if i < 0 {
@@ -68,7 +68,7 @@ func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[strin
 	return nil
 }
 
-// want adds a change, if one is requested.
+// want adds a change of a key, if the value is not nil.
 func want(changes map[string]*string, key string, value *string) {
 	switch {
 	case value == nil:

@@ -9,15 +9,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// DocumentType is a type of documents with the domain's settings.
+// DocumentType is a type of documents, with the domain's settings for it.
 type DocumentType struct {
 	ID   int64
 	Name string
-	// Attachable reports whether a document of the type can be attached to a transaction.
+	// Attachable is set when users can attach a document of this type to a transaction.
 	Attachable bool
 }
 
-// DocumentTypes returns all types of documents, by number.
+// DocumentTypes returns all types of documents, ordered by number.
 func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.DomainID) ([]DocumentType, error) {
 	own, err := r.DocumentTypes(ctx, domain)
 	if err != nil {
@@ -40,8 +40,8 @@ func DocumentTypes(ctx context.Context, r *store.Reader, domain passerelle.Domai
 	return all, nil
 }
 
-// ChangeDocumentType changes a domain's settings of a document type, and records who changed
-// them. It fails with NotFound when the type is unknown.
+// ChangeDocumentType changes a domain's settings for a document type. It records who changed them.
+// It fails with NotFound for an unknown type.
 func ChangeDocumentType(ctx context.Context, db *store.DB, domain passerelle.DomainID, change store.DocumentTypeChange, by string, now time.Time) error {
 	if change.Number > int64(len(passerelle.DocumentTypes())) {
 		return passerelle.Missing()

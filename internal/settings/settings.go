@@ -1,13 +1,13 @@
-// Package settings is the catalogue of configuration keys of a domain: each
-// key's type, default and help, and the typed reading of its value.
+// Package settings is the catalogue of a domain's configuration keys. It has each key's type,
+// default and help, and reads typed values.
 //
-// It owns which keys exist, and their names and values. It refuses invalid values when they are
-// written, so that readers can rely on them. It records every change with the person or program
-// that made it. It does not own the flags of the program. It stores nothing in memory beyond a
-// request, so that the next request sees a value that another process has changed.
+// The package decides which keys exist, and owns their names and values. It refuses invalid values
+// on writing, so readers can rely on them. It records every change, with the person or program that
+// made it. It does not own the flags of the program. It keeps nothing in memory after a request, so
+// the next request sees values that another process has changed.
 //
-// It fails with an Invalid *passerelle.Error for an unknown key or an invalid value, and with
-// the store's error when the database does not answer.
+// The package fails with an Invalid *passerelle.Error for an unknown key or an invalid value. It
+// fails with the store's error when the database does not answer.
 package settings
 
 import (
@@ -32,20 +32,20 @@ type Key struct {
 	Aliases []string
 	Default string
 	Help    string
-	// Unused marks a key that has no effect here. It is stored for programs of this API family,
-	// which use it.
+	// Unused marks a key that has no effect here. The service stores such a key for programs of
+	// this API family, which use it.
 	Unused bool
-	max    int                       // the largest number of characters, zero for maxSettingLength
-	check  func(value string) string // returns a description of the allowed values, or "" if the value is allowed
+	max    int                       // the largest number of characters; zero means maxSettingLength
+	check  func(value string) string // returns a description of the allowed values, or "" for an allowed value
 }
 
-// Keys lists the catalogue, by name.
+// Keys returns the catalogue, ordered by name.
 func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the key with a name or an alias. A name that belongs to one of the families is an
-// unused key, although the keys of families are not in the catalogue.
+// Find returns the key with a name or an alias. A name of a family is an unused key, although the
+// catalogue does not list keys of families.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -54,8 +54,8 @@ func Find(name string) (Key, bool) {
 	return familiar(name)
 }
 
-// Matching returns the names of the keys of the catalogue that have the text in a name or an
-// alias, ignoring case. An empty text matches all keys.
+// Matching returns the names of those keys in the catalogue whose name or alias contains the text.
+// It ignores case. An empty text matches all keys.
 func Matching(text string) []string {
 	var names []string
 	for _, key := range Keys() {
@@ -69,10 +69,11 @@ func Matching(text string) []string {
 // impossible is a value that is invalid for every key.
 const impossible = "\x00"
 
-// Takes describes the allowed values of the key.
+// Takes returns a description of the key's allowed values.
 func (k Key) Takes() string { return cmp.Or(k.check(impossible), "any text") }
 
-// Choices returns the allowed values of a key that has only a few, and nil for other keys.
+// Choices returns the allowed values of a key with only a few such values. It returns nil for other
+// keys.
 func (k Key) Choices() []string {
 	if k.check("2") == "" {
 		return nil // a key that accepts 2 has more than a few values
@@ -84,16 +85,16 @@ func (k Key) Choices() []string {
 	return all
 }
 
-// Long reports whether values of the key may have several lines.
+// Long reports whether the key's values may have several lines.
 func (k Key) Long() bool { return k.max > maxSettingLength }
 
-// Matches reports whether a name of the key contains the text, ignoring case.
+// Matches reports whether a name of the key contains the text. It ignores case.
 func (k Key) Matches(text string) bool {
 	contains := func(name string) bool { return strings.Contains(name, strings.ToLower(text)) }
 	return contains(k.Name) || slices.ContainsFunc(k.Aliases, contains)
 }
 
-// Check reports whether the key exists and may have the value.
+// Check fails when the key does not exist or may not have the value.
 func Check(name, value string) error {
 	key, known := Find(name)
 	if !known {
@@ -108,7 +109,7 @@ func Check(name, value string) error {
 	return nil
 }
 
-// Set sets keys for a command, like [Change].
+// Set sets keys for a command. It checks values like [Change].
 func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values map[string]string, now time.Time) error {
 	changes := make(map[string]*string, len(values))
 	for name, value := range values {
@@ -117,13 +118,13 @@ func Set(ctx context.Context, db *store.DB, domain passerelle.DomainID, values m
 	return Change(ctx, db, domain, changes, ByCommand, now)
 }
 
-// ByCommand is the author of changes from the command line.
+// ByCommand is the author of the changes that a command makes.
 const ByCommand = "command"
 
-// Change checks values and sets keys: all of them or none. Nil resets a key to its default.
-// Names may be aliases, and two names of one key must have the same value. Change records who
-// made each change, and the acts of an operator. It changes keys in a fixed order, so that the
-// same error is always reported and two writers never wait for each other's rows.
+// Change checks values and sets keys: all of them or none. Nil resets a key to its default. Names
+// may be aliases. Two names of one key must have the same value. Change records who made each
+// change, and the acts of an operator. It changes keys in a fixed order. It therefore always
+// reports the same error, and two writers never wait for each other's rows.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {
@@ -155,7 +156,8 @@ func write(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted
 	return nil
 }
 
-// canonical checks changes, and replaces aliases with the names under which values are stored.
+// canonical checks changes. It replaces aliases with the names under which the service stores
+// values.
 func canonical(changes map[string]*string) (map[string]*string, error) {
 	wanted := make(map[string]*string, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
@@ -182,7 +184,7 @@ func deref(value *string) string {
 	return *value
 }
 
-// hasRoom fails when a domain would have too many keys of families. They are limited because
+// hasRoom fails when a domain would have too many keys of families. The limit exists because
 // clients choose their names.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
 	isFamiliar := func(name string) bool {
@@ -213,10 +215,10 @@ func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, want
 	return nil
 }
 
-// Values are the settings of one domain at one moment.
+// Values has the settings of one domain at one moment.
 type Values map[string]string
 
-// snapshot contains the settings of a domain that were loaded for a context.
+// snapshot has the settings of a domain that were loaded for a context.
 type snapshot struct {
 	domain passerelle.DomainID
 	values Values
@@ -224,20 +226,20 @@ type snapshot struct {
 
 type snapshotKey struct{}
 
-// Within returns a context for a request with the settings that were loaded when it arrived, so
-// that they are not loaded again.
+// Within returns a request's context with the settings that were loaded at its arrival. Load then
+// does not read them again.
 func Within(ctx context.Context, domain passerelle.DomainID, values Values) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{domain, values})
 }
 
-// Anew returns a context in which the present settings are loaded again, for a request that has
-// changed settings.
+// Anew returns a context in which Load reads the current settings again. It is for a request that
+// changes settings.
 func Anew(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snapshot{})
 }
 
-// Load returns the settings of a domain. It reads them from the store, unless the context of the
-// request has them.
+// Load returns the settings of a domain. It reads them from the store, unless the request's context
+// has them.
 func Load(ctx context.Context, r *store.Reader, domain passerelle.DomainID) (Values, error) {
 	if known, _ := ctx.Value(snapshotKey{}).(snapshot); known.values != nil && known.domain == domain {
 		return known.values, nil
@@ -261,7 +263,7 @@ func (v Values) Text(name string) string {
 	return key.Default
 }
 
-// Keys lists the keys of the catalogue and the domain's other keys, ordered by name.
+// Keys returns the keys of the catalogue and the domain's other keys, ordered by name.
 func (v Values) Keys() []Key {
 	keys := Keys()
 	for name := range v {
@@ -273,8 +275,8 @@ func (v Values) Keys() []Key {
 	return keys
 }
 
-// Flat returns the values of all keys, by name. A key appears under each of its names that
-// contains the text, ignoring case.
+// Flat returns the values of all keys, by name. A key appears under each of its names that contains
+// the text. Flat ignores case.
 func (v Values) Flat(search string) map[string]string {
 	flat := map[string]string{}
 	for _, key := range v.Keys() {
@@ -290,7 +292,7 @@ func (v Values) Flat(search string) map[string]string {
 // On reports whether a boolean key is "1".
 func (v Values) On(name string) bool { return v.Text(name) == "1" }
 
-// Limited reports whether the number of requests is limited in a domain of this kind.
+// Limited reports whether a domain of this kind limits the number of requests.
 func (v Values) Limited(kind passerelle.DomainKind) bool {
 	if v.Text(RateEnabled) == "" {
 		return kind != passerelle.Sandbox
@@ -311,7 +313,7 @@ func (v Values) Int(name string) int64 {
 // Seconds returns the value of a whole-number key as a duration.
 func (v Values) Seconds(name string) time.Duration { return time.Duration(v.Int(name)) * time.Second }
 
-// Days returns the value of a key in days, which may have decimals, as a duration.
+// Days returns the value of a key in days as a duration. The value may have decimals.
 func (v Values) Days(name string) time.Duration {
 	length, right := DaysOf(v.Text(name))
 	if !right {
@@ -321,7 +323,7 @@ func (v Values) Days(name string) time.Duration {
 	return length
 }
 
-// zones caches the time zones that were read, by name, because each is read from a file.
+// zones caches time zones by name, because reading a zone needs a file.
 var zones sync.Map // the keys are of type string, the values of type *time.Location
 
 // Location returns the domain's time zone.
@@ -338,7 +340,7 @@ func (v Values) Location() *time.Location {
 	return location
 }
 
-// List returns the words in the value of a key, which are separated by commas.
+// List returns the words in the value of a key. Commas separate the words.
 func (v Values) List(name string) []string { return words(v.Text(name)) }
 
 func words(value string) []string {

@@ -1,12 +1,12 @@
-// Package statement makes statements in the format CFONB 120 from the payloads of events, for
-// domains whose receivers request them instead of JSON.
+// Package statement makes statements in the format CFONB 120 from the payloads of events. It is for
+// domains whose receivers request statements instead of JSON.
 //
-// It owns which accounts and transactions of a payload a statement contains, and where their values
-// are in it. It does not own the format, which is in package cfonb, or which events are sent as
-// statements. It only computes.
+// The package decides which accounts and transactions of a payload a statement contains, and where
+// their values are in it. Package cfonb owns the format. Callers decide which events are sent as
+// statements. The package only computes.
 //
-// It fails with an Invalid *passerelle.Error that names a member of the payload. The member has
-// another type than the documented one, or a value that does not fit its columns.
+// The package fails with an Invalid *passerelle.Error that names a member of the payload. The
+// member has another type than the documented one, or its value does not fit its columns.
 package statement
 
 import (
@@ -27,7 +27,7 @@ import (
 // MediaType is the media type of a statement.
 const MediaType = "text/plain; charset=us-ascii"
 
-// payload has the members of an event that a statement needs. The payload is an account, a
+// payload has those members of an event that a statement needs. The payload is an account, a
 // connection with accounts, or several connections.
 type payload struct {
 	account
@@ -65,10 +65,10 @@ type transaction struct {
 }
 
 // Of returns one statement for each account of a payload, in order. The statement of a single new
-// account has no movements. Of also returns how many accounts it left out: disabled or deleted
-// ones, those without a French IBAN, and those whose balance, currency or update is not in the
-// payload. An amount has the decimals of its currency, or more when an amount of its statement
-// needs them.
+// account has no movements. Of also returns the number of accounts that it omits. It omits disabled
+// and deleted accounts, and accounts without a French IBAN. It also omits accounts whose balance,
+// currency or update is not in the payload. An amount has the decimals of its currency. It has more
+// decimals if any amount of its statement needs them.
 func Of(body []byte) ([]byte, int, error) {
 	var (
 		text    []byte
@@ -106,7 +106,7 @@ func read(body []byte) ([]account, error) {
 		return nil, passerelle.InvalidField("data", "must be the payload of an event: %s", err)
 	}
 	if p.Connection == nil && p.Connections == nil {
-		p.Disabled, p.Transactions = nil, nil // an account without a connection was only discovered
+		p.Disabled, p.Transactions = nil, nil // an account without a connection is only discovered
 		return []account{p.account}, nil
 	}
 	var accounts []account
@@ -127,8 +127,7 @@ func (a *account) carried() bool {
 	return french
 }
 
-// write returns the statement of an account. The caller must have checked the account with
-// carried.
+// write returns the statement of an account. The caller must have checked the account with carried.
 func (a *account) write() ([]byte, error) {
 	booked := a.booked()
 	decimals := a.decimals(booked)
@@ -160,9 +159,9 @@ func (a *account) booked() []transaction {
 	return kept
 }
 
-// days sets the days of the balances. The opening balance has the day before the first movement.
-// The closing balance has the day of the last update, or the day of the last movement when that is
-// later.
+// days sets the days of the balances. The day of the opening balance is the day before the first
+// movement. The day of the closing balance is the day of the last update, or the day of the last
+// movement if that day is later.
 func (a *account) days(s *cfonb.Statement) error {
 	var err error
 	day, _, _ := strings.Cut(*a.LastUpdate, " ")
@@ -212,7 +211,7 @@ func (a *account) decimals(booked []transaction) int {
 	return needed
 }
 
-// fraction returns how many digits the fraction of a number has, without zeros at its end.
+// fraction returns the number of digits in a number's fraction. It does not count zeros at the end.
 func fraction(n json.Number) int {
 	_, digits, _ := strings.Cut(string(n), ".")
 	return len(strings.TrimRight(digits, "0"))

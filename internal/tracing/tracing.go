@@ -1,13 +1,13 @@
-// Package tracing records, in the terms of OpenTelemetry, the work that a request causes:
-// statements of the database, calls of banks, and requests to the receivers of webhooks.
+// Package tracing records the work that a request causes, in the terms of OpenTelemetry. Such work
+// is a statement of the database, a call of a bank, or a request to a receiver of webhooks.
 //
-// It owns the data that a span may contain, and the text that names a trace in a header
-// ("traceparent", W3C Trace Context) or in the database. It does not own where spans begin and
-// end, or where they are sent, which package otlp defines. Spans contain no personal data:
-// callers add only names from the program, ids and numbers.
+// The package defines the data that a span may contain. It also defines the text that names a trace
+// in a header ("traceparent", W3C Trace Context) or in the database. Callers decide where spans
+// begin and end. Package otlp decides where to send them. Spans contain no personal data: callers
+// add only names from the program, ids and numbers.
 //
-// Nothing here fails. A nil Tracer records nothing, and nothing is recorded for a context that
-// belongs to no trace.
+// Nothing here fails. A nil Tracer records nothing. A context that belongs to no trace also records
+// nothing.
 package tracing
 
 import (
@@ -36,16 +36,17 @@ const (
 // Tracer makes spans. It is safe for concurrent use.
 type Tracer struct{ tracer trace.Tracer }
 
-// Of returns a tracer whose spans come from a provider.
+// Of returns a tracer that gets its spans from a provider.
 func Of(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer("passerelle")} }
 
-// tracerKey is the key under which a context has its tracer.
+// tracerKey is the key of the tracer in a context.
 type tracerKey struct{}
 
-// TraceSpan is a piece of work that is being timed. The zero TraceSpan is not recorded.
+// TraceSpan is a piece of work whose time is measured. The zero TraceSpan records nothing.
 type TraceSpan struct{ span trace.Span }
 
-// Serve begins the span of a request, in the trace that its headers name or in a new trace.
+// Serve begins the span of a request. The span belongs to the trace that the headers name, or to a
+// new trace.
 func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context, TraceSpan) {
 	if t == nil {
 		return ctx, TraceSpan{}
@@ -58,9 +59,9 @@ func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context
 	return ctx, TraceSpan{span}
 }
 
-// Continue returns a context for work that continues in a stored trace. parent is what [Parent]
-// returned for that trace. If ctx belongs to another trace, its span is linked to the stored
-// one.
+// Continue returns a context for work that continues a stored trace. The argument parent is the
+// result of [Parent] for that trace. If ctx belongs to another trace, Continue links that trace's
+// span to the stored trace.
 func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	if t == nil || parent == "" {
 		return ctx
@@ -75,7 +76,7 @@ func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	return context.WithValue(trace.ContextWithSpanContext(ctx, own), tracerKey{}, t)
 }
 
-// Within returns a context that ends with ctx and belongs to the trace of the other context.
+// Within returns a context that ends with ctx and belongs to the trace of the context of.
 func Within(ctx, of context.Context) context.Context {
 	return tracerOf(of).Continue(ctx, Parent(of))
 }
@@ -85,8 +86,8 @@ func tracerOf(ctx context.Context) *Tracer {
 	return t
 }
 
-// Start begins a span in the trace of the context. The span is not recorded when the trace is
-// not recorded.
+// Start begins a span in the trace of the context. It records the span only if the trace is
+// recorded.
 func Start(ctx context.Context, name string, kind Kind) (context.Context, TraceSpan) {
 	t := tracerOf(ctx)
 	if t == nil || !trace.SpanContextFromContext(ctx).IsSampled() {
@@ -96,8 +97,8 @@ func Start(ctx context.Context, name string, kind Kind) (context.Context, TraceS
 	return ctx, TraceSpan{span}
 }
 
-// Parent returns the trace and the span of a context in the form of the header, with 55
-// characters. It is empty when the context belongs to no trace.
+// Parent returns the trace and the span of a context in the form of the header, which has 55
+// characters. It returns an empty text when the context belongs to no trace.
 func Parent(ctx context.Context) string {
 	at := trace.SpanContextFromContext(ctx)
 	if tracerOf(ctx) == nil || !at.IsValid() {
@@ -106,8 +107,7 @@ func Parent(ctx context.Context) string {
 	return "00-" + at.TraceID().String() + "-" + at.SpanID().String() + "-" + at.TraceFlags().String()
 }
 
-// IDs returns the ids of the trace and the span of a context, for a log. Both are empty when
-// there is no trace.
+// IDs returns the ids of the context's trace and span, for a log. Both are empty without a trace.
 func IDs(ctx context.Context) (string, string) {
 	at := trace.SpanContextFromContext(ctx)
 	if !at.IsValid() {
@@ -116,10 +116,10 @@ func IDs(ctx context.Context) (string, string) {
 	return at.TraceID().String(), at.SpanID().String()
 }
 
-// Recorded reports whether the data that is added to the span is recorded.
+// Recorded reports whether the span records the data that callers add.
 func (s TraceSpan) Recorded() bool { return s.span != nil }
 
-// Rename sets the name of the span when its subject is known.
+// Rename sets the name of the span when its subject becomes known.
 func (s TraceSpan) Rename(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
@@ -143,8 +143,8 @@ func (s TraceSpan) Number(key string, value int64) {
 // ErrFailed marks a span as failed when there is no other error.
 var ErrFailed = errors.New("failed")
 
-// End ends the span, and marks it as failed unless err is nil. It leaves out the text of the
-// error, because it may come from a bank.
+// End ends the span, and marks it as failed unless err is nil. It omits the text of the error,
+// because the text may come from a bank.
 func (s TraceSpan) End(err error) {
 	if s.span == nil {
 		return

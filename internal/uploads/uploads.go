@@ -1,11 +1,11 @@
-// Package uploads sends statement files to a running service, one by one or as they arrive in a
+// Package uploads sends statement files to a running service, one by one or when they arrive in a
 // folder or a bucket.
 //
-// It owns what happens to files after they are sent. It does not own where they wait (package
-// inbox), and does not read them, which the service does.
+// The package decides what happens to files after it has sent them. Package inbox owns the place
+// where they wait. The service reads the files.
 //
-// It fails when the service cannot be reached or refuses the token. When the service refuses a
-// file, that is a result and not an error.
+// The package fails when the service cannot be reached or refuses the token. The refusal of a file
+// is a result and not an error.
 package uploads
 
 import (
@@ -31,8 +31,8 @@ import (
 
 var errNoConnection = errors.New("the user has no connection for statement files, so there is nothing to compare with; import once to make one")
 
-// Uploaded is the result for a file, as it is printed. Refused is the reason why the file was not
-// imported.
+// Uploaded is the printed result for a file. Refused is the reason why the service did not import
+// the file.
 type Uploaded struct {
 	File         string        `json:"file"`
 	Format       string        `json:"format,omitempty"`
@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer has the members of the service's answer about a file that are used here.
+// fileAnswer has those members of the service's answer about a file that this package uses.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -67,27 +67,27 @@ type fileAnswer struct {
 }
 
 // Uploader sends files to a connection for statement files. Base is the base URL of the API, and
-// Token the token of the user. Connection is zero until FindConnection sets it.
+// Token is the user's token. Connection is zero until FindConnection sets it.
 type Uploader struct {
 	Base, Token string
 	Connection  int64
-	// Mapping says how to read CSV files. When it is empty, the connection uses its stored mapping.
+	// Mapping says how to read CSV files. Without it, the connection uses its stored mapping.
 	Mapping string
-	// Unbalanced is set to import statements whose entries do not match the balances.
+	// Unbalanced is set to import statements whose entries do not match their balances.
 	Unbalanced bool
 }
 
 var client = &http.Client{Timeout: importTime}
 
 const (
-	// importTime is how long the service may take for a file.
+	// importTime is the longest time that the service may take for a file.
 	importTime = 15 * time.Minute
-	// maxAnswered is how many bytes of an answer are read.
+	// maxAnswered is the largest number of bytes that the package reads of an answer.
 	maxAnswered = 64 << 20
 )
 
-// FindConnection sets Connection to the first connection for files. When there is none and create
-// is set, it creates one.
+// FindConnection sets Connection to the first connection for files. Without such a connection, it
+// creates one if create is set.
 func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 	var list struct {
 		Connections []struct {
@@ -113,8 +113,8 @@ func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 	return err
 }
 
-// Send sends a file. The service imports it or, when preview is set, only compares it. When the
-// service refuses the file, the reason is part of the result.
+// Send sends a file. The service imports the file. With preview, the service only compares the file
+// with stored data. When the service refuses the file, the result contains the reason.
 func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview bool) (Uploaded, error) {
 	view := Uploaded{File: file.Name}
 	content, err := file.Read(ctx)
@@ -165,7 +165,8 @@ func (r *refusedError) Error() string {
 	return cmp.Or(r.Description, r.Code, http.StatusText(r.status))
 }
 
-// ofFile reports whether the error is about the file and not about the call or the service.
+// ofFile reports whether the error is about the file. Other errors are about the call or the
+// service.
 func (r *refusedError) ofFile() bool {
 	return r.status == http.StatusBadRequest || r.Code == "conflict" || r.status == http.StatusRequestEntityTooLarge
 }
@@ -200,10 +201,10 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	return nil
 }
 
-// Watch imports the files of an inbox as they arrive. It reports the result for each file, and
+// Watch imports the files of an inbox when they arrive. It reports the result for each file, and
 // moves the file to a folder in the inbox. It runs until the context ends. While the service or the
-// server of the inbox cannot be reached, files stay where they are, and away is called with the
-// error.
+// server of the inbox cannot be reached, Watch leaves the files in their place and calls away with
+// the error.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
@@ -222,7 +223,7 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway marks that the service or the inbox cannot be reached at the moment.
+// errAway means that the service or the inbox cannot be reached now.
 var errAway = errors.New("something is away")
 
 // takeFiles imports the waiting files.
@@ -246,7 +247,7 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 	return nil
 }
 
-// later marks an error when the server of the inbox cannot be reached at the moment.
+// later marks an error when the server of the inbox cannot be reached now.
 func later(err error) error {
 	if inbox.Away(err) {
 		return fmt.Errorf("%w: %w", errAway, err)

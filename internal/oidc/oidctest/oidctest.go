@@ -1,11 +1,11 @@
-// Package oidctest is an identity provider for tests. It is a server that serves its
-// description, redirects browsers back at once, and signs tokens.
+// Package oidctest has an identity provider for tests. It is a server that serves its description,
+// redirects browsers back immediately, and signs tokens.
 //
-// It owns one person, whom it identifies without a password, and the faults that tests set. It
-// checks that the code and the verifier belong to the sign-in, and does not check more, because
-// tests do not need it.
+// The package owns one person, whom it identifies without a password, and the faults that tests
+// set. It checks that the code and the verifier belong to the sign-in. It checks nothing else,
+// because tests do not need more.
 //
-// It fails the test when it cannot start.
+// The package fails the test when the server cannot start.
 package oidctest
 
 import (
@@ -32,28 +32,28 @@ const (
 	Secret   = "only for tests"
 )
 
-// Provider is the running server. Its fields may be changed before a sign-in.
+// Provider is the running server. Tests may change its fields before a sign-in.
 type Provider struct {
 	// URL is the issuer. Client trusts its certificate and follows no redirects.
 	URL    string
 	Client *http.Client
-	// Claims are added to the claims of tokens, and replace claims of the same name.
+	// Claims are additional claims of tokens. They replace claims of the same name.
 	Claims map[string]any
-	// Description is added to the discovery document, and replaces members of the same name.
+	// Description has additional members of the discovery document. They replace members of the
+	// same name.
 	Description map[string]any
 	// Nonsense is the content of /nonsense, with status 200.
 	Nonsense string
-	// Faults maps paths, such as "/keys", to the body with which they are answered, with status
-	// 500.
+	// Faults maps paths, such as "/keys", to the bodies of their answers. These answers have the
+	// status 500.
 	Faults map[string]string
-	// Token makes a token from its claims. If it is nil, the claims are signed with the present
-	// key.
+	// Token makes a token from its claims. If it is nil, the current key signs the claims.
 	Token func(claims []byte) string
-	// Answer is added to the query with which browsers return.
+	// Answer has additional parameters for the query of returning browsers.
 	Answer url.Values
 	// Exchange is the status of answers to codes. Zero means 200.
 	Exchange int
-	// Now is the time at which tokens are made.
+	// Now returns the time at which tokens are made.
 	Now func() time.Time
 
 	t        testing.TB
@@ -63,7 +63,7 @@ type Provider struct {
 	calls    map[string]int
 }
 
-// Start runs a provider until the test ends, with TLS or without.
+// Start runs a provider until the test ends. With secure, the provider uses TLS.
 func Start(t testing.TB, secure bool) *Provider {
 	t.Helper()
 	p := &Provider{t: t, requests: map[string]url.Values{}, calls: map[string]int{}, Claims: map[string]any{}, Faults: map[string]string{}, Answer: url.Values{}, Now: time.Now}
@@ -86,7 +86,7 @@ func Start(t testing.TB, secure bool) *Provider {
 	return p
 }
 
-// counted counts calls, and answers those that are in Faults.
+// counted returns a handler that counts calls. The handler itself answers the calls in Faults.
 func (p *Provider) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -101,7 +101,7 @@ func (p *Provider) counted(next http.Handler) http.Handler {
 	})
 }
 
-// Calls returns the number of calls of a path.
+// Calls returns how often tests called a path.
 func (p *Provider) Calls(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *Provider) Rotate() {
 	p.key = jose.JSONWebKey{Key: key, KeyID: rand.Text(), Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// Sign signs claims with the present key.
+// Sign signs claims with the current key.
 func (p *Provider) Sign(claims []byte) string {
 	p.mu.Lock()
 	key := p.key
@@ -158,7 +158,7 @@ func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
 	answer(w, said)
 }
 
-// authorize identifies the person at once, as if the person were signed in at the provider.
+// authorize identifies the person immediately, as if the person were signed in at the provider.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	back, err := url.Parse(asked.Get("redirect_uri"))

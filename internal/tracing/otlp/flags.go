@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/secretfile"
 )
 
-// ReceiverFlags contains the flags that define where traces are sent.
+// ReceiverFlags has the flags that define where to send traces.
 type ReceiverFlags struct {
 	OTLPEndpoint    string  `name:"otlp-endpoint" placeholder:"URL" help:"Receiver of OpenTelemetry traces, OTLP over HTTP, such as http://127.0.0.1:4318. Without it, there are no traces."`
 	OTLPHeadersFile string  `name:"otlp-headers-file" placeholder:"FILE" help:"File with headers for --otlp-endpoint, one Name: value per line, readable only by its owner."`

@@ -1,8 +1,8 @@
 // Package otlp exports traces with OTLP over HTTP, the protocol of OpenTelemetry.
 //
-// It owns the flags, the library, and the decision which traces are recorded. It does not own
-// the content of traces. When the receiver fails, spans that cannot be sent in time are dropped,
-// and the failure is logged. Requests to the service never fail because of it.
+// The package owns the flags and the library, and decides which traces to record. It does not own
+// the content of traces. When the receiver fails, the package drops the spans that it cannot send
+// in time, and logs the failure. A failure never makes a request to the service fail.
 package otlp
 
 import (
@@ -23,24 +23,24 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Config defines where traces are sent, and which part of them.
+// Config defines where to send traces, and which part of them.
 type Config struct {
-	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318. Empty means no
-	// traces.
+	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318. Without an endpoint,
+	// there are no traces.
 	Endpoint string
-	// Headers are sent with each request to the receiver.
+	// Headers are in each request to the receiver.
 	Headers map[string]string
-	// Ratio is the fraction of the traces that is recorded, from 0 to 1.
+	// Ratio is the fraction of the traces to record, from 0 to 1.
 	Ratio float64
 	// Version is the version of the program.
 	Version string
 	Log     *slog.Logger
 }
 
-// Exporter sends the spans that its tracer records. A nil Exporter has a nil tracer.
+// Exporter sends the spans that its tracer records. The tracer of a nil Exporter is nil.
 type Exporter struct{ provider *sdk.TracerProvider }
 
-// New makes an exporter. It returns nil when the configuration has no endpoint.
+// New makes an exporter. It returns nil for a configuration without an endpoint.
 func New(ctx context.Context, c Config) (*Exporter, error) {
 	if c.Endpoint == "" {
 		return nil, nil //nolint:nilnil // a nil Exporter records nothing
@@ -59,15 +59,15 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	)))}, nil
 }
 
-// sampler decides by the id of a trace whether to record it. It ignores the flag of a trace that
-// a client began, because clients could otherwise flood the receiver. A trace that this program
-// began continues as it began.
+// sampler uses the id of a trace to decide whether to record the trace. It ignores the flag of a
+// trace that a client began, because clients could otherwise flood the receiver. For a trace that
+// this program began, the first decision stays valid.
 func sampler(ratio float64) sdk.Sampler {
 	own := sdk.TraceIDRatioBased(ratio)
 	return sdk.ParentBased(own, sdk.WithRemoteParentSampled(own), sdk.WithRemoteParentNotSampled(own))
 }
 
-// Tracer returns the tracer whose spans are exported.
+// Tracer returns the tracer. The exporter sends this tracer's spans.
 func (e *Exporter) Tracer() *tracing.Tracer {
 	if e == nil {
 		return nil
@@ -75,7 +75,7 @@ func (e *Exporter) Tracer() *tracing.Tracer {
 	return tracing.Of(e.provider)
 }
 
-// Close exports the spans that are left, for as long as the context allows.
+// Close exports the remaining spans. The context limits the time.
 func (e *Exporter) Close(ctx context.Context) error {
 	if e == nil {
 		return nil
@@ -86,7 +86,7 @@ func (e *Exporter) Close(ctx context.Context) error {
 	return nil
 }
 
-// failures logs errors that the library cannot return, at most once a minute.
+// failures logs errors that the library cannot return. It logs at most once a minute.
 type failures struct {
 	log  *slog.Logger
 	last atomic.Int64
