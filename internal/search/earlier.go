@@ -15,7 +15,7 @@ import (
 const earlierAtOnce = 100
 
 // AddEarlier adds the words of those payments of a domain that are older than the table
-// payment_word. The newest payments come first. AddEarlier stops without an error while another
+// payment_word. The newest payments come first. AddEarlier stops without an error when another
 // process does the same work.
 func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
 	for {
