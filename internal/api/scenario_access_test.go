@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// grants has the status of each call with each token, according to the service's rules for
-// tokens and scopes. It repeats the rules of the routes, so that the test notices a mistake in
-// the routes. The columns after the call are:
+// grants has the status of each call with each token, according to the service's rules for tokens
+// and scopes. It repeats the rules of the routes, so the test notices a mistake in the routes. The
+// columns after the call are:
 //
 //	service   a service token with the one scope admin, read-only,
 //	          allow-sensitive, validate, cancel
@@ -228,7 +228,7 @@ POST   /connector_programs/{programId}/check 403 403 403 403 403 | 403 403 403 4
 DELETE /connector_programs/{programId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 204
 `
 
-// open lists the calls that need no token. They ignore a token.
+// open lists the calls that need no token. These calls ignore tokens.
 const open = `
 POST   /auth/init    200
 POST   /auth/token/access 200
@@ -357,7 +357,7 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":                               `{"name":"n"}`,
 }
 
-// expectations reads the tables into status by call and token.
+// expectations returns the status in the tables, by call and token.
 func expectations(t *testing.T) map[string]map[string]int {
 	t.Helper()
 	expected := map[string]map[string]int{}
@@ -418,7 +418,7 @@ func calls() map[string]string {
 func TestEveryCallWithEveryToken(t *testing.T) {
 	expected := expectations(t)
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		s.token(t, "", "expired", 0) // after an hour, short-lived tokens would have expired
+		s.token(t, "", "expired", 0) // this comes first, because short-lived tokens would expire meanwhile
 		for call := range expected {
 			if calls()[call] == "" {
 				t.Errorf("%s is in the table and is no route", call)
@@ -435,8 +435,8 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 	})
 }
 
-// inTurn returns all calls in random order, except one call that comes first. After the others,
-// which make many connections, it would fail with a conflict.
+// inTurn returns all calls in random order, except one call that comes first. That call would fail
+// with a conflict after the others, because they make many connections.
 func inTurn() []string {
 	const early = "PUT /users/{userId}/connections"
 	later := maps.Clone(calls())
@@ -470,18 +470,18 @@ func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 	method, _, _ := strings.Cut(call, " ")
 	attempts++
 	if strings.Contains(call, "/transactions") {
-		s.holdings(t, "") // without an account the lists are empty
+		s.holdings(t, "") // without an account, the lists are empty
 	}
 	return ask{method: method, path: path, token: token, body: strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)}
 }
 
-// refused sends a request that must be refused with a status and change nothing.
+// refused sends a request. The service must refuse it with a status, and change nothing.
 func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.record()
 	r := s.do(t, a)
-	// A delivery or an erasure in the background may still change rows, but ends soon. A call
-	// that writes changes rows at each repetition.
+	// A delivery or an erasure in the background may still change rows, but ends soon. A call that
+	// writes changes rows each time.
 	diff := s.changed(before)
 	for again := 0; diff != "" && again < 5; again++ {
 		before = s.record()
@@ -503,15 +503,15 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	}
 }
 
-// placed puts placeholders for existing objects into the path of a call.
+// placed puts placeholders for existing objects into a call's path.
 func (s *fixture) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
 	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo, "{programId}", "{program}").Replace(path)
 	return s.people(call, path)
 }
 
-// people fills in the ids of objects that belong to the token's user. Reads get the token's own
-// application, and changes another one.
+// people replaces placeholders with the ids of objects that belong to the token's user. A read gets
+// the token's own application. A change gets another application.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {
@@ -539,11 +539,11 @@ func (s *fixture) people(call, path string) string {
 	}
 	path = strings.ReplaceAll(path, "{connectionId}", "{empty}")
 	if call == "GET /users/{userId}/transactions" {
-		path += "?of={holding}" // without an account the call is a conflict
+		path += "?of={holding}" // without an account, the call fails with a conflict
 	}
 	path = strings.ReplaceAll(path, "add_to_data/{key}", "add_to_data/other")
 	if call == "POST /test/sync" {
-		path += "?of={subscribing}" // without a connection there is nothing to read
+		path += "?of={subscribing}" // without a connection, there is nothing to read
 	}
 	if call == "GET /webauth-url" {
 		path += "?client_id={client}&redirect_uri=https://shop.example/back&id_connector=40"
@@ -567,7 +567,7 @@ func (s *fixture) outlive(t *testing.T, call, token string) {
 	case "DELETE /users/{userId}/connections/{connectionId}":
 		s.rid(t)
 	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/accounts":
-		delete(main.tokens, "user") // together with the objects that the fixtures created for its user
+		delete(main.tokens, "user") // the objects that the fixtures created for this user go with the token
 		s.rid(t)
 	case "DELETE /users/{userId}":
 		delete(main.tokens, "user")

@@ -25,8 +25,8 @@ func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.
 	return c, ids
 }
 
-// owned returns a connection, and an account of it, that a domain's user keeps for the whole
-// test.
+// owned returns a connection of a domain's user, and an account of that connection. The user keeps
+// both for the whole test.
 func (s *fixture) owned(t testing.TB, domainName string) (connection, account string) {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -103,7 +103,8 @@ func TestAccountScenarios(t *testing.T) {
 	})
 }
 
-// A shared account is read at the next sync, and hidden at once when the user stops sharing it.
+// The next sync reads a shared account. The account is hidden immediately when the user stops
+// sharing it.
 func TestSharingAndWithholding(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -131,8 +132,8 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// Deleting accounts stops sharing them: the consents end, and all=true shows that the accounts
-// can be shared again.
+// Deleting accounts stops sharing them. The consents end. With all=true, the list shows that the
+// user can share the accounts again.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -170,7 +171,7 @@ func TestDeletingAccounts(t *testing.T) {
 	})
 }
 
-// agreed checks the number of consents, and that all have ended.
+// agreed checks the number of consents. It also checks that all of them have ended.
 func (s *fixture) agreed(t *testing.T, want int) {
 	t.Helper()
 	n := 0
@@ -203,7 +204,7 @@ func (s *fixture) agreed(t *testing.T, want int) {
 	}
 }
 
-// The list of currencies includes euros and cryptocurrencies, but no currency that the euro
+// The list of currencies contains euros and cryptocurrencies. It contains no currency that the euro
 // replaced.
 func TestCurrencies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {

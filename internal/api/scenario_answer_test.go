@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// situations are the states in which a payment waits. The label makes the simulated bank bring a
-// payment into the state, and expected is the error message for a body that does not fit the
+// situations lists the states in which a payment waits. The label makes the simulated bank bring a
+// payment into the state. The text expected is the error message for a body that does not fit the
 // state. A payment without a label is not validated.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "must be validated first"},
@@ -31,7 +31,7 @@ const (
 	cancellation = `{"cancel":true,"client_redirect_uri":"https://shop.example/back","client_state":"why"}`
 )
 
-// sixBodies are the bodies that change a payment.
+// sixBodies has the six bodies that change a payment.
 var sixBodies = map[string]string{
 	"validate": validation, "resume": `{"resume":true}`, "fields": `{"fields":{"code":"1234","device":"phone"}}`,
 	"psu_validate": `{"psu_validate":true}`, "confirm": `{"confirm":true}`, "cancel": cancellation,
@@ -57,8 +57,8 @@ func (s *fixture) in(t *testing.T, situation string) string {
 	return path
 }
 
-// taken lists the pairs of state and body that match. Each has the resulting payment's state,
-// detail, action and error code, and its events.
+// taken lists the pairs of state and body that match. Each pair has the resulting state, detail,
+// action and error code of the payment, and its events.
 var taken = map[string]struct {
 	ends   string
 	events []string
@@ -85,16 +85,16 @@ func events(versions ...int) []string {
 	return list
 }
 
-// otherRefusals contains the error messages for bodies that do not fit, when they differ from
-// the usual message.
+// otherRefusals has the error messages for bodies that do not fit, if they differ from the usual
+// message.
 var otherRefusals = map[string]string{
 	"cancelling cancel": "A cancellation of the payment is already in progress.",
 	"done cancel":       "is done and can no longer be cancelled",
 	"refused cancel":    "is rejected and can no longer be cancelled",
 }
 
-// In each state, each body is either accepted or gets a conflict. A conflict changes nothing, and
-// its message says which body is expected.
+// In each state, the service accepts a body or answers with a conflict. A conflict changes nothing,
+// and its message names the expected body.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {
@@ -138,8 +138,8 @@ func standing(t *testing.T, r reply) string {
 	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
 }
 
-// A refusal by the payer or the client ends the payment. A wrong code asks for another one, and an
-// invalid answer changes nothing.
+// A refusal by the payer or the client ends the payment. After a wrong code, the bank asks for
+// another code. An invalid answer changes nothing.
 func TestAnswersThatAreNo(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
@@ -214,8 +214,8 @@ func TestEveryBodyWithEveryToken(t *testing.T) {
 	})
 }
 
-// An instant payment that was sent to a bank cannot be cancelled, and neither can a payment at a
-// bank that offers no cancellation.
+// Nobody can cancel an instant payment that a bank has received, or a payment at a bank that offers
+// no cancellation.
 func TestNotCancellable(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"
@@ -260,7 +260,7 @@ func TestRepeatedAnswers(t *testing.T) {
 	})
 }
 
-// The payer's values are never returned: not in answers, errors, logs or requests.
+// The service never shows the payer's values: not in answers, errors, logs or requests.
 func TestFieldValuesStayInside(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")

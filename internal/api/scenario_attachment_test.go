@@ -38,8 +38,8 @@ func (s *fixture) attached(t *testing.T) (transaction int64) {
 	return 0
 }
 
-// An institution's attachment is listed with its transaction, reported once, and can be
-// downloaded.
+// A transaction lists its attachment from the institution. An event reports the attachment once,
+// and users can download it.
 func TestAttachments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -78,12 +78,12 @@ func TestAttachments(t *testing.T) {
 			s.do(t, get(path)).says(t, 404, "notFound", "")
 		}
 		stored := s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment")
-		s.advance(t, "25h") // the connection is read again
+		s.advance(t, "25h") // the service reads the connection again
 		_, events := before.since(s.record())
 		if reported := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); reported < stored || reported != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
 			t.Errorf("told of %d transactions with attachments, of which there are %d and more", reported, stored)
 		}
-		s.fetched(t, s.domainOf("").domain) // first, because a file that is being fetched would be removed only later
+		s.fetched(t, s.domainOf("").domain) // this comes first, because a file during its fetch would be removed only later
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 		must(t, s.Documents.RemoveFiles(t.Context()))

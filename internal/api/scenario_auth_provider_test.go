@@ -138,15 +138,15 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown has every member of a provider that answers may contain.
+// shown has every member of a provider that an answer may contain.
 type shown struct {
 	ID         int64
 	Type, Name string
 	Config     map[string]string
 }
 
-// Answers about a provider contain no secrets: only the answer that creates a secret contains
-// it, and secrets from clients are never returned.
+// Answers about a provider contain no secrets, with one exception: the answer that creates a secret
+// contains it. No answer contains the clients' own secrets.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))
@@ -225,8 +225,8 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	})
 }
 
-// Webhooks whose provider is deleted wait for another one. Until then answers show this, tests are
-// refused, and nothing is sent unsigned.
+// When a provider is deleted, its webhooks wait for another provider. Until then, answers show
+// this, tests are refused, and the service sends nothing unsigned.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")

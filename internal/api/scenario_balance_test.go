@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// balanced sets the present balances of the test accounts.
+// balanced sets the current balances of the test accounts.
 func (s *fixture) balanced(t testing.TB, domainName string) *holdings {
 	t.Helper()
 	h := s.holdings(t, domainName)
@@ -54,8 +54,8 @@ func TestBalanceScenarios(t *testing.T) {
 	})
 }
 
-// A delta has the difference between the balances at the end and the beginning of a period, and
-// the sums of income and expenses.
+// A delta has the difference between the balances at the beginning and the end of a period. It also
+// has the sums of income and expenses.
 func TestDeltasOfAnAccount(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		account := fmt.Sprint("/accounts/", int64(s.balanced(t, "").accounts["a"].ID))
@@ -104,8 +104,8 @@ func TestDeltasOfAnAccount(t *testing.T) {
 	})
 }
 
-// A year is the longest period of a list of balances, also in leap years, and contains each day
-// once.
+// The longest period of a list of balances is a year. This is also true in leap years. The list
+// contains each day once.
 func TestBalancesOfAYear(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.balanced(t, "")

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// BenchmarkCreatePayment measures POST /payments through the complete handler, on a database
-// file: each payment is durable before the answer. Parallel callers share transactions.
+// BenchmarkCreatePayment measures POST /payments through the complete handler, on a database file.
+// Each payment is durable before the answer. Parallel callers share transactions.
 func BenchmarkCreatePayment(b *testing.B) {
 	s := newFixture(b, storetest.SQLite(b))
 	handler, token := s.API(), s.token(b, "", "admin", 0)

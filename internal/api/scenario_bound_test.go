@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// bound is a call whose path contains the id of an object, as a placeholder.
+// bound is a call whose path contains a placeholder for the id of an object.
 type bound struct {
 	call, path string
 	// right is the name of a token that may make the call.
@@ -24,8 +24,8 @@ type bound struct {
 // rights has the names of tokens in order of preference.
 var rights = []string{"user", "users", "config", "admin"}
 
-// boundCalls returns all calls, at every path, whose path contains the id of an object of a user
-// or domain.
+// boundCalls returns the calls, at every path, whose path contains the id of an object of a user or
+// domain.
 func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
@@ -48,14 +48,14 @@ func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	return all
 }
 
-// flags returns parameters without which the call would be refused for another reason.
+// flags returns the parameters without which the service would refuse the call for another reason.
 func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }
 
 // TestWhatIsOthersIsNotThere makes every call about an object of another domain, and every user
-// call about an object of another user. The answer is the same as for an object that does not
-// exist, and nothing is written.
+// call about an object of another user. The answer is the same as for an unknown object, and the
+// service writes nothing.
 func TestWhatIsOthersIsNotThere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		stranger := s.someone(t, s.domainOf(""))
@@ -63,7 +63,7 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 			elsewhere := hole.ReplaceAllString(b.path, "{other:$2}")
 			s.refused(t, b.call+" of another domain", s.fill(t, s.rightly(t, b.call, elsewhere+b.flags(), b.right)), 404)
 			if b.right != "user" || !strings.Contains(b.call, "{userId}") {
-				continue // the object is shared by all users of an application
+				continue // all users of an application share the object
 			}
 			theirs := s.fill(t, s.rightly(t, b.call, b.path+b.flags(), ""))
 			theirs.credential = stranger.Text
@@ -77,9 +77,9 @@ func TestWhatIsOthersIsNotThere(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every user call without a token, with a revoked token, and with
-// tokens of a user of another domain, of a deleted user and of an expired user. Each fails like a
-// call without a token.
+// TestEndedTokensOfUsers makes every user call without a token and with invalid tokens. The invalid
+// tokens are a revoked token, and tokens of a user of another domain, of a deleted user and of an
+// expired user. Each call fails like the call without a token.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// A permitted caller gets a certificate for a shared account in a domain that offers
-// certificates, and nothing is written.
+// In a domain that offers certificates, a permitted caller gets a certificate for a shared account.
+// The call writes nothing.
 func TestCertificatesOfOwnership(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "anna")
@@ -29,9 +29,9 @@ func TestCertificatesOfOwnership(t *testing.T) {
 			i := slices.IndexFunc(accounts, func(a bankstore.StoredAccount) bool { return a.Type == kind })
 			_, err := s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[i].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
 			must(t, err)
-			s.rest(t) // no read may be running when the next account is shared
+			s.rest(t) // no read may be running when the user shares the next account
 		}
-		share("livret_a") // no payment is possible from a savings account
+		share("livret_a") // a savings account allows no payment
 		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")
 		share("checking")
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// These rows are added when the configuration changes.
+// A change of the configuration adds these rows.
 var (
 	aSetting       = map[string]int64{"setting": 1, "setting_change": 1}
 	aSettingChange = map[string]int64{"setting_change": 1}
@@ -96,7 +96,7 @@ func TestConfigRecordHasPages(t *testing.T) {
 	})
 }
 
-// A changed configuration value applies from the next request on.
+// A changed configuration value applies from the next request.
 func TestConfigHasAnEffect(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft}

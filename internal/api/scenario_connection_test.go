@@ -31,7 +31,7 @@ func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Co
 	return c
 }
 
-// These rows and events are added when connections are created.
+// New connections add these rows and events.
 var (
 	aConnection = map[string]int64{"connection": 1, "connection_source": 1, "connection_log": 1, "event": 2}
 	aRead       = map[string]int64{"bank_account": 1, "subscription": 2}
@@ -40,8 +40,8 @@ var (
 	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
 )
 
-// versions returns the names of a connection's events with consecutive versions, the first with the
-// version from.
+// versions returns the names of a connection's events with consecutive versions. The first event
+// has the version from.
 func versions(from int, names ...string) []string {
 	var all []string
 	for i, name := range names {
@@ -117,8 +117,8 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// All connections are read together, and an event reports a user who has several. The answer shows
-// that a connection waits for its user.
+// The call reads all connections. For a user with several connections, one event reports them
+// together. The answer shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -171,8 +171,9 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// A connection whose first interaction is not finished in time is removed, as with DELETE, and an
-// event reports it. A connection that was read successfully before stays, whatever it waits for.
+// A connection is removed, as with DELETE, when its first interaction does not finish in time. An
+// event reports the removal. A connection with an earlier successful read stays, whatever it waits
+// for.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
@@ -226,7 +227,7 @@ func below(r record) map[string]int64 {
 	return kept
 }
 
-// Refused credentials leave nothing but two events. A deletion removes a connection with its data.
+// Refused credentials leave only two events. A deletion removes a connection and its data.
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -268,8 +269,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	})
 }
 
-// Values encrypted with the domain's key work like plain ones, for the first connection and for
-// later changes, and no value leaks.
+// Values that are encrypted with the domain's key work like plain values, for the first connection
+// and for later changes. No value leaks.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {
@@ -293,8 +294,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 	})
 }
 
-// Other calls cannot change a connection that is being read. With background, the call returns
-// before the read ends, and the answer says that the connection is being read.
+// Other calls cannot change a connection while the service reads it. With background, the call
+// returns before the read ends, and the answer says that the read is running.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
@@ -342,7 +343,7 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// Pages of the lists of connections and of syncs together contain all items, with the same
+// The pages of the lists of connections and of syncs together contain all items, with the same
 // expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -55,7 +55,7 @@ func TestConnectorConfigScenarios(t *testing.T) {
 	})
 }
 
-// A hidden connector is not offered, and a connector without an enabled source makes no
+// The service does not offer a hidden connector. A connector without an enabled source makes no
 // payments. All answers agree with these rules.
 func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -91,7 +91,7 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 }
 
 // The interval between reads of a connection is the connector's setting at the time of the last
-// read, on the domain's clock.
+// read. It counts on the domain's clock.
 func TestFrequencyOfAConnector(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "one")

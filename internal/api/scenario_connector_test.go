@@ -80,7 +80,7 @@ func TestConnectorScenarios(t *testing.T) {
 	})
 }
 
-// connectorPage is the part of a page of connectors that tests read.
+// connectorPage has those members of a page of connectors that tests read.
 type connectorPage struct {
 	Connectors []struct {
 		UUID      string
@@ -119,7 +119,8 @@ func (s *fixture) connectors(t *testing.T, path, token string) connectorPage {
 	return p
 }
 
-// Pages list all connectors, including hidden ones, in the same order forward and backward.
+// The pages contain all connectors, including hidden ones. The order is the same forward and
+// backward.
 func TestPagesOfConnectors(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		all := s.connectors(t, "/connectors?expand=countries", "")
@@ -151,8 +152,8 @@ func TestPagesOfConnectors(t *testing.T) {
 	})
 }
 
-// The hidden bank accepts no bulk of three lines, and only the list of all connectors contains
-// it. Otherwise both lists are equal.
+// The hidden bank accepts no bulk of three lines, and only the list of all connectors contains this
+// bank. Otherwise both lists are equal.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -255,8 +256,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor tries to choose a connector. The choice must be refused for a reason that the list
-// contains.
+// refusedFor tries to choose a connector. The service must refuse the choice for a reason in the
+// list.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
@@ -305,8 +306,8 @@ func TestReasonsHaveBothSides(t *testing.T) {
 	})
 }
 
-// The most used connectors come first, at most as many as requested. Connectors that were not used
-// in the last month are left out.
+// The most used connectors come first, and the list has at most the requested number. It omits
+// connectors that nobody used in the last month.
 func TestMostUsedConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {
@@ -352,7 +353,7 @@ func TestConnectorsInsideConnections(t *testing.T) {
 	})
 }
 
-// The list of connections of a connector contains those of all users, by state.
+// The list of a connector's connections contains the connections of all users, by state.
 func TestSomeConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

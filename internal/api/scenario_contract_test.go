@@ -16,12 +16,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract has the schemas of the OpenAPI document, compiled once. The validator of kin-openapi
-// would compile them again for every message.
+// contract has the schemas of the OpenAPI document. It compiles them once. The validator of
+// kin-openapi would compile them again for every message.
 type contract struct {
 	paths, schemas map[string]any
-	// requests accepts unknown members of an object, like the service. answers accepts none, so
-	// that undocumented members fail the test.
+	// requests accepts unknown members of an object, like the service. answers accepts no unknown
+	// members, so undocumented members fail the test.
 	requests, answers *jsonschema.Compiler
 	mu                sync.Mutex
 	compiled          map[string]*jsonschema.Schema
@@ -123,8 +123,8 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 			return err
 		}
 	}
-	// Query parameters may complete a body, and a list may be the complete body. The document
-	// does not state this for each body.
+	// Query parameters may complete a body, and a list may be the complete body. The document does
+	// not say this for each body.
 	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil
@@ -160,7 +160,7 @@ func pointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// goldenDocument is the file of the document. The flag -update writes it.
+// goldenDocument is the file with the document. The flag -update writes it.
 const goldenDocument = "../../docs/openapi.json"
 
 // The document is a contract. It may change only on purpose, and every tool that supports OpenAPI
@@ -191,7 +191,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// The API document leaves out calls that do not exist.
+// The API document does not contain calls that do not exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {
@@ -216,7 +216,7 @@ func at(t testing.TB, value any, path string) any {
 	return value
 }
 
-// walk calls a function for every object of a document.
+// walk calls a function for every object in a document.
 func walk(value any, call func(map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:

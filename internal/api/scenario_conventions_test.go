@@ -77,7 +77,7 @@ func TestFormsOfABody(t *testing.T) {
 	})
 }
 
-// multipart returns a multipart body of names and values, with the boundary b.
+// multipart returns a multipart body from pairs of a name and a value. The boundary is b.
 func multipart(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
@@ -120,8 +120,8 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// Each path has its methods. HEAD is answered like GET without the body, and any other method gets
-// a 405 with an error body that names the allowed methods.
+// Each path has its methods. The answer to HEAD is the answer to GET without the body. All other
+// methods get a 405 with an error body that names the allowed methods.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -153,7 +153,7 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// Requests contain amounts as numbers or as text, and answers show as many digits as the currency
+// Requests may contain amounts as numbers or as text. Answers show as many digits as the currency
 // has.
 func TestAmountsKeepTheirDigits(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -208,9 +208,9 @@ func TestStrictHandling(t *testing.T) {
 	})
 }
 
-// A repeated request with the same key gets the first answer, byte for byte, and creates
-// nothing. A different request with the key is refused. A request that was refused before it had
-// any effect is not stored.
+// A repeated request with the same key gets the first answer, byte for byte, and creates nothing.
+// The service refuses a different request with the same key. It does not store a request that it
+// refused before any effect.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {
@@ -286,7 +286,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 	})
 }
 
-// Clients may send additional input, which is ignored as the conventions define.
+// Clients may send additional input. The service ignores it as the conventions define.
 func TestFlagsAndIgnoredNames(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -301,7 +301,7 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 	})
 }
 
-// The access log contains path patterns and no ids.
+// The access log contains patterns of paths, and no ids.
 func TestAccessLogHasPatterns(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})

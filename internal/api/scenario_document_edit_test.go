@@ -139,7 +139,7 @@ func TestWhatIsClearedOfDocuments(t *testing.T) {
 	})
 }
 
-// A user's own file replaces the file of the provider, which is deleted.
+// A user's own file replaces the provider's file. The service then deletes the provider's file.
 func TestUploads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -166,8 +166,8 @@ func TestUploads(t *testing.T) {
 	})
 }
 
-// A file and the other changes of a document are stored together or not at all, also when the
-// change makes the document read-only.
+// The service stores a file and the other changes of a document together or not at all. This is
+// also true when the change makes the document read-only.
 func TestUploadsWithTheRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -30,7 +30,7 @@ func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 	}
 }
 
-// Files are fetched after a subscription is shared, whoever reads it.
+// The service fetches files after a user shares a subscription, whoever reads the subscription.
 func TestFilesComeByThemselves(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -48,8 +48,7 @@ func TestFilesComeByThemselves(t *testing.T) {
 	})
 }
 
-// The content of a file is encrypted in storage, and stays readable after a change of the master
-// key.
+// The stored content of a file is encrypted. It stays readable after a change of the master key.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -78,8 +77,8 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 	})
 }
 
-// Files of a connection that cannot be read are fetched once it can be read again, and their
-// failures are not counted until then.
+// The files of a connection wait while the service cannot read the connection. The service fetches
+// them after that. Failures count only from then on.
 func TestFilesWaitForTheirConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -103,8 +102,8 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 	})
 }
 
-// The file of a document is available at each of its paths, completely and in ranges, whether or
-// not it was fetched before.
+// The file of a document is available at each of its paths, completely and in ranges. This is true
+// whether or not the service has already fetched the file.
 func TestDownloads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -154,8 +153,8 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
-// The thumbnail of a document shows the kind of its file, at each of its paths, and changes when
-// the user uploads another file.
+// The thumbnail of a document shows the kind of its file at each of its paths. It changes when the
+// user uploads another file.
 func TestThumbnails(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -188,7 +187,7 @@ func TestThumbnails(t *testing.T) {
 	})
 }
 
-// No user gets the file of another user, or of a document that is not shared.
+// No user gets the file of another user, or the file of a document that is not shared.
 func TestDownloadsOfOthers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, other := s.subscriber(t, ""), s.subscriber(t, "other")
@@ -207,7 +206,8 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// The files of a withdrawn subscription or a deleted user are erased with everything about them.
+// The service erases the files of a withdrawn subscription or a deleted user, with everything about
+// the files.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){
 		"a subscription": func(t *testing.T, s *fixture, from map[string]string) {

@@ -51,7 +51,7 @@ func TestDocumentScenarios(t *testing.T) {
 	})
 }
 
-// paper is the part of a document that the tests of filters use.
+// paper has those members of a document that the tests of filters use.
 type paper struct {
 	ID             int64
 	IDType         int64 `json:"id_type"`
@@ -59,8 +59,8 @@ type paper struct {
 	Date           string
 }
 
-// papers returns all documents of a list, read in pages of five by following links. The total that
-// each page reports must be the number of documents.
+// papers returns all documents of a list. It follows the links between pages of five documents. The
+// total on each page must be the number of documents.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper
@@ -154,8 +154,8 @@ func TestFiltersOfDocuments(t *testing.T) {
 	})
 }
 
-// The timestamp of a document without a day is the time when it was found. Filters use this time
-// too. A day set by the user replaces it.
+// The timestamp of a document without a day is the time at which the service found the document.
+// Filters use this time too. A day that the user sets replaces it.
 func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")

@@ -19,8 +19,8 @@ import (
 // mark is part of every text that a user or their institution could have written.
 const mark = "Zyzzyva"
 
-// kept lists the tables that may keep rows of a deleted user, with the reason. The kept rows
-// contain neither a mark nor any other text of the user.
+// kept lists the tables that may keep rows of a deleted user, with the reason. These rows contain
+// neither a mark nor any other text of the user.
 var kept = map[string]string{
 	"event":              "that it happened is kept for webhooks.retention_days, without its body",
 	"delivery":           "that it was to be told goes with its event",
@@ -68,19 +68,19 @@ func beyond(before, after []string) []string {
 }
 
 // TestNothingIsLeftOfADeletedUser fills every table that can contain data of a user, deletes the
-// user, and searches for rows, marks and files. A new table must be filled here or be listed in
+// user, and searches for rows, marks and files. A new table must be filled here, or be listed in
 // apart.
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
 		s.token(t, "", "admin", 0)
 		s.unreachableWebhook(t)
-		must(t, s.Access.KeepUses(t.Context())) // the time of the last use of credentials, which may stay
+		must(t, s.Access.KeepUses(t.Context())) // the time of the last use of credentials may stay
 		before := s.lines()
 		marks := s.plant(t)
 		planted := s.lines()
 		s.do(t, ask{method: "DELETE", path: "/users/me", token: "user"}).says(t, 204, "", "")
-		for range 2 { // the second pass erases what was written during the first
+		for range 2 { // the second pass erases the rows that the first pass wrote
 			must(t, s.Aggregation.EraseUsers(t.Context(), s.domainOf("").domain))
 			must(t, s.Aggregation.EraseWithdrawn(t.Context()))
 			must(t, s.Documents.RemoveFiles(t.Context()))
@@ -114,7 +114,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing checks which tables got rows for the user, and which rows are left.
+// wantNothing checks that tables got rows for the user, and that only kept rows are left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {
@@ -128,7 +128,7 @@ func (s *fixture) wantNothing(t *testing.T, table string, came int, left []strin
 	}
 }
 
-// foldered counts the files that are stored outside the database.
+// foldered returns the number of files that are stored outside the database.
 func (s *fixture) foldered(t *testing.T) (n int) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.Folder(), func(_ string, entry os.DirEntry, err error) error {
@@ -140,8 +140,8 @@ func (s *fixture) foldered(t *testing.T) (n int) {
 	return n
 }
 
-// unreachableWebhook registers webhooks for events about users and leases them, so that no sender
-// can deliver to them.
+// unreachableWebhook registers webhooks for events about users, and leases them. No sender can then
+// deliver to them.
 func (s *fixture) unreachableWebhook(t *testing.T) {
 	t.Helper()
 	for _, entry := range webhook.Events() {
@@ -157,8 +157,8 @@ func (s *fixture) unreachableWebhook(t *testing.T) {
 	}
 }
 
-// plant creates a user with rows in every table, and returns the texts that must be gone after the
-// deletion.
+// plant creates a user with rows in every table. It returns the texts that the deletion must
+// remove.
 func (s *fixture) plant(t *testing.T) (marks []string) {
 	t.Helper()
 	call := func(method, path, body string) reply {
@@ -223,7 +223,7 @@ func (s *fixture) listed(t *testing.T, path string) (first map[string]string, id
 	return first, strings.Join(all, ",")
 }
 
-// tried stores requests to receivers, with their answers.
+// tried stores requests to receivers, with the receivers' answers.
 func (s *fixture) tried(t *testing.T) {
 	t.Helper()
 	domain := s.domainOf("").domain.ID

@@ -51,7 +51,7 @@ func along(value any, keys []string) []any {
 	return nil
 }
 
-// Every expansion also works nested in brackets, wherever its object can be embedded.
+// Every expansion also works in brackets after every name whose object can contain it.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
@@ -123,8 +123,8 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	})
 }
 
-// Nested expansions multiply. An answer that would be too large is refused, with advice on how to
-// make it smaller.
+// Nested expansions multiply. The service refuses an answer that would be too large. The error says
+// how to make the answer smaller.
 func TestExpansionsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

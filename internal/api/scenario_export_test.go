@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/archive"
 )
 
-// exported returns what a user's archive contains: the totals of its lists and the sizes of its
+// exported returns the content of a user's archive: the totals of its lists and the sizes of its
 // files, by name.
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
@@ -84,7 +84,7 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// exportedAlone exports another user who has no data, and checks the refusals.
+// exportedAlone exports another user, who has no data, and checks the refusals.
 func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	t.Helper()
 	id := s.domainOf("").user
@@ -110,7 +110,7 @@ func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	}
 }
 
-// deleting receives an archive, and deletes its user when the archive begins.
+// deleting receives an archive. It deletes the archive's user when the archive begins.
 type deleting struct {
 	do func()
 }
@@ -123,8 +123,8 @@ func (d *deleting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportOfOneWhoIsDeleted checks that an archive is not a valid zip file when its user is
-// deleted while it is being sent.
+// TestExportOfOneWhoIsDeleted deletes a user while the service sends the user's archive. The
+// archive must then not be a valid zip file.
 func TestExportOfOneWhoIsDeleted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// variety creates payments that differ in every filter and order, with some equal values, and
-// returns the stored payments.
+// variety creates payments that differ in every filter and order. Some of their values are equal.
+// It returns the stored payments.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -66,7 +66,8 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	return all
 }
 
-// filter is a query parameter of the list. keeps selects the payments that it must return.
+// filter is a query parameter of the list. The function keeps selects the payments that the list
+// must return.
 type filter struct {
 	query string
 	keeps func(*payment.Payment) bool
@@ -78,7 +79,8 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters returns the filters of the list, each with all values that occur and some that do not.
+// filters returns the filters of the list. Each has all values that occur, and some values that do
+// not occur.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
@@ -186,8 +188,8 @@ func wanted(all []*payment.Payment, filters ...filter) []int64 {
 	return ids
 }
 
-// Each filter, and each pair of filters, selects the right payments, on pages whose links
-// contain the filter.
+// Each filter, and each pair of filters, selects the right payments. The links of the pages contain
+// the filter.
 func TestFiltersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -312,8 +314,8 @@ func sided(x, y any) int {
 	return strings.Compare(x.(string), y.(string))
 }
 
-// A list that is filtered by the beginning of a label is ordered by label, and contains each
-// payment once.
+// A list with a filter by the beginning of a label is ordered by label. It contains each payment
+// once.
 func TestLabelsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -336,7 +338,7 @@ func TestLabelsOfPayments(t *testing.T) {
 	})
 }
 
-// A token bound to one payment gets that payment or nothing, whatever the filter.
+// A token for one payment gets that payment or nothing, whatever the filter.
 func TestFiltersOfABoundToken(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		id := s.created(t, "")
@@ -352,8 +354,8 @@ func TestFiltersOfABoundToken(t *testing.T) {
 	})
 }
 
-// The timeline of a payment contains two values that lists can filter by: its source and the bank's
-// identifier.
+// The timeline of a payment contains two values by which lists can filter: the source and the
+// bank's identifier.
 func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -386,8 +388,8 @@ func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
 	})
 }
 
-// A label may be as long as the connector allows: 140 characters, or more when its profile says
-// so.
+// A label may be as long as the connector allows. This is 140 characters, or more if the
+// connector's profile says so.
 func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"
 	onEachFixture(t, func(t *testing.T, s *fixture) {

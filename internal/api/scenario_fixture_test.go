@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata an
 // opening is the simulated real time at the start of a test.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// testConnector makes every payment of these tests, and britishConnector only payments in pounds
+// testConnector makes every payment of these tests. britishConnector makes only payments in pounds
 // with sort codes.
 const (
 	testConnector    = "338178e6-3d01-564f-9a7b-52ca442459bf"
@@ -45,8 +45,8 @@ const version = "/2.0"
 // noID is an id that no object has.
 const noID = "4611686018427387904"
 
-// fixture is a complete service with three domains, called over HTTP. The method do checks every
-// answer against the rules for all answers.
+// fixture is a complete service with three domains. Tests call it over HTTP. The method do checks
+// every answer against the rules for all answers.
 type fixture struct {
 	*servicetest.Instance
 	url      string
@@ -67,11 +67,11 @@ type testDomain struct {
 	user     passerelle.UserID // the user of the token "user"
 	holdings *holdings
 	signer   string
-	// subscribed are the ids of the objects in each user's subscriptions.
+	// subscribed has the ids of the objects in each user's subscriptions.
 	subscribed map[passerelle.UserID]map[string]string
-	// assets are the identifiers of each user's assets.
+	// assets has the identifiers of each user's assets.
 	assets map[passerelle.UserID]map[string]string
-	// owned are a connection, and an account of it, that each user keeps.
+	// owned has a connection of each user, and an account of that connection. The user keeps both.
 	owned  map[passerelle.UserID][2]string
 	tokens map[string]string
 }
@@ -91,8 +91,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith is like newFixture, but the service reaches the database through the address by.
-// quiet is as in servicetest.Options.
+// newFixtureWith returns a fixture like newFixture. The service reaches the database through the
+// address by. The argument quiet has the same meaning as in servicetest.Options.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)
@@ -139,7 +139,7 @@ func (s *fixture) populate(t testing.TB, who *testDomain) {
 	}
 }
 
-// pass advances the real time, after which service tokens may have expired.
+// pass advances the real time. Service tokens may then have expired.
 func (s *fixture) pass(d time.Duration) {
 	s.elapsed.Add(int64(d))
 	for _, domainName := range s.domains {
@@ -149,7 +149,7 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
-// ask describes a request. An empty domain means the first domain. The version is added to the path
+// ask describes a request. An empty domain means the first domain. do adds the version to the path
 // unless bare is set.
 type ask struct {
 	domain, method, path string
@@ -167,9 +167,9 @@ type reply struct {
 	body   []byte
 }
 
-// do sends a request and checks the rules for all answers. There must be no server error, JSON has
-// exactly one media type, the request has an id, and an error body has four keys. The answer must
-// match its schema in the OpenAPI document.
+// do sends a request, and checks the rules for all answers. The answer must not be a server error.
+// JSON has exactly one media type. The request has an id, and an error body has four keys. The
+// answer must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -221,7 +221,8 @@ func (s *fixture) request(t testing.TB, a ask) *http.Request {
 	return request
 }
 
-// fault returns the rule for all answers that this answer breaks, or an empty text.
+// fault returns the rule for all answers that this answer breaks. It returns an empty text for a
+// correct answer.
 func (r reply) fault(method string) string {
 	id := r.header.Get("X-Request-Id")
 	switch {
@@ -293,7 +294,7 @@ func (s *fixture) created(t testing.TB, domainName string) int64 {
 	return out.ID
 }
 
-// draft returns servicetest.Draft in the form that set alters.
+// draft returns servicetest.Draft in the form that set can change.
 func draft() map[string]any {
 	d := servicetest.Draft()
 	d["instructions"].([]any)[0].(map[string]any)["amount"] = json.Number("12.50")
@@ -309,9 +310,9 @@ func encoded(t testing.TB, value any) string {
 	return string(raw)
 }
 
-// token returns the text of a named token. A service token is named by its scopes, joined by "+",
-// and a token bound to the payment by "own:<scope>". Other names are "config", "users" and the
-// names of invalid tokens. The empty name means no token.
+// token returns the text of a named token. The name of a service token consists of its scopes,
+// joined by "+". The name of a token for the payment is "own:<scope>". Other names are "config",
+// "users" and the names of invalid tokens. The empty name means no token.
 func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
 	who := s.domainOf(domainName)
@@ -360,7 +361,7 @@ func (s *fixture) make(t testing.TB, who *testDomain, name string) string {
 	return s.issue(t, who, scopesNamed(name)).Text
 }
 
-// scopesNamed converts names such as "admin+validate" into scopes.
+// scopesNamed converts names such as "admin+validate" to scopes.
 func scopesNamed(name string) string {
 	return "payments:" + strings.ReplaceAll(name, "+", " payments:")
 }
@@ -468,7 +469,7 @@ func mint(prefix string) string {
 	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
 }
 
-// record has the number of rows of each table and the events at one moment.
+// record has the number of rows of each table, and the events, at one moment.
 type record struct {
 	rows   map[string]int64
 	events []storetest.Event
@@ -476,11 +477,11 @@ type record struct {
 
 func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// bookkeeping lists tables whose rows are created once, and only updated after that.
+// bookkeeping lists tables whose rows are created once and later only updated.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true}
 
-// since returns what was added between two records: rows by table, and events as "NAME subject
-// version".
+// since returns what was added between two records: the rows by table, and the events as "NAME
+// subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {
@@ -499,7 +500,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 	return rows, events
 }
 
-// untouched fails the test when anything was written after before was recorded.
+// untouched fails the test when anything was written after the record before.
 func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// FuzzAPI sends any input. There must be no server error, refusals have the error body, and answers
+// FuzzAPI sends any input. No answer may be a server error. Refusals have the error body. Answers
 // and accepted requests match the OpenAPI document. A number selects the token.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
@@ -74,8 +74,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame returns the result of fault. It first adds a request id to an answer that has none,
-// because the request did not pass the listener, which assigns the ids.
+// tame returns the result of fault. It first adds a request id to an answer without one. The
+// listener assigns the ids, and this request did not pass it.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

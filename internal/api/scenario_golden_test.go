@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// golden is a file of answer bodies, by the name of the scenario.
+// golden is a file with the bodies of answers, by the name of the scenario.
 type golden struct {
 	path string
 	want map[string]any
@@ -34,8 +34,8 @@ func readGolden(t testing.TB, name string) *golden {
 	return g
 }
 
-// compare compares a body with the stored one. It first replaces values that differ from run to
-// run.
+// compare compares a body with the stored body. It first replaces the values that differ from run
+// to run.
 func (g *golden) compare(t testing.TB, name string, body []byte) {
 	t.Helper()
 	var got any
@@ -56,7 +56,7 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 }
 
 // close writes the file with the flag -update. Otherwise it fails the test for each stored body
-// that no scenario got.
+// that no scenario has received.
 func (g *golden) close(t testing.TB) {
 	t.Helper()
 	if !*update {
@@ -72,7 +72,7 @@ func (g *golden) close(t testing.TB) {
 	}
 }
 
-// exactly decodes JSON and keeps the digits of its numbers.
+// exactly decodes JSON. It keeps the digits of the numbers.
 func exactly(t testing.TB, raw []byte) any {
 	t.Helper()
 	var value any

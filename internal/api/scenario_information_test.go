@@ -52,7 +52,8 @@ func TestInformationScenarios(t *testing.T) {
 	})
 }
 
-// At most a hundred values are stored for a transaction, and all are deleted with its account.
+// The service stores at most a hundred values for a transaction. It deletes all of them with the
+// transaction's account.
 func TestInformationsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactions/" + s.held(t, "", "transaction") + "/informations"
@@ -77,7 +78,7 @@ func TestInformationsAreBounded(t *testing.T) {
 	})
 }
 
-// The owner of a connection is known once one of its accounts with a holder is shared.
+// The service knows the owner of a connection as soon as the user shares an account with a holder.
 func TestOwnerIdentity(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, ids := s.discovered(t, "", "one")

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// step is one call of a sequence. Its path and body have placeholders for values from earlier
-// answers. takes maps placeholders to the members of this call's answer that fill them.
+// step is one call in a sequence. Its path and body have placeholders for values from earlier
+// answers. takes maps placeholders to the members of this call's answer that replace them.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string
 }
 
-// journeys are sequences of calls that programs make. Each begins without any data.
+// journeys has sequences of calls that programs make. Each sequence begins without data.
 var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},
@@ -78,8 +78,9 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues replace a value, written as JSON: too long, of another type, not valid text, or
-// with a special meaning for a database or parser. Null is left out because it means no value.
+// hostileValues has replacements for a value, as JSON. They are too long, of another type, not
+// valid text, or have a special meaning for a database or parser. Null is not among them, because
+// null means no value.
 var hostileValues = func() []string {
 	values := []string{
 		`true`, `0`, `-1`, `1e400`, `-0.0`, `9223372036854775808`, `1.0000000000000000000000001`, `[]`, `{}`, `[[[[]]]]`, `{"a":{"b":{"c":1}}}`,
@@ -90,7 +91,7 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues are texts beyond a limit. They are random, because databases would compress a pattern
+// longValues has texts beyond a limit. They are random, because databases would compress a pattern
 // until it fits.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -113,8 +114,8 @@ type journeyRunner struct {
 	n      int
 }
 
-// positions lists the values of a step that can be replaced: members of its body, parameters of its
-// query, and parts of its path.
+// positions lists the values of a step that a test can replace: members of its body, parameters of
+// its query, and parts of its path.
 func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {
@@ -156,7 +157,8 @@ func leaves(value any, at place) (all []place) {
 	return all
 }
 
-// inject puts a hostile value at a position of a call whose placeholders are filled.
+// inject puts a hostile value at a position of a call. The placeholders of the call already have
+// values.
 func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value string) {
 	t.Helper()
 	var text string
@@ -194,8 +196,8 @@ func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value strin
 	}
 }
 
-// run makes one sequence of calls, with a hostile value in one of them. It then makes each later
-// call whose values are still known.
+// run makes one sequence of calls, with a hostile value in one call. It then makes each later call
+// whose values are known.
 func (r *journeyRunner) run(t *testing.T) {
 	t.Helper()
 	r.n++
@@ -216,7 +218,7 @@ func (r *journeyRunner) run(t *testing.T) {
 			a.token, a.credential = "", filled(l.token, known)
 		}
 		if strings.Contains(a.path+a.credential, "{") {
-			continue // a call that it depends on was refused
+			continue // the service refused a call whose answer this call needs
 		}
 		if i == chosen {
 			r.inject(t, &a, position, value)
@@ -246,8 +248,8 @@ func filled(text string, known map[string]string) string {
 	return text
 }
 
-// Complete sequences of calls are made with one hostile value each. The document must define every
-// answer, no answer may be a server error, and stored data must stay consistent.
+// The test makes complete sequences of calls, with one hostile value in each. The document
+// must define every answer. No answer may be a server error, and stored data must stay consistent.
 // PASSERELLE_TEST_JOURNEYS is the number of sequences on each database.
 func TestHostileJourneys(t *testing.T) {
 	count := 150

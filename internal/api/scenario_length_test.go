@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// input is a text input of a call: a parameter of its query, or a member of its body at a
+// input is a text input of a call. It is a parameter of the query, or a member of the body at a
 // position.
 type input struct {
 	parameter string
@@ -26,7 +26,7 @@ func (i input) String() string {
 	return fmt.Sprint(i.place...)
 }
 
-// textInputs returns the text inputs of a call in the document.
+// textInputs returns the text inputs that the document lists for a call.
 func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input) {
 	t.Helper()
 	operations, known := c.paths[pattern].(map[string]any)
@@ -51,7 +51,7 @@ func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input
 	return all
 }
 
-// texts returns the positions in a schema where a text is allowed.
+// texts returns the positions in a schema that allow a text.
 func (c *contract) texts(of any, place []any) (all []input) {
 	schema, is := of.(map[string]any)
 	if !is || len(place) > 6 {
@@ -80,7 +80,8 @@ func (c *contract) texts(of any, place []any) (all []input) {
 
 func stepped(place []any, step any) []any { return append(slices.Clone(place), step) }
 
-// placeText puts a text at a position of a value, and creates the objects that lead there.
+// placeText puts a text at a position of a value. It creates the objects on the way to this
+// position.
 func placeText(value any, place []any, text string) any {
 	if len(place) == 0 {
 		return text
@@ -101,7 +102,8 @@ func placeText(value any, place []any, text string) any {
 	return list
 }
 
-// random returns a text of length characters of four bytes each, which cannot be compressed.
+// random returns a text with a length in characters. Each character has four bytes, and the text
+// cannot be compressed.
 func random(seed *rand.Rand, length int) string {
 	text := make([]rune, length)
 	for i := range text {
@@ -110,7 +112,7 @@ func random(seed *rand.Rand, length int) string {
 	return string(text)
 }
 
-// give puts a text into one of the inputs of a call.
+// give puts a text into one input of a call.
 func (i input) give(t *testing.T, a ask, text string) ask {
 	t.Helper()
 	if i.parameter != "" {
@@ -134,8 +136,8 @@ func (i input) give(t *testing.T, a ask, text string) ask {
 }
 
 // TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
-// not cause a server error in the columns and indexes of either database. A longer text must be
-// refused and change nothing.
+// not cause a server error in the columns and indexes of either database. The service must refuse a
+// longer text, and change nothing.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable

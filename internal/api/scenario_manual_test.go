@@ -23,8 +23,8 @@ type manual struct {
 	Categories      []struct{ Code string }
 }
 
-// Created transactions are listed with the others and can be changed. When one of several cannot be
-// stored, none is stored.
+// The list contains created transactions with the others, and users can change them. When the
+// service cannot store one of several transactions, it stores none.
 func TestManualTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -93,7 +93,7 @@ func TestManualTransactions(t *testing.T) {
 	})
 }
 
-// A document that a program creates is stored like the others, with its file.
+// The service stores a document from a program like other documents, with its file.
 func TestManualDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -151,7 +151,7 @@ func TestManualDocuments(t *testing.T) {
 	})
 }
 
-// The list of a user's syncs contains those of all the user's connections, newest first.
+// The list of a user's syncs contains the syncs of all the user's connections, newest first.
 func TestLogsOfAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed contains the members that the tests of orders and filters use.
+// listed has those members that the tests of orders and filters use.
 type listed struct {
 	ID           int64
 	State        string
@@ -35,7 +35,7 @@ func (p page) ids() []int64 {
 	return ids
 }
 
-// follow returns the path of a link, and checks that it leads to the called host.
+// follow returns the path of a link. It checks that the link has the called host.
 func (s *fixture) follow(t *testing.T, link *struct{ Href string }) string {
 	t.Helper()
 	path, here := strings.CutPrefix(link.Href, s.Origin)
@@ -63,8 +63,8 @@ func sortedQuery(path string) string {
 	return values.Encode()
 }
 
-// history creates payments over seven weeks around a new year. Amounts and states repeat, and two
-// payments lie on either side of a month's end in Paris.
+// history creates payments over seven weeks around a new year. Amounts and states repeat. Two
+// payments are on either side of the end of a month in Paris.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})
@@ -86,8 +86,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders has a comparison for each order of the list. All end with the id, so that no two payments
-// are equal.
+// orders has a comparison for each order of the list. Each comparison ends with the id, so no two
+// payments are equal.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },
@@ -126,8 +126,8 @@ func TestPagesOfPayments(t *testing.T) {
 	})
 }
 
-// walkPages reads the list to its end and back, and expects every payment once in each
-// direction, in order.
+// walkPages reads the list to its end and back. It expects every payment once in each direction, in
+// the right order.
 func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(a, b listed) int, reverse bool) {
 	t.Helper()
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b listed) int { return cmp.Or(order(a, b), cmp.Compare(a.ID, b.ID)) })
@@ -159,7 +159,7 @@ func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(
 	}
 }
 
-// skips starts in the middle of a list, at an offset, and continues from there.
+// skips starts at an offset in the middle of a list, and continues from there.
 func (s *fixture) skips(t *testing.T, all []listed) {
 	t.Helper()
 	want := idsOf(all, func(listed) bool { return true })
@@ -175,8 +175,8 @@ func (s *fixture) skips(t *testing.T, all []listed) {
 	}
 }
 
-// periods limits the list by days, months and years in the time zone of Paris. The first instant
-// of the lower limit is in the list, and the first instant of the upper limit is not.
+// periods limits the list by days, months and years in the time zone of Paris. The first instant of
+// the lower limit is in the list. The first instant of the upper limit is not.
 func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
@@ -216,7 +216,7 @@ func (s *fixture) periods(t *testing.T, all []listed) {
 	}
 }
 
-// cursors checks that a cursor is valid only for the list that it was made for.
+// cursors checks that a cursor is valid only for its own list.
 func (s *fixture) cursors(t *testing.T) {
 	t.Helper()
 	next := s.list(t, "/payments?limit=10").Links.Next.Href
@@ -254,8 +254,8 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth adds a payment between reads of two pages. The later page repeats no payment, and the
-// first page is the same on the way back.
+// growth adds a payment between reads of two pages. The later page repeats no payment. On the way
+// back, the first page is the same.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")

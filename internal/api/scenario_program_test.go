@@ -64,8 +64,8 @@ func (s *fixture) outsideProgram(t *testing.T) string {
 	return strconv.FormatInt(added.Number(), 10)
 }
 
-// Programs are added, listed, queried again and removed. Each act is recorded after it succeeds. A
-// program is a connector of all domains until its removal. No answer contains the secret.
+// Operators add, list, check and remove programs. The audit log records each act after it succeeds.
+// A program is a connector of all domains until its removal. No answer contains the secret.
 func TestConnectorPrograms(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const path = "/connector_programs"
@@ -130,7 +130,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the recorded acts that concern the whole deployment.
+// wantProgramActs checks the recorded acts that affect the whole deployment.
 func (s *fixture) wantProgramActs(t *testing.T, want ...string) {
 	t.Helper()
 	got := s.eyes.Lines(map[string]string{"audit": `SELECT act, request_id <> '' FROM audit WHERE subject = 'connector' AND subject_id > 1000000 ORDER BY id`})["audit"]

@@ -32,8 +32,8 @@ func placeOf(t *testing.T, path string) place {
 	return at
 }
 
-// edit is a change that makes a valid body invalid. The message of the error begins with the
-// field; code is invalidValue unless it is set.
+// edit is a change that makes a valid body invalid. The error message begins with the field. The
+// error code is invalidValue unless code is set.
 type edit struct {
 	name  string
 	set   map[string]any
@@ -55,7 +55,7 @@ func inLine(field string, values ...any) []edit { return one("instructions[0]."+
 
 func decimal(text string) json.Number { return json.Number(text) }
 
-// individual and company return valid identities.
+// individual and company each return a valid identity.
 func individual() map[string]any {
 	return map[string]any{"first_name": "Jeanne", "last_name": "Martin"}
 }
@@ -214,7 +214,7 @@ func bulkEdits(t *testing.T) []edit {
 	}
 }
 
-// For every rule about a payment, the error names the field and nothing is written.
+// For every rule about a payment, the error names the field, and the service writes nothing.
 func TestPaymentsRefused(t *testing.T) {
 	edits := append(amountEdits(), accountEdits("payer")...)
 	edits = append(edits, accountEdits("instructions[0].beneficiary")...)
@@ -242,8 +242,8 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects returns forbidden redirect addresses, and one valid address with each of the endings
-// more.
+// badRedirects returns forbidden redirect addresses. For each text in more, it adds a valid address
+// with that ending.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -313,7 +313,7 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Bodies that do not match their content type are refused by every call with a body.
+// Every call with a body refuses bodies that do not match their content type.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {
@@ -359,7 +359,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 				{"application/json; charset=utf-16", "{\x00}", "invalidValue", "body: not JSON at byte 2"},
 			} {
 				if strings.HasPrefix(bad.message, "Content-Type: must be one of") && s.contract.takes(call, bad.contentType) {
-					continue // the body itself is a file for this call
+					continue // for this call, the body itself is a file
 				}
 				r.refused(t, call, ask{contentType: bad.contentType, body: bad.body}, bad.code, bad.message)
 			}
@@ -367,7 +367,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 	})
 }
 
-// Invalid ids and addresses are answered as not found.
+// The answer to an invalid id or address is "not found".
 func TestAddressesThatAreNone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -403,7 +403,7 @@ func (s *fixture) nothing(t *testing.T, a ask) {
 	}
 }
 
-// A path that begins with two slashes is not read as a host.
+// A path with two slashes at its beginning is not a host.
 func TestDoubleSlashInFront(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		conn, err := net.Dial("tcp", s.Addr())
@@ -419,7 +419,7 @@ func TestDoubleSlashInFront(t *testing.T) {
 	})
 }
 
-// Invalid query parameters, in lists and elsewhere, are refused.
+// The service refuses invalid query parameters, in lists and elsewhere.
 func TestQueriesRefused(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// canaries returns values of sensitive fields that occur nowhere else. A value that is found in
-// another place has leaked.
+// canaries returns values of sensitive fields that occur nowhere else. Such a value in another
+// place has leaked.
 func canaries(role string) map[string]string {
 	fields := map[string]string{}
 	for _, name := range []string{
@@ -47,8 +47,8 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 // canary matches values that must not appear.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
-// An answer contains sensitive fields only for a caller who requests them and may see them. No
-// event, request to a receiver, error, log or database file contains them.
+// An answer contains sensitive fields only if the caller requests them and may see them. No event,
+// request to a receiver, error, log or database file contains them.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
@@ -77,7 +77,7 @@ func clean(t *testing.T, what string, content []byte) {
 }
 
 // sensitivePayment creates a payment with an identity in each role, and returns its path. The
-// client that sent the values gets them back only on request.
+// client that sent the values receives them only on request.
 func (s *fixture) sensitivePayment(t *testing.T) string {
 	t.Helper()
 	body := any(servicetest.Draft())

@@ -37,7 +37,7 @@ func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	return all
 }
 
-// manyDays returns a file with entries of one account over a year, some of them equal.
+// manyDays returns a file with entries of one account over a year. Some entries are equal.
 func manyDays(t *testing.T, entries int) string {
 	t.Helper()
 	day, balance := passerelle.Date{}, amounts.MustNew(10_000, 2)
@@ -68,7 +68,7 @@ func manyDays(t *testing.T, entries int) string {
 	return file.String()
 }
 
-// A statement exported in any format can be imported without a change of any amount or day.
+// An exported statement in any format can be imported. The import changes no amount and no day.
 func TestExportedStatementsAreImported(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -95,7 +95,7 @@ func TestExportedStatementsAreImported(t *testing.T) {
 	})
 }
 
-// A statement of a period contains the balances before and after the period.
+// A statement for a period contains the balances before and after the period.
 func TestStatementOfAPeriod(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -120,7 +120,7 @@ func TestStatementOfAPeriod(t *testing.T) {
 	})
 }
 
-// Statements that cannot be exported are refused before the first byte of the answer.
+// The service refuses an impossible export before the first byte of the answer.
 func TestStatementsThatCannotBeExported(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)

@@ -32,7 +32,7 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
 
-// fileReport is the part of the answer about the file's only account.
+// fileReport is the part of the answer about the only account in the file.
 type fileReport struct {
 	Preview  bool
 	Message  string
@@ -93,8 +93,8 @@ func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	return all
 }
 
-// Overlapping and repeated files are imported in any order: nothing is stored twice, and nothing
-// is lost.
+// A user imports overlapping and repeated files in any order. The service stores nothing twice, and
+// loses nothing.
 func TestStatementFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -143,7 +143,7 @@ func TestStatementFiles(t *testing.T) {
 	})
 }
 
-// The first file causes the events of a first read, with the consent that it implies.
+// The first file causes the events of a first read. It also implies the consent.
 func TestEventsOfAStatementFile(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -164,7 +164,7 @@ func TestEventsOfAStatementFile(t *testing.T) {
 	})
 }
 
-// A wrong file is refused with the line of the mistake, and nothing is written.
+// The service refuses a wrong file with the line of the mistake, and writes nothing.
 func TestStatementFilesThatAreRefused(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -197,8 +197,8 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// A gap between the balances of two files is reported until another file fills it, whatever the
-// order of the files.
+// Answers report a gap between the balances of two files until another file fills it. The order of
+// the files does not matter.
 func TestGapsBetweenStatements(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
@@ -219,8 +219,8 @@ func TestGapsBetweenStatements(t *testing.T) {
 	})
 }
 
-// When a later file corrects the text of an entry, the transaction changes, and its source is
-// the later file. A repeated entry does not change.
+// When a later file corrects the text of an entry, the transaction changes. Its source is then the
+// later file. A repeated entry does not change.
 func TestCorrectionsAndOrigins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -260,7 +260,7 @@ func TestCorrectionsAndOrigins(t *testing.T) {
 	})
 }
 
-// A CSV file is read with a mapping, which the connection stores.
+// The service reads a CSV file with a mapping. The connection stores the mapping.
 func TestCSVFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -297,7 +297,7 @@ func TestCSVFiles(t *testing.T) {
 	})
 }
 
-// The request body may be a file, in each of the media types that programs send.
+// The body of a request may be a file, with each media type that programs send.
 func TestFilesThatAreTheBody(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -319,8 +319,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A body of 4 GiB is refused long before its end, and uses no more memory than the largest
-// allowed file.
+// The service refuses a body of 4 GiB long before its end. It uses no more memory than for the
+// largest allowed file.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -348,8 +348,8 @@ func TestEndlessStatementFile(t *testing.T) {
 	s.untouched(t, before)
 }
 
-// When a statement is imported again with other entries, it replaces the earlier version, whatever
-// day or amount changed. Importing the earlier version once more changes nothing. Other days and
+// A second import of a statement with other entries replaces the earlier version, whatever day or
+// amount has changed. A repeated import of the earlier version changes nothing. Other days and
 // files do not change.
 func TestStatementsThatComeAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -388,8 +388,8 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
-// Of several versions of a statement, the last that the bank made is right, in whatever order they
-// are imported. Times may have zones. A version that comes too late adds no entry.
+// The last version of a statement that the bank made is right, in whatever order a user imports the
+// versions. Times may have zones. An older version that comes later adds no entry.
 func TestCorrectionBeforeItsOriginal(t *testing.T) {
 	version := func(made, closing, entry string) string {
 		return strings.Replace(camtFile("2026-10-31", "100.00", "2026-11-05", closing, entry), "<Id>1</Id>", "<Id>1</Id><CreDtTm>2026-11-06T"+made+"</CreDtTm>", 1)
@@ -420,8 +420,8 @@ func TestCorrectionBeforeItsOriginal(t *testing.T) {
 	})
 }
 
-// ofxFile returns an OFX file with transactions, each with a day, an amount, a reference and
-// further fields.
+// ofxFile returns an OFX file with transactions. Each has a day, an amount, a reference and further
+// fields.
 func ofxFile(transactions ...string) string {
 	text := "<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>\n"
 	for _, one := range transactions {
@@ -432,8 +432,8 @@ func ofxFile(transactions ...string) string {
 }
 
 // An OFX file can name a transaction that it replaces or deletes. That transaction does not return
-// when the earlier file is imported again, nor when the two files are imported in the other order
-// or together.
+// after a second import of the earlier file. It does not return after an import of both files in
+// the other order or together either.
 func TestStatementCorrectionsInOFX(t *testing.T) {
 	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
 	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// subscriber connects a domain's user to the simulated provider. It shares one of two
-// subscriptions, which is then read.
+// subscriber connects a domain's user to the simulated provider. The user shares one of two
+// subscriptions, and the service reads it.
 func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -31,7 +31,7 @@ func (s *fixture) subscriber(t testing.TB, domainName string) map[string]string 
 	must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{all[0].ID}, share))
 	_, err := s.Aggregation.RunDue(t.Context(), who.domain)
 	must(t, err)
-	s.fetched(t, who.domain) // so that no file arrives later, while a test compares the stored data
+	s.fetched(t, who.domain) // no file may arrive later, while a test compares the stored data
 	documents, err := bankstore.From(s.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user, Connection: c}, store.Window{Limit: 1})
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("%d documents: %v", len(documents), err)
@@ -72,7 +72,7 @@ func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.Connect
 	return all
 }
 
-// The scenarios run without background reads, so that the effects of sharing and of reading are
+// The scenarios run without background reads. The effects of sharing and of reading are therefore
 // separate.
 func TestSubscriptionScenarios(t *testing.T) {
 	by := func(method, path, body string) ask {
@@ -147,8 +147,8 @@ func (s *fixture) noticed(t *testing.T, name string) []noticed {
 	return all
 }
 
-// A found subscription is hidden until the user shares it. It is then read, and loses its documents
-// when the user stops sharing it.
+// A found subscription is hidden until the user shares it. The service then reads it. The
+// subscription loses its documents when the user stops sharing it.
 func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("SUBSCRIPTION_FOUND", "found")
@@ -182,7 +182,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	})
 }
 
-// rest does the work that is due in the sandbox.
+// rest does the due work in the sandbox.
 func (s *fixture) rest(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
@@ -193,7 +193,7 @@ func (s *fixture) advance(t *testing.T, by string) {
 	s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
 }
 
-// happened compares the events since a record with a list, and returns the next record.
+// happened compares the events since a record with a list. It returns the next record.
 func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	t.Helper()
 	after := s.record()
@@ -204,7 +204,7 @@ func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	return after
 }
 
-// readOnce checks that one event contains all stored documents and nothing else.
+// readOnce checks that one event contains all stored documents, and nothing else.
 func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
@@ -219,7 +219,7 @@ func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	}
 }
 
-// withdrawn checks that the consent has ended and its data is erased.
+// withdrawn checks that the consent has ended and that the service has erased the data.
 func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredSubscription) {
 	t.Helper()
 	consents, err := bankstore.From(s.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
@@ -235,8 +235,8 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 	s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"disabled":false}`}).says(t, 404, "notFound", "")
 }
 
-// A connection that is being read is locked. A change of several of its subscriptions changes all
-// or none.
+// A connection is locked while the service reads it. A change of several of its subscriptions
+// changes all of them or none.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")

@@ -34,8 +34,8 @@ func TestTermsScenarios(t *testing.T) {
 	})
 }
 
-// Accepted terms stay accepted when new terms are published. A payer who has not accepted yet
-// sees the new terms.
+// Accepted terms stay accepted after the publication of new terms. A payer who has not accepted
+// terms yet sees the new terms.
 func TestTermsOfADomain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed, open := "/payments/"+strconv.FormatInt(s.created(t, ""), 10), "/payments/"+strconv.FormatInt(s.created(t, ""), 10)
@@ -63,7 +63,7 @@ func TestTermsOfADomain(t *testing.T) {
 	})
 }
 
-// encrypt encrypts a value as a page does with a payer's input.
+// encrypt encrypts a value in the way in which a page encrypts a payer's input.
 func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	t.Helper()
 	r := s.do(t, ask{domain: domainName, method: "GET", path: "/publickey"}).says(t, 200, "", "")
@@ -86,8 +86,8 @@ func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	return compact
 }
 
-// Values encrypted with the domain's key work like plain values, in the validation and afterwards.
-// Values encrypted with another domain's key do not.
+// Values that are encrypted with the domain's key work like plain values, in the validation and
+// afterwards. Values that are encrypted with another domain's key do not work.
 func TestEncryptedFields(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue equals the list of the simulated banks, except that absent values are null in one
-// and empty in the other.
+// The catalogue equals the list of the simulated banks, with one difference: an absent value is
+// null in one and empty in the other.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// scenario is a request, its answer, and its effects: the new rows and the events, in order. An
+// scenario has a request, its answer, and its effects: the new rows, and the events in order. An
 // empty list asserts that there are none.
 type scenario struct {
 	name string
@@ -42,12 +42,12 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 	return sum
 }
 
-// hole is a placeholder in a path or a body for the id of an object that is created for the
-// scenario: {payment}, {live:payment}, {webhook}.
+// hole matches a placeholder in a path or a body for the id of an object that the scenario creates:
+// {payment}, {live:payment}, {webhook}.
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key|outside|program)\}`)
 
-// fill creates the objects that a scenario names, and replaces the placeholders with their ids.
-// Equal placeholders get the same id.
+// fill creates the objects that a scenario names. It replaces the placeholders with the ids of
+// these objects. Equal placeholders get the same id.
 func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
@@ -152,8 +152,8 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	return strconv.FormatInt(out.ID, 10)
 }
 
-// play runs scenarios in sequence on both databases. The expected bodies are in testdata under the
-// name.
+// play runs scenarios in sequence on both databases. The folder testdata has the expected bodies
+// under the name.
 func play(t *testing.T, name string, scenarios []scenario) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		bodies := readGolden(t, name)
@@ -319,7 +319,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// A validated payment cannot be validated again, whatever the token, and nothing changes.
+// Nobody can validate a validated payment again, whatever the token, and nothing changes.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -419,8 +419,8 @@ func TestSandboxScenarios(t *testing.T) {
 	})
 }
 
-// A change of a payment is delivered once to each matching webhook of its domain, and to no
-// other webhook.
+// Each matching webhook of a payment's domain receives a change of the payment once. No other
+// webhook receives it.
 func TestDeliveriesStayInTheirDomain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, name := range []string{"first", "second"} {
@@ -444,8 +444,8 @@ func TestDeliveriesStayInTheirDomain(t *testing.T) {
 	})
 }
 
-// A client without registered addresses may redirect payers to any address from a sandbox
-// domain, and to none from a live one.
+// A client without registered addresses may redirect payers from a sandbox domain to any address.
+// From a live domain, it may redirect to none.
 func TestUnregisteredClients(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for domainName, status := range map[string]int{"other": 200, "live": 400} {

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// annexed attaches a document to the first transaction of a domain's user, and returns the number
-// of the document.
+// annexed attaches a document to the first transaction of a domain's user, and returns the
+// document's number.
 func (s *fixture) annexed(t *testing.T, domainName string) string {
 	t.Helper()
 	document := s.subscriber(t, domainName)["document"]
@@ -79,7 +79,7 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 	})
 }
 
-// Attached documents are counted in every form of the transaction, and disappear with their
+// Every form of the transaction counts its attached documents. They disappear with their
 // subscription or account.
 func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	for name, path := range map[string]string{"the subscription": "/subscriptions/{subscription}", "the account": "/accounts/{holding}"} {

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// holdings are a user with two connections: one with the accounts a, b and an account that is
-// not shared, and one with the account c.
+// holdings is a user with two connections. One connection has the accounts a and b, and an account
+// that is not shared. The other connection has the account c.
 type holdings struct {
 	user         passerelle.UserID
 	connections  []passerelle.ConnectionID
@@ -25,8 +25,8 @@ type holdings struct {
 	transactions []passerelle.TransactionID
 }
 
-// booked are the transactions of the accounts: booking day, the day of the transaction or none,
-// value, label, and whether the institution no longer lists it.
+// booked has the transactions of the accounts: the booking day, the day of the transaction or none,
+// the value, the label, and whether the institution no longer lists the transaction.
 var booked = []struct{ account, day, made, value, wording, gone string }{
 	{"a", "2026-11-02", "2026-10-31", "-12.50", "CARTE CAFE DE LA GARE", ""},
 	{"a", "2026-11-05", "", "2450.00", "VIR SALAIRE", ""},
@@ -120,7 +120,8 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	return nil
 }
 
-// held returns an id for a placeholder: of the first transaction, its account or its connection.
+// held returns the id for a placeholder: the id of the first transaction, of its account or of its
+// connection.
 func (s *fixture) held(t testing.TB, domainName, what string) string {
 	h := s.holdings(t, domainName)
 	return fmt.Sprint(map[string]int64{
@@ -246,7 +247,8 @@ func TestTransactionsSelected(t *testing.T) {
 	})
 }
 
-// Each path lists only its own transactions. A path whose ids do not belong together is not found.
+// Each path lists only its own transactions. A path with ids that do not belong together is not
+// found.
 func TestPlacesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -289,8 +291,8 @@ func TestPlacesOfTransactions(t *testing.T) {
 	})
 }
 
-// Pages of every size, in both directions, add up to the complete list. The total is constant, and
-// the dates are those of the list and of the page.
+// Pages of every size, in both directions, add up to the complete list. The total is constant. The
+// dates belong to the list and to the page.
 func TestPagesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -354,8 +356,8 @@ func hrefPath(link *struct{ Href string }) string {
 	return path
 }
 
-// A user's changes stay when the institution later reports other values, and searches use the
-// user's label.
+// A user's changes stay when the institution later reports other values. Searches use the user's
+// label.
 func TestEditedTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

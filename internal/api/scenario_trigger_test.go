@@ -6,21 +6,21 @@ import (
 	"testing"
 )
 
-// mostMiB returns the largest size in MiB that a call accepts for its body.
+// mostMiB returns the largest body of a call in MiB.
 func mostMiB(call string) int {
 	switch {
 	case call == "POST /sandbox/events":
 		return 4
 	case strings.HasSuffix(call, "/documents/{documentId}"), strings.HasSuffix(call, "/documents") && !strings.Contains(call, "/transactions/"):
-		return 10 // accepts a file
+		return 10 // the call accepts a file
 	case strings.HasSuffix(call, "/connections/{connectionId}/files"):
-		return 32 // accepts a statement file
+		return 32 // the call accepts a statement file
 	}
 	return 1
 }
 
-// A client can trigger any event in a sandbox, with its own data or a sample. It cannot trigger
-// events that sandboxes emit themselves: those of payments, USER_CREATED and USER_DELETED.
+// A client can trigger any event in a sandbox, with its own data or a sample. It cannot trigger the
+// events that sandboxes emit themselves: the events of payments, USER_CREATED and USER_DELETED.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}
@@ -45,7 +45,7 @@ func TestTriggerScenarios(t *testing.T) {
 	})
 }
 
-// Every webhook for the event gets it with a different id.
+// Every webhook for the event receives it, each with a different id.
 func TestTriggeredEventsAreDelivered(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 2 {

@@ -15,28 +15,29 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// mostTrips is how many times a call may wait for the database.
+// mostTrips is the largest number of times that a call may wait for the database.
 const mostTrips = 10
 
-// longCalls may wait for the database more often than mostTrips. Each has a limit and a comment
+// longCalls may wait for the database more often than mostTrips. Each has a limit, and a comment
 // with the reason. The limits leave room for the first use of a statement on a connection.
 var longCalls = map[string]int64{
-	// An archive is sent while it is being read, with one or two queries for each kind of object.
+	// The service sends an archive while it reads the data, with one or two queries for each kind
+	// of object.
 	"GET /users/{userId}/export": 52,
-	// An order is sent to the sandbox bank, whose orders are stored in the same database.
+	// The service sends an order to the sandbox bank. The same database stores the bank's orders.
 	"PUT /payments/{paymentId}": 16,
-	// Institutions are called, and their answers stored.
+	// The service calls institutions, and stores their answers.
 	"POST /sandbox/clock":                             18,
 	"POST /sandbox/run":                               17,
 	"POST /test/sync":                                 14,
 	"POST /users/{userId}/connections":                20,
 	"PUT /users/{userId}/connections":                 200, // for all connections
 	"POST /users/{userId}/connections/{connectionId}": 12,
-	// Receivers are called, and their answers stored.
+	// The service calls receivers, and stores their answers.
 	"POST /test/webhooks":                             120, // for all events
 	"POST /webhooks/{webhookId}/data/{dataId}/resend": 22,
 	"POST /webhooks/{webhookId}/test":                 16,
-	// For each connection with changed accounts, the lease is taken and released.
+	// The service takes and releases the lease for each connection with changed accounts.
 	"POST /users/{userId}/accounts":               24,
 	"PUT /users/{userId}/accounts":                14,
 	"DELETE /users/{userId}/accounts/{accountId}": 13,
@@ -54,21 +55,21 @@ func newDistant(t *testing.T) *distant {
 	n := servicetest.StartNetwork(t, servicetest.HostOf(t, address))
 	by, _ := url.Parse(n.Through(address))
 	few := by.Query()
-	few.Set("pool_max_conns", "2") // the first use of a statement on a connection is one more round trip
+	few.Set("pool_max_conns", "2") // the first use of a statement on a connection needs one more round trip
 	by.RawQuery = few.Encode()
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is how many times a call is made to find its smallest number of round trips, because
-// calls sometimes prepare a statement, or reserve ids for later calls.
+// tries is the number of repetitions of a call, to find its smallest number of round trips. Some
+// calls also prepare a statement, or reserve ids for later calls.
 const tries = 6
 
-// takesFiles matches paths whose calls end with a conflict in this test: this bank accepts no
+// takesFiles matches the paths of calls that end with a conflict in this test. This bank accepts no
 // files, and the disabled account has no statements.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
 // trips makes a call several times, each with new data, and returns the smallest number of round
-// trips. It stops early when a call needs no more round trips than the parameter enough.
+// trips. It stops early when a call needs at most enough round trips.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64
@@ -86,8 +87,8 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	return least
 }
 
-// TestEveryCallWaitsSeldom makes each call of the API with a permitted token, with a PostgreSQL
-// server behind a slow network.
+// TestEveryCallWaitsSeldom makes each call of the API with a permitted token. A slow network is in
+// front of the PostgreSQL server.
 func TestEveryCallWaitsSeldom(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)
@@ -106,8 +107,8 @@ func TestEveryCallWaitsSeldom(t *testing.T) {
 	}
 }
 
-// able returns the first token with which the call succeeds. Without such a token, it returns one
-// that gets not found, or else a conflict.
+// able returns the first token with which the call succeeds. Without such a token, it returns a
+// token with which the call fails with "not found", or else with a conflict.
 func (d *distant) able(expected map[string]int) string {
 	i := slices.IndexFunc(columns, func(token string) bool { return expected[token] < http.StatusBadRequest })
 	if i < 0 {
@@ -205,7 +206,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// shared returns the path of a connection whose accounts are all shared and read.
+// shared returns the path of a connection. The user shares all its accounts, and the service has
+// read them.
 func (d *distant) shared(t *testing.T, login string) string {
 	t.Helper()
 	c := d.connected(t, "", login)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// place is the position of a value in a body: keys, and indexes of lists.
+// place is the position of a value in a body. It consists of keys, and indexes of lists.
 type place []any
 
 func (p place) String() string {
@@ -51,7 +51,7 @@ func put(body any, at place, value any) any {
 	return members
 }
 
-// documented is a field of a body as the OpenAPI document describes it.
+// documented is a field of a body, as described in the OpenAPI document.
 type documented struct {
 	at       place
 	types    []string
@@ -129,8 +129,8 @@ var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xf
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
 
-// complete returns a body into which every object of the document can be placed. A call that
-// accepts alternatives has a body for each.
+// complete returns a body that can contain every object of the document. A call with alternative
+// bodies has one body for each alternative.
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
@@ -267,8 +267,8 @@ func complete(t *testing.T, call string) any {
 	return exactly(t, []byte(raw))
 }
 
-// bodied returns the calls that have a body, with the schema of the body. When a call accepts
-// several bodies, each is a separate entry, with the name of the body after the path.
+// bodied returns the calls that have a body, with the body's schema. When a call accepts several
+// bodies, each body is a separate entry. The name of the body is after the path.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
@@ -311,14 +311,14 @@ func alternatives(schema map[string]any) map[string]map[string]any {
 	return all
 }
 
-// wholeLists are calls whose body may be a list.
+// wholeLists has the calls whose body may be a list.
 var wholeLists = map[string]bool{
 	"POST /categorize": true, "POST /accounts/{accountId}/transactions": true, "POST /users/{userId}/accounts/{accountId}/transactions": true,
 	"POST /connections/{connectionId}/accounts/{accountId}/transactions": true, "POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions": true,
 }
 
 // Every field of every body refuses values of other types and invalid text, and the error names the
-// field. Every missing required field is reported.
+// field. An error reports every missing required field.
 func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
@@ -358,7 +358,7 @@ func (r *refuser) field(t *testing.T, call string, body any, field documented) {
 	r.spelt(t, call, body, field.at)
 }
 
-// missed returns the beginning of the message for a missing required field. When a call has
+// missed returns the beginning of the message for a missing required field. For a call with
 // alternative bodies, the message only contains the name, because the body could be any of them.
 func missed(call, name string) string {
 	if strings.Count(call, " ") > 1 {
@@ -386,7 +386,8 @@ func planted(t *testing.T, body any, at place, raw string) string {
 	return strings.Replace(encoded(t, put(body, at, mark)), `"`+mark+`"`, raw, 1)
 }
 
-// without returns the body without a field, but with the object that the field belongs to.
+// without returns the body without a field. The body still has the object to which the field
+// belongs.
 func without(t *testing.T, body any, at place) string {
 	t.Helper()
 	body = put(body, at, nil)
@@ -403,7 +404,7 @@ func without(t *testing.T, body any, at place) string {
 	return encoded(t, body)
 }
 
-// refuser sends bodies that must be refused, and checks that nothing was written.
+// refuser sends bodies that the service must refuse. It checks that the service writes nothing.
 type refuser struct {
 	*fixture
 	before     record
@@ -434,8 +435,8 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	return r
 }
 
-// done fails the test when a refused body has changed a value, or when the log contains personal or
-// secret data.
+// done fails the test when a refused body has changed a value. It also fails the test when the log
+// contains personal or secret data.
 func (r *refuser) done(t *testing.T) {
 	t.Helper()
 	r.discreet(t)
@@ -444,8 +445,8 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request. The answer must be 400, and its message must begin with the field, or at
-// least contain its name.
+// refused sends a request. The answer must be 400. The message must begin with the field, or at
+// least contain the field's name.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Creating a user adds these rows. The event of a temporary user is held back, and the token of a
-// permanent user is stored for webhooks.
+// A new user adds these rows. The service holds back the event of a temporary user. It stores the
+// token of a permanent user for webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
 	aUser  = with(aGuest, map[string]int64{"user_token": 1})
@@ -159,8 +159,8 @@ func (s *fixture) kept(t *testing.T, r reply) string {
 	return out.Token
 }
 
-// A temporary user is reported once when it becomes permanent, in whichever way, and the
-// receiver gets the new token.
+// An event reports a temporary user once, when the user becomes permanent in any way. The receiver
+// gets the new token.
 func TestBecomingPermanent(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -215,7 +215,7 @@ func (s *fixture) form(path, code, tail string) ask {
 	}
 }
 
-// When several requests exchange the same single-use code at once, only one succeeds.
+// Only one of several simultaneous requests can exchange the same single-use code.
 func TestOneExchangeWins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, kind := range []string{"singleAccess", "requestAccess"} {
@@ -257,7 +257,7 @@ func TestDeletionAgainstExchange(t *testing.T) {
 	})
 }
 
-// contest sends requests at the same moment and counts the answers by status.
+// contest sends requests at the same moment, and counts the answers by status.
 func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	t.Helper()
 	asks := make([]ask, n)
@@ -284,7 +284,7 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// A deletion is reported with the user's token. Afterwards only the payment is left, without a
+// The event of a deletion contains the user's token. Afterwards only the payment is left, without a
 // user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -340,8 +340,8 @@ func TestDeletingAUser(t *testing.T) {
 	})
 }
 
-// The event of a deletion contains the user's token, so that the receiver can identify the user.
-// The token is no longer valid for calls.
+// The event of a deletion contains the user's token, so the receiver can identify the user. The
+// token is no longer valid for calls.
 func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		reported := make(chan string, 2)
@@ -366,7 +366,7 @@ func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	})
 }
 
-// A temporary user who expires is erased with all data, without an event.
+// The service erases an expired temporary user with all data, and emits no event.
 func TestGuestsLeave(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -416,7 +416,7 @@ func TestRevokingPrevious(t *testing.T) {
 	})
 }
 
-// A signed token works until it expires, it is revoked, or its key ends. A forged token never
+// A signed token works until it expires, someone revokes it, or its key ends. A forged token never
 // works.
 func TestSignedTokens(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -469,7 +469,7 @@ func TestSignedTokens(t *testing.T) {
 	})
 }
 
-// A config token issues signed config tokens and tokens of users.
+// A config token issues signed config tokens, and tokens of users.
 func TestTokensByAnOperator(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.signer(t, s.domainOf(""))
@@ -515,7 +515,7 @@ func TestTokensByAnOperator(t *testing.T) {
 		s.do(t, ask{method: "GET", path: "/users/me", credential: granted.Token}).says(t, 200, "", "")
 
 		before := s.record()
-		for _, body := range []string{`{"application":"nobody"}`, `{"application":"0"}`, `{}`} { // with two applications, the name must match one
+		for _, body := range []string{`{"application":"nobody"}`, `{"application":"0"}`, `{}`} { // with two applications, the name must match one of them
 			post(path, "config", body).says(t, 400, "invalidValue", "application")
 			post("/admin/jwt", "config", body).says(t, 400, "invalidValue", "application")
 		}
@@ -543,14 +543,15 @@ func claims(t *testing.T, token string) (said map[string]any) {
 	return said
 }
 
-// seconds returns a time in the payload of a signed token, or 0 without one.
+// seconds returns a time in the payload of a signed token. It returns 0 for a payload without the
+// time.
 func seconds(reported any) int64 {
 	number, _ := reported.(json.Number)
 	n, _ := number.Int64()
 	return n
 }
 
-// forgeries returns signed tokens that were changed after signing.
+// forgeries returns signed tokens that someone has changed after the signing.
 func forgeries(t *testing.T, one, other string) map[string]string {
 	t.Helper()
 	parts, others := strings.Split(one, "."), strings.Split(other, ".")
@@ -603,7 +604,7 @@ func TestGuessersWait(t *testing.T) {
 	})
 }
 
-// Calls under /auth ignore idempotency keys: each creates a new token.
+// Calls under /auth ignore idempotency keys. Each call creates a new token.
 func TestAuthenticationIsNotRepeated(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		key := map[string]string{"Idempotency-Key": "same"}

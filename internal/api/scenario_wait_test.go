@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// silent returns a receiver that answers only when the test releases it, and signals each request.
+// silent returns a receiver. The receiver signals each request, and answers only when the test
+// releases it.
 func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	t.Helper()
 	reach, gone := make(chan struct{}, 100), make(chan struct{})
@@ -21,8 +22,9 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	return server.URL, reach, let
 }
 
-// TestSilentReceiversHoldUpTheirDomainAlone makes as many calls of a domain wait for receivers as
-// are allowed. Further calls are refused and change nothing. Another domain is not affected.
+// TestSilentReceiversHoldUpTheirDomainAlone makes the largest allowed number of calls of a domain
+// wait for receivers. The service refuses further calls, which change nothing. Another domain is
+// not affected.
 func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8

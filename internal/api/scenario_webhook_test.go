@@ -91,7 +91,7 @@ func TestWebhookDataScenarios(t *testing.T) {
 	})
 }
 
-// item contains the members of list items that these tests read.
+// item has those members of list items that these tests read.
 type item struct {
 	ID       int64
 	Success  bool
@@ -103,7 +103,7 @@ type item struct {
 	Attempts []map[string]any `json:"attempts"`
 }
 
-// items reads a list under any key.
+// items reads a list, whatever its key.
 func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -141,8 +141,8 @@ func (s *fixture) change(t *testing.T, webhook, body string) {
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
 
-// A disabled or deleted webhook gets nothing. Once it is enabled or restored, it gets deliveries
-// that were undelivered before the pause, and no events from the pause.
+// A disabled or deleted webhook receives nothing. After its enabling or restoration, it receives
+// the deliveries that were undelivered before the pause. It receives no events from the pause.
 func TestPausesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
@@ -169,8 +169,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// Disabled and deleted webhooks are found with the parameter all. Without it, only a change that
-// enables, disables, deletes or restores them finds them.
+// With the parameter all, calls find disabled and deleted webhooks. Without it, only a change that
+// enables, disables, deletes or restores a webhook finds them.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -220,7 +220,7 @@ func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
 	})
 }
 
-// The lists show the state of a delivery: failed, made due again, accepted, and sent again.
+// The lists show each state of a delivery: failed, made due again, accepted, and sent again.
 func TestLifeOfADelivery(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -259,7 +259,7 @@ func TestLifeOfADelivery(t *testing.T) {
 	})
 }
 
-// resent sends a delivered event again, and the receiver gets the same request body.
+// resent sends a delivered event again. The receiver must get the same request body.
 func (s *fixture) resent(t *testing.T, base string, d item) {
 	t.Helper()
 	path := fmt.Sprintf("%s/data/%d/resend", base, d.ID)
@@ -319,7 +319,7 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// Old, finished events disappear with everything that belongs to them, by the sandbox's clock.
+// Old, finished events disappear with everything that belongs to them. The sandbox's clock decides.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
