@@ -28,17 +28,17 @@ var engineSum string
 // schemes are the colour schemes in which every page is checked.
 var schemes = []string{"light", "dark"}
 
-// judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 at levels A and AA,
-// and with the engine's best practices.
+// judge runs the engine on the whole page. It uses the rules of WCAG 2.0 to 2.2 at levels A and AA,
+// and the engine's best practices.
 const judge = `axe.run(document, {
 	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 	rules: {"target-size": {enabled: true}}, resultTypes: ["violations"], iframes: false,
 }).then(({violations}) => violations.flatMap((rule) => rule.nodes.map((node) =>
 	rule.id + " at " + node.target.join(" ") + ": " + node.failureSummary.replace(/\s+/g, " ") + " " + node.html.slice(0, 200))))`
 
-// Violations runs an accessibility engine on the shown page, in both colour schemes, and lists its
-// findings. The engine does not change the page: the content security policy of the page stays
-// active, and the page's scripts cannot reach the engine. It fails the test when the engine is not
+// Violations runs an accessibility engine on the shown page in both colour schemes, and returns its
+// findings. The engine does not change the page. The page's content security policy stays active,
+// and the page's scripts cannot reach the engine. Violations fails the test when the engine is not
 // installed.
 func Violations(ctx context.Context, t testing.TB) []string {
 	t.Helper()
@@ -59,7 +59,7 @@ func Violations(ctx context.Context, t testing.TB) []string {
 	return all
 }
 
-// Scheme makes the browser prefer a colour scheme, or none when it is empty.
+// Scheme makes the browser prefer a colour scheme. An empty scheme removes the preference.
 func Scheme(ctx context.Context, t testing.TB, scheme string) {
 	t.Helper()
 	preferred := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
@@ -90,8 +90,8 @@ func within(world runtime.ExecutionContextID) chromedp.EvaluateOption {
 	return func(p *runtime.EvaluateParams) { p.ContextID = world }
 }
 
-// engine returns the script of the accessibility engine. It is downloaded once per machine and is
-// not part of this repository.
+// engine returns the script of the accessibility engine. Each machine downloads the engine once.
+// This repository does not contain it.
 func engine(t testing.TB) string {
 	t.Helper()
 	sum, name, _ := strings.Cut(strings.TrimSpace(engineSum), "  ")

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The engine finds errors on pages that allow no script and in the dark colour scheme. It finds
+// The engine finds errors on pages that allow no script, and in the dark colour scheme. It finds
 // none on correct pages.
 func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`

@@ -13,7 +13,7 @@ import (
 )
 
 // TestCopiesUnderLoad copies a database while clients pay, and restores the copy. The copy must be
-// consistent and contain all data that was acknowledged before.
+// consistent. It must contain all data that was acknowledged before the copy.
 func TestCopiesUnderLoad(t *testing.T) {
 	times := amount("PASSERELLE_TEST_COPIES", 1)
 	t.Run("sqlite", func(t *testing.T) {
@@ -53,7 +53,7 @@ func copies(t *testing.T, p *servicetest.Process, times int, empty func(n int) s
 	<-paying
 }
 
-// TestCopyOfWhatOnlyReads copies the database of a server that takes no writes, as a standby does.
+// TestCopyOfWhatOnlyReads copies the database of a server that accepts no writes, like a standby.
 // Only the record of the last copy needs a write.
 func TestCopyOfWhatOnlyReads(t *testing.T) {
 	c := servicetest.StartCluster(t)

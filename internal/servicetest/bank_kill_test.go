@@ -19,8 +19,8 @@ import (
 )
 
 // TestABankBooksOnce pays at a bank in another process behind a network. Service, bank and network
-// fail repeatedly, and answers are lost after the bank accepted an order. In the bank's own books,
-// each order was booked at most once, and exactly once if the service reports the payment as done.
+// fail repeatedly, and answers are lost after the bank has accepted an order. The bank's own books
+// must have each order at most once, and exactly once if the service reports the payment as done.
 // At a bank that recognises repeated orders, every payment becomes final. At another bank, a
 // payment with an unknown outcome waits for an operator.
 func TestABankBooksOnce(t *testing.T) {
@@ -69,7 +69,7 @@ type merchant struct {
 	done int
 }
 
-// sell creates payments and brings each to its end, until stop is closed.
+// sell creates payments, and brings each of them to its end, until stop is closed.
 func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
 		o := &order{key: cryptorand.Text()}
@@ -78,7 +78,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		s.mu.Unlock()
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
 		}
-		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, so every payment would be rejected
+		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, so the service would reject every payment
 	}
 }
 
@@ -95,7 +95,7 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 	}
 }
 
-// advance does the next step of a payment and reports whether it has ended.
+// advance does the next step of a payment. It reports whether the payment has ended.
 func (s *merchant) advance(o *order) bool {
 	p, seen := s.inspectPayment(o)
 	switch path := fmt.Sprint("/payments/", o.id); {
@@ -115,7 +115,7 @@ func (s *merchant) advance(o *order) bool {
 	return false
 }
 
-// inspectPayment creates the payment, or reads it when it exists.
+// inspectPayment creates the payment, or reads it if it exists.
 func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
@@ -129,7 +129,7 @@ func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// decide approves on the bank's page on behalf of the payer, and follows the redirect back.
+// decide approves on the bank's page in the payer's place, and follows the redirect back.
 func (s *merchant) decide(page string) {
 	form := url.Values{"decision": {"approve"}, "customer": {"anna"}}
 	request := must(http.NewRequest("POST", page, strings.NewReader(form.Encode())))
@@ -140,8 +140,7 @@ func (s *merchant) decide(page string) {
 }
 
 // finish makes every payment final. It advances the clock of the service, because the service
-// seldom asks a bank about old payments. When all is false, payments with an unknown outcome may
-// remain.
+// seldom asks a bank about old payments. Without all, payments with an unknown outcome may remain.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
@@ -163,8 +162,8 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// advanceAll does the next step of each payment, several at the same time, and returns the payments
-// that are not final.
+// advanceAll does the next step of several payments at the same time. It returns the payments that
+// are not final.
 func (s *merchant) advanceAll(open []*order) []*order {
 	var (
 		all  sync.WaitGroup
@@ -187,7 +186,7 @@ func (s *merchant) advanceAll(open []*order) []*order {
 	return left
 }
 
-// areUnknown reports whether every payment is still created.
+// areUnknown reports whether every payment is in state created.
 func (s *merchant) areUnknown(all []*order) bool {
 	return !slices.ContainsFunc(all, func(o *order) bool {
 		p, seen := s.inspectPayment(o)

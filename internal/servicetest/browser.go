@@ -40,8 +40,8 @@ func Browser(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// Picture saves the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES, so that people
-// can look at it. Without that variable it does nothing.
+// Picture saves a picture of the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES. It
+// does nothing without that variable.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

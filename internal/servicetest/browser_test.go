@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// shop starts the client's site, to which the payer is redirected at the end.
+// shop starts the client's site. The payer arrives there at the end.
 func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	landed := make(chan url.Values, 4)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,9 +30,9 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 }
 
 // TestPayerInABrowser runs the complete flow of a payer in a real browser. The webview lists the
-// banks, and the payer chooses the test bank, approves on its page and is redirected to the shop.
-// The receiver gets every change, and the operator can see the pages that the payer saw. Every page
-// of the flow is accessible, and the browser reports no error on any of them.
+// banks. The payer chooses the test bank, approves on its page, and is redirected to the shop. The
+// receiver gets every change, and the operator can see the pages that the payer saw. Every page of
+// the flow is accessible, and the browser reports no error on any of them.
 func TestPayerInABrowser(t *testing.T) {
 	for _, window := range []struct {
 		name, lang, amount string

@@ -21,14 +21,14 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// Domains created up to oldest have the old behaviour of PAYMENT_STATE_UPDATED, and domains created
-// from newest on have the new one.
+// Domains that were created up to oldest have the old behaviour of PAYMENT_STATE_UPDATED. Domains
+// that were created from newest on have the new behaviour.
 var (
 	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
 	newest = oldest.Add(time.Second)
 )
 
-// payerStory is a payment with the acts of its payer and its bank. It records the deliveries.
+// payerStory is a payment, with the acts of its payer and its bank. It records the deliveries.
 type payerStory struct {
 	t    *testing.T
 	s    *servicetest.Instance
@@ -40,7 +40,7 @@ type payerStory struct {
 	token string
 }
 
-// deliveredStates compares the states in the requests that the receiver has got so far, in order.
+// deliveredStates compares the states in all requests to the receiver so far, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
@@ -70,7 +70,7 @@ func (p *payerStory) change(body map[string]any) {
 }
 
 // validates makes the client validate the payment with a return address on its own site. The bank
-// redirects the payer there instead of to the callback.
+// then redirects the payer to this address instead of the callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
@@ -86,8 +86,8 @@ func (p *payerStory) validateURI() string {
 	return *seen.ValidateURI
 }
 
-// browser returns the payer's browser. It keeps cookies and follows redirects within the service.
-// When it is redirected to the client's callback, it records the state.
+// browser returns the payer's browser. The browser keeps cookies and follows redirects within the
+// service. It records the state in a redirect to the client's callback.
 func (p *payerStory) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *payerStory) browser() *http.Client {
 	}}
 }
 
-// opens opens an address, and returns the address of the page to which it redirects.
+// opens opens an address. It returns the address of the page at the end of the redirects.
 func (p *payerStory) opens(b *http.Client, address string) string {
 	p.t.Helper()
 	answer, err := b.Get(address)
@@ -125,7 +125,7 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 // formToken matches the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// sends submits a form with the values of the page that was opened last.
+// sends submits a form with the values of the last opened page.
 func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	p.t.Helper()
 	form.Set("csrf", p.token)
@@ -145,8 +145,8 @@ func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	}
 }
 
-// chooses makes the payer open the webview and choose the test bank, and returns the address of
-// the payment's page.
+// chooses makes the payer open the webview and choose the test bank. It returns the address of the
+// payment's page.
 func (p *payerStory) chooses(b *http.Client) (page string) {
 	p.t.Helper()
 	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "en", "https://shop.example/back"))
@@ -161,7 +161,7 @@ func (p *payerStory) decides(b *http.Client, decision string) {
 	p.sends(b, p.validateURI(), url.Values{"decision": {decision}})
 }
 
-// pays takes the payer through the webview and the bank to the callback.
+// pays leads the payer through the webview and the bank to the callback.
 func (p *payerStory) pays() {
 	p.t.Helper()
 	b := p.browser()
@@ -169,31 +169,31 @@ func (p *payerStory) pays() {
 	p.decides(b, "approve")
 }
 
-// These are sequences of acts. Each begins with a new payment in a domain with a frozen clock, and
-// checks the deliveries after each act.
+// These are sequences of acts. Each sequence begins with a new payment in a domain with a frozen
+// clock. It checks the deliveries after each act.
 var (
-	// brought: the redirected payer brings the final state, so it is not delivered.
+	// brought: the redirected payer brings the final state, so the service does not deliver it.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()
 		p.later("1h")
 		p.deliveredStates()
 	}
-	// doubled: the final state is delivered as well.
+	// doubled: the service also delivers the final state.
 	doubled = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates("validating", "pending", "done")
 	}
 )
 
-// callbackCase is a domain, a sequence of acts, and the rows that must be stored.
+// callbackCase has a domain, a sequence of acts, and the rows that the service must store.
 type callbackCase struct {
 	created time.Time
 	keys    map[string]string
 	label   string
 	play    func(*payerStory)
 	// landed is the state in the payer's redirect to the callback. It is empty when the payer does
-	// not get there.
+	// not arrive there.
 	landed  string
 	events  []string
 	dropped int
@@ -282,8 +282,8 @@ var callbackCases = map[string]callbackCase{
 }
 
 // TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
-// and how it works. Every event is stored, and an event is delivered or not, depending on whether
-// the payer was redirected to the callback with its state.
+// and how this behaviour works. The service stores every event. It does not deliver the event whose
+// state the redirected payer brought to the callback.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {
@@ -314,8 +314,8 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote checks the stored rows. Each change has an event with one delivery, and dropped of the
-// deliveries were dropped. No delivery is still waiting.
+// wrote checks the stored rows. Each change has an event with one delivery. The argument dropped is
+// the number of dropped deliveries. No delivery still waits.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

@@ -18,10 +18,11 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCrashAtEachMark crashes the program before and after each commit, bank call and webhook,
-// while clients pay, read accounts and receive events. The program itself records the marks that it
-// passes. The test fails if a committing function is never passed, unless the function is listed
-// with a reason. At the end nothing is lost and nothing was done twice.
+// TestCrashAtEachMark crashes the program before and after each commit, bank call and webhook.
+// Meanwhile, clients pay, read accounts and receive events. The program itself records the marks
+// that it passes. The test fails if the program never passes a committing function, unless
+// elsewhere lists that function with a reason. At the end, nothing is lost and nothing was done
+// twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -75,8 +76,8 @@ type marks struct {
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more has one entry for each additional user who is connecting. Its capacity limits their
-	// number.
+	// more has one entry for each additional user who is connecting. Its capacity limits the number
+	// of such users.
 	more chan struct{}
 }
 
@@ -90,7 +91,7 @@ func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
 	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
 }
 
-// passed returns the marks that were passed at least once.
+// passed returns the marks that the program has passed at least once.
 func (m *marks) passed() []string {
 	text, err := os.ReadFile(m.seen)
 	if err != nil {
@@ -101,10 +102,11 @@ func (m *marks) passed() []string {
 	return slices.Compact(all)
 }
 
-// again matches marks that are passed repeatedly under load.
+// again matches marks that the program passes repeatedly under load.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen returns the marks to crash at: those that are passed repeatedly under load.
+// chosen returns the marks to crash at. These are the marks that the program passes repeatedly
+// under load.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
@@ -112,7 +114,7 @@ func (m *marks) chosen() []string {
 	})
 }
 
-// explore waits until every required mark was passed.
+// explore waits until the program has passed every required mark.
 func (m *marks) explore() {
 	wanted := committing(m.t)
 	for deadline := time.Now().Add(waitLimit); m.missing(wanted, 10*time.Second) != nil; {
@@ -128,7 +130,8 @@ func (m *marks) explore() {
 	}
 }
 
-// missing returns the marks that were not passed in time, or nil when all were.
+// missing returns the marks that the program has not passed in time. It returns nil when the
+// program has passed all of them.
 func (m *marks) missing(wanted []string, within time.Duration) []string {
 	for deadline := time.Now().Add(within); ; <-time.After(50 * time.Millisecond) {
 		var missing []string
@@ -144,7 +147,7 @@ func (m *marks) missing(wanted []string, within time.Duration) []string {
 	}
 }
 
-// die restarts the process so that it crashes at the nth pass of a mark, and reports whether it
+// die restarts the process with a crash at the nth pass of a mark. It reports whether the process
 // crashed in time.
 func (m *marks) die(mark string, pass int) bool {
 	p := m.process
@@ -153,7 +156,7 @@ func (m *marks) die(mark string, pass int) bool {
 	storetest.Lapse(m.t, p.Database())
 	p.Environment = m.environment(fmt.Sprint(mark, "#", pass))
 	if err := p.TryStart(); err != nil {
-		return true // it crashed during the start
+		return true // the process crashed during its start
 	}
 	if strings.Contains(mark, byPeople) {
 		m.another()
@@ -167,7 +170,7 @@ func (m *marks) die(mark string, pass int) bool {
 	return died
 }
 
-// another makes one more user connect, because the others may be busy.
+// another makes one more user connect, because the other users may be busy.
 func (m *marks) another() {
 	select {
 	case m.more <- struct{}{}:
@@ -187,11 +190,12 @@ func (m *marks) rest(do func() bool) bool {
 	return do()
 }
 
-// byPeople is part of the marks that are passed by users who connect and read.
+// byPeople is a part of the names of those marks that the program passes for users who connect and
+// read.
 const byPeople = " in aggregation."
 
-// passing returns the number of the pass at which a process crashes. It is 1 for marks that clients
-// pass only every few seconds.
+// passing returns the number of the pass at which a process crashes. It returns 1 for marks that
+// the program passes only every few seconds.
 func passing(mark string, random *rand.Rand) int {
 	if strings.Contains(mark, byPeople) {
 		return 1
@@ -243,7 +247,8 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).emitUserSyncedOnce": "people of this load have one connection each",
 }
 
-// through matches functions by which many others commit. Their callers are counted instead.
+// through matches functions by which many other functions commit. The test counts their callers
+// instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
 // committing returns the marks of the use cases' committing functions, except those in elsewhere.

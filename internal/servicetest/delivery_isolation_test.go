@@ -17,32 +17,32 @@ import (
 
 const (
 	deadEndpoints = 100
-	// steadyRate is the number of events per second. The first events are not measured, because an
-	// unreachable endpoint is not known as such before its first request.
+	// steadyRate is the number of events per second. The test does not measure the first events,
+	// because the service knows that an endpoint is unreachable only after its first request.
 	steadyRate = 50
 	unmeasured = 4 * steadyRate
-	// A run of the flusher ends after failuresOfRun failures in a row, or timeoutsOfRun timeouts.
-	// Before the first run, at most inFlight requests are in flight.
+	// A run of the flusher ends after failuresOfRun failures in a row, or after timeoutsOfRun
+	// timeouts. Before the first run, at most inFlight requests are in flight.
 	failuresOfRun = 10
 	timeoutsOfRun = 2
 	inFlight      = 8
 )
 
-// TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones, which refuse
-// connections, do not answer, or answer 500. The failing ones must get no more requests than the
-// rules of the flusher allow, and the healthy one must get everything.
+// TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones. The failing
+// ones refuse connections, do not answer, or answer 500. They must get no more requests than the
+// rules of the flusher allow. The healthy one must get everything.
 //
-// With PASSERELLE_TEST_PAIRS it also measures, at a steady rate, the time from the answer to a
-// change until its delivery. PASSERELLE_TEST_PAIRS is a number of pairs of runs, with and without
-// failing receivers. In the median pair, failing receivers may increase the 99th percentile by a
-// factor of at most 1.5.
+// With PASSERELLE_TEST_PAIRS, the test also measures the time from the answer to a change until its
+// delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and
+// without failing receivers. In the median pair, failing receivers may increase the 99th percentile
+// by a factor of at most 1.5.
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {
 		for name, clientResults := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				if pairs() == 0 {
-					t.Parallel() // nothing is measured, so other tests may run
+					t.Parallel() // this run measures nothing, so other tests may run
 				}
 				costNothing(&setting{t, database, clientResults})
 			})
@@ -57,7 +57,7 @@ type setting struct {
 	clientResults func(*fixture)
 }
 
-// pairs returns how many pairs of runs are measured.
+// pairs returns the number of pairs of runs to measure.
 func pairs() int { return amount("PASSERELLE_TEST_PAIRS", 0) }
 
 func costNothing(in *setting) {
@@ -66,7 +66,7 @@ func costNothing(in *setting) {
 	var ratios []float64
 	for n := range pairs() {
 		runs := map[bool]time.Duration{}
-		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // the order alternates, which cancels the effect of warming up
+		for _, isDead := range []bool{n%2 == 0, n%2 != 0} { // the order alternates, so the effect of warming up cancels out
 			runs[isDead] = measured(in, isDead)
 		}
 		ratios = append(ratios, float64(runs[true]+time.Millisecond)/float64(runs[false]+time.Millisecond))
@@ -86,14 +86,14 @@ type fixture struct {
 	receiver *receiver
 	healthy  *endpoint
 	received chan receipt
-	// delivered is the number of changes that the healthy endpoint got.
+	// delivered is the number of changes that the healthy endpoint has received.
 	delivered int
 	webhooks  []int64
 	// dead has the failing receivers by their behaviour.
 	dead map[manner][]*endpoint
 }
 
-// receipt is the time at which the healthy endpoint got a state of a payment.
+// receipt is the time at which the healthy endpoint received a state of a payment.
 type receipt struct {
 	change
 	at time.Time
@@ -120,7 +120,7 @@ func newFixture(in *setting, interval string) *fixture {
 	return s
 }
 
-// addDead registers the failing endpoints for the event that the healthy one gets.
+// addDead registers the failing endpoints for the healthy endpoint's event.
 func (s *fixture) addDead() {
 	for n := range deadEndpoints {
 		switch n % 3 {
@@ -141,8 +141,8 @@ func (s *fixture) addAsked(how manner, n int) {
 	s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, e))
 }
 
-// addBacklogged gives the failing endpoints a long backlog of events of a kind that no longer
-// occurs.
+// addBacklogged gives the failing endpoints a long backlog of events. Events of this kind no longer
+// occur.
 func (s *fixture) addBacklogged() {
 	s.addDead()
 	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
@@ -181,7 +181,7 @@ func measured(in *setting, isDead bool) time.Duration {
 	if isDead {
 		in.clientResults(s)
 	} else {
-		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // as many events as the other runs have stored
+		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // this makes as many events as the other runs have stored
 	}
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(unmeasured / changesOfPayment * changesOfPayment)
@@ -190,8 +190,8 @@ func measured(in *setting, isDead bool) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// drive changes payments at a steady rate. It waits until the healthy endpoint has got all changes
-// once and in order, and returns how long each delivery took.
+// drive changes payments at a steady rate. It waits until the healthy endpoint has received all
+// changes once and in order. It returns the time of each delivery.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)
@@ -237,7 +237,7 @@ func (s *mover) move(d *driver) change {
 	return change{s.id, s.state}
 }
 
-// compare waits for the deliveries of answered changes, and returns how long each took.
+// compare waits for the deliveries of answered changes. It returns the time of each delivery.
 func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}

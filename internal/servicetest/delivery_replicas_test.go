@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// tellings returns how many events a test delivers.
+// tellings returns the number of events that a test delivers.
 func tellings(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
 
 const (
@@ -46,7 +46,7 @@ func noDuplicates(t *testing.T, processes ...*servicetest.Process) {
 	l.checkOnce()
 }
 
-// checkOnce checks that only accepted requests were sent, each once.
+// checkOnce checks that each endpoint has received every request once, and has accepted it.
 func (l *ledger) checkOnce() {
 	l.t.Helper()
 	for webhook, e := range l.endpoints {
@@ -56,8 +56,8 @@ func (l *ledger) checkOnce() {
 	}
 }
 
-// TestRollingRestartLosesNothing restarts three processes one after the other while clients use the
-// others. Every event arrives once, because a stopping process finishes its requests.
+// TestRollingRestartLosesNothing restarts three processes, one after the other, while clients use
+// the other two. Every event arrives once, because a stopping process finishes its requests.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
 	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
@@ -88,10 +88,10 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 // leaseLeft selects how many seconds remain of the longest lease of a webhook.
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
-// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so that its leases
-// remain. After they expire, the other process sends their deliveries and all later ones.
+// TestAnotherReplicaTakesOver kills a process while it waits for receivers, so its leases remain.
+// After these leases expire, the other process sends their deliveries and all later ones.
 func TestAnotherReplicaTakesOver(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
 	p.Configure("webhooks.timeout_seconds", "5")
 	p.Configure("webhooks.flush_interval_seconds", "1")
@@ -111,13 +111,13 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 	d.bases = []string{other.BaseURL}
 	d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
-	// A slow machine gets half a lease more.
+	// A slow machine gets half of the lease's time more.
 	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
 	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))
 	l.check()
 }
 
-// awaitRequests returns when every endpoint has got a request.
+// awaitRequests returns when every endpoint has received a request.
 func (l *ledger) awaitRequests() {
 	for _, e := range l.endpoints {
 		for e.count() == 0 {

@@ -15,12 +15,12 @@ type Disk struct {
 	t      testing.TB
 }
 
-// smallShared is the largest size in bytes of a shared memory disk that a test may use as its own.
-// In a container, that disk has 64 MiB.
+// smallShared is the size of the largest shared memory disk that a test may use as its own, in
+// bytes. In a container, this disk has 64 MiB.
 const smallShared = 256 << 20
 
-// SmallDisk makes a disk of a size in bytes, which is removed after the test. It needs root rights.
-// In a container that forbids mounting, it uses the container's own small memory disk.
+// SmallDisk makes a disk of a size in bytes. The end of the test removes it. SmallDisk needs root
+// rights. In a container that forbids mounting, it uses the container's own small memory disk.
 func SmallDisk(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t}

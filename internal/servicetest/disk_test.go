@@ -11,10 +11,10 @@ import (
 )
 
 // TestFullDisk fills the disk of the database while clients pay, read accounts and receive events.
-// It also makes PostgreSQL refuse writes like a standby. Writes get a 503 and reads work.
-// Everything continues when there is space again, and nothing is lost or done twice.
+// It also makes PostgreSQL refuse writes like a standby. Writes get a 503, and reads work.
+// Everything continues when there is space again. Nothing is lost or done twice.
 func TestFullDisk(t *testing.T) {
-	t.Parallel() // it mostly waits for leases that could not be released
+	t.Parallel() // the test mostly waits for leases that a program could not release
 	t.Run("sqlite", func(t *testing.T) {
 		disk := servicetest.SmallDisk(t, "96m")
 		fillUp(t, servicetest.StartProcessIn(t, disk.Folder), disk.Fill, disk.Free)
@@ -53,7 +53,7 @@ func fillUp(t *testing.T, p *servicetest.Process, fill, free func()) {
 	})
 }
 
-// untilRefused creates payments until one is refused with Unavailable.
+// untilRefused creates payments until the service refuses one with Unavailable.
 func (d *driver) untilRefused() time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < waitLimit {
@@ -65,7 +65,7 @@ func (d *driver) untilRefused() time.Duration {
 	return waitLimit
 }
 
-// reads checks that stored data can be read, and that the program answers its health check.
+// reads checks that clients can read stored data, and that the program answers its health check.
 func (d *driver) reads() {
 	for id := range d.paid() {
 		if status, answer := d.send("GET", fmt.Sprint("/payments/", id), d.token, "", nil); status != http.StatusOK {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// reader is a user whose connection is read several times.
+// reader is a user whose connection the service reads several times.
 type reader struct {
 	token      string
 	connection int64
 }
 
-// syncs is how many times the connection of a user is read again.
+// syncs is the number of further reads of a user's connection.
 const syncs = 3
 
 // people are users who connect and read their accounts.
@@ -26,7 +26,8 @@ type people struct {
 	readers []*reader
 }
 
-// come makes users connect and read until stop is closed, atOnce of them at a time.
+// come makes users connect and read until stop is closed. At most atOnce users do so at the same
+// time.
 func (p *people) come(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
 		p.working.Go(func() {
@@ -37,7 +38,7 @@ func (p *people) come(atOnce int, stop <-chan struct{}) {
 	}
 }
 
-// one connects a user and reads the connection several times.
+// one connects a user, and reads the connection several times.
 func (p *people) one() {
 	r := p.connect()
 	for range syncs {
@@ -48,14 +49,14 @@ func (p *people) one() {
 	p.readers = append(p.readers, r)
 }
 
-// gone waits until no user is reading any more, and returns all users.
+// gone waits until no user reads any more, and returns all users.
 func (p *people) gone() []*reader {
 	p.working.Wait()
 	return p.readers
 }
 
-// connect creates a user with one connection. It repeats unanswered requests with the same key, so
-// that any number of attempts creates only one connection.
+// connect creates a user with one connection. It repeats unanswered requests with the same key. Any
+// number of attempts therefore creates only one connection.
 func (d *driver) connect() *reader {
 	r := &reader{}
 	var user struct {
@@ -77,7 +78,7 @@ func (d *driver) readConnection(r *reader) {
 	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
 }
 
-// checkReaders checks that each user has one working connection and has the institution's data
+// checkReaders checks that each user has one working connection, and has the institution's data
 // once. The data must be the same for all users.
 func (d *driver) checkReaders(readers []*reader) {
 	d.t.Helper()
@@ -106,13 +107,14 @@ func (d *driver) holdings(r *reader) (h holdings) {
 	return holdings{len(accounts.Accounts), transactions.Total}
 }
 
-// keep is like call, but sends an Idempotency-Key.
+// keep sends a request like call, with an Idempotency-Key.
 func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until it is accepted. A refused request fails the test. A request that
-// came too early, or that was one of too many, is repeated like an unanswered request.
+// until2xx repeats a request until the service accepts it. A refused request fails the test.
+// until2xx repeats a request that came too early, or that was one of too many, like an unanswered
+// request.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
@@ -131,7 +133,8 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 // disturb records a failure. Waiting clients then get the full time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed returns the time since the last failure, or since an instant when that is later.
+// undisturbed returns the time since the last failure. If the instant since is later, it returns
+// the time since that instant.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

@@ -27,8 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount returns the size of a test. It is small in a usual run, and the value of an environment
-// variable in a long run.
+// amount returns the size of a test. It is small in a usual run. A long run has the value of an
+// environment variable.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -36,12 +36,12 @@ func amount(name string, usual int) int {
 	return usual
 }
 
-// waitLimit is longer than every lease that a killed program leaves behind.
+// waitLimit is longer than every lease that a killed program leaves.
 const waitLimit = 150 * time.Second
 
-// driver is a set of clients that call one or more processes with the same database. Like any
-// client after a lost connection, they repeat unanswered requests, possibly at another process, and
-// read the stored state before each step.
+// driver is a set of clients that call one or more processes with the same database. Like all
+// clients after a lost connection, they repeat unanswered requests, possibly at another process.
+// They read the stored state before each step.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -50,7 +50,7 @@ type driver struct {
 	token   string
 	config  string
 	turn    atomic.Int64
-	// begins is locked while clients must not begin anything.
+	// begins is locked while clients must not begin new work.
 	begins sync.RWMutex
 	// disturbed is the time of the last fault, in nanoseconds since 1970.
 	disturbed atomic.Int64
@@ -92,7 +92,7 @@ func (d *driver) read(body []byte, into any) {
 	}
 }
 
-// call repeats a request until it is accepted. A refused request fails the test.
+// call repeats a request until the service accepts it. A refused request fails the test.
 func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
@@ -138,7 +138,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// subscribe registers an endpoint for an event, with a signature, and returns the webhook.
+// subscribe registers an endpoint for an event, with a signature. It returns the webhook's id.
 func (d *driver) subscribe(event string, e *endpoint) int64 {
 	d.t.Helper()
 	d.send("POST", "/webhooks/auth", d.config, "", map[string]any{"type": "hmac_signature", "name": "driver"})
@@ -147,11 +147,12 @@ func (d *driver) subscribe(event string, e *endpoint) int64 {
 	return webhook.ID
 }
 
-// order is a payment in progress. Because of its key, creating it again has no effect.
+// order is a payment in progress. It has a key, so creating the payment again has no effect.
 type order struct {
 	key string
 	id  int64
-	// simulated payments are advanced by sandbox calls. All others are approved on the bank's page.
+	// simulated is set for a payment that sandbox calls advance. The payers of other payments
+	// approve on the bank's page.
 	simulated bool
 }
 
@@ -161,7 +162,7 @@ type seenPayment struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// pay brings a payment to its final state. It returns false when the time was too short.
+// pay brings a payment to its final state. It returns false when there is not enough time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)
@@ -177,7 +178,7 @@ func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	return false
 }
 
-// inspect creates the payment, or reads it when it exists.
+// inspect creates the payment, or reads it if it exists.
 func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
@@ -197,7 +198,7 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 // ahead has the next state of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step does the next step of a payment. When the step had begun before a kill, it only reads the
+// step does the next step of a payment. If the step began before a kill, step only reads the
 // payment again.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
@@ -211,7 +212,7 @@ func (d *driver) step(o *order, p seenPayment) {
 	case p.State == payment.Validating && p.ValidateURI != nil:
 		d.approve(*p.ValidateURI)
 	default:
-		<-time.After(10 * time.Millisecond) // waits for the bank
+		<-time.After(10 * time.Millisecond) // wait for the bank
 	}
 }
 
@@ -220,7 +221,7 @@ var (
 	returnLink    = regexp.MustCompile(`<a[^>]*href="([^"]*/webauth/callback[^"]*)"`)
 )
 
-// approve approves on the bank's page on behalf of the payer, and follows the redirect back.
+// approve approves on the bank's page in the payer's place, and follows the redirect back.
 func (d *driver) approve(page string) {
 	_, html := d.do(must(http.NewRequest("GET", page, http.NoBody)))
 	if button := approveButton.FindSubmatch(html); button != nil {
@@ -237,7 +238,7 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// orders makes orders until stop is closed, at most limit of them.
+// orders makes at most limit orders, until stop is closed.
 func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
 	made := make(chan *order)
 	go func() {
@@ -256,8 +257,8 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 // always makes every order simulated.
 func always() bool { return true }
 
-// payAll makes clients bring orders to their final state, one order at a time for each client.
-// Orders that a kill delays are finished later, so that the next kill also interrupts new ones.
+// payAll makes clients bring orders to their final state. Each client works on one order at a time.
+// Clients finish later the orders that a kill delays, so the next kill also interrupts new orders.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))
@@ -306,7 +307,7 @@ func (d *driver) awaitBeginning() {
 const firstEventConnection = 1_000_000
 
 // sync triggers events of several connections, one after the other, until stop is closed. It
-// returns the deliveries that the answers name.
+// returns the deliveries in the answers.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
@@ -337,7 +338,7 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers fails the test when an answer had the status 500 or took longer than the clients
+// checkAnswers fails the test when an answer had the status 500, or took longer than the clients
 // allow. A 503 is allowed.
 func (d *driver) checkAnswers() {
 	d.t.Helper()
@@ -349,14 +350,14 @@ func (d *driver) checkAnswers() {
 	d.t.Logf("answers by status, 0 for none: %v; the longest took %v", d.answers, d.longest.Round(time.Millisecond))
 }
 
-// paid returns the payments that were acknowledged to clients.
+// paid returns the payments that the service has acknowledged to clients.
 func (d *driver) paid() map[int64]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.payments)
 }
 
-// until waits until this number of payments was acknowledged to clients.
+// until waits until the service has acknowledged this number of payments to clients.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -397,7 +398,7 @@ func coin(random *rand.Rand) func() bool {
 	}
 }
 
-// amountOf is like amount, for a duration.
+// amountOf returns a duration like amount.
 func amountOf(name string, usual time.Duration) time.Duration {
 	if length, err := time.ParseDuration(os.Getenv(name)); err == nil {
 		return length

@@ -22,9 +22,9 @@ import (
 )
 
 // TestFailover uses two PostgreSQL servers that Patroni and etcd manage. It cuts the replication
-// while clients pay, kills the first server, and counts acknowledged data that the other server
-// does not have. With synchronous replication nothing may be missing. Without it some data must be
-// missing, because otherwise the test would not notice a loss.
+// while clients pay, and kills the first server. It then counts the acknowledged data that the
+// other server does not have. With synchronous replication, nothing may be missing. Without it,
+// some data must be missing, because otherwise the test would not notice a loss.
 func TestFailover(t *testing.T) {
 	for name, synchronous := range map[string]bool{"synchronous": true, "asynchronous": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func failOver(t *testing.T, synchronous bool) (acknowledged, lost int, stopped t
 	return acknowledged, b.lost(), stopped
 }
 
-// book has the acknowledged data: the id of each payment by its client_state.
+// book has the acknowledged data: the id of each payment, by the payment's client_state.
 type book struct {
 	d    *driver
 	mu   sync.Mutex
@@ -126,7 +126,7 @@ func (b *book) lost() (lost int) {
 	return lost
 }
 
-// member is a PostgreSQL server with its Patroni process.
+// member is a PostgreSQL server, with its Patroni process.
 type member struct {
 	t                              *testing.T
 	name, folder, address, restful string
@@ -146,7 +146,7 @@ func sharedFolder(t *testing.T) (string, *syscall.Credential) {
 	return folder, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// run starts a program that runs until the test ends.
+// run starts a program. The end of the test stops it.
 func run(t *testing.T, account *syscall.Credential, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	log := must(os.CreateTemp(folder, "log-"))
@@ -229,7 +229,7 @@ func (m *member) awaits(role string) {
 	m.t.Fatalf("the member %s is not %s in time", m.name, role)
 }
 
-// kill ends Patroni, the server and its child processes at once.
+// kill ends Patroni, the server and the server's child processes at the same moment.
 func (m *member) kill() {
 	if m.command == nil {
 		return

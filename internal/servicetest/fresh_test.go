@@ -38,7 +38,7 @@ func called(t *testing.T, p *servicetest.Process, method, path, token, body stri
 
 // TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at one
 // of two processes. The next request to either process must see the new state. The test repeats
-// this, because a stale cache sometimes gives the right answer.
+// this, because a stale cache can give the right answer by chance.
 func TestWhatIsChangedHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

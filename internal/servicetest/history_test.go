@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// histories returns how many random histories a test runs: few in a usual run, and
-// PASSERELLE_TEST_HTTP_HISTORIES in a long one.
+// histories returns the number of random histories of a test. It is small in a usual run. In a long
+// run, it is the value of PASSERELLE_TEST_HTTP_HISTORIES.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
 		return n
@@ -26,7 +26,7 @@ func histories(usual int) int {
 	return usual
 }
 
-// seed returns the seed of a run, which makes it repeatable. Every failure prints it.
+// seed returns the seed of a run. The same seed repeats the run. Every failure prints it.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("PASSERELLE_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -35,8 +35,8 @@ func seed() uint64 {
 }
 
 // TestRandomHistories lets clients, payers and banks act in any order through the API of a complete
-// service. Each answer and the stored state are compared with a model of the interface
-// specification that shares no code with the service.
+// service. It compares each answer and the stored state with a model of the interface
+// specification. This model shares no code with the service.
 func TestRandomHistories(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := servicetest.Start(t, url, servicetest.Options{})
@@ -68,7 +68,7 @@ var model = map[payment.State][]payment.State{
 	"pending":    {"done", "accepted", "partial", "rejected", "expired"},
 }
 
-// history is one payment and the acts on it.
+// history has one payment, and the acts on it.
 type history struct {
 	t      *testing.T
 	s      *servicetest.Instance
@@ -79,7 +79,7 @@ type history struct {
 	done   []string
 }
 
-// labels control the behaviour of the test bank. A label without a script leaves the usual
+// labels control the behaviour of the test bank. A label without a script keeps the usual
 // behaviour.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
@@ -115,8 +115,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act of a client. allowed predicts whether the service should accept the act,
-// from the data that the client has. It is nil for an act that does not go to the service.
+// clientAct is one act of a client. The function allowed predicts from the client's data whether
+// the service should accept the act. It is nil for an act that does not go to the service.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer
@@ -169,7 +169,7 @@ var deeds = []clientAct{
 	}, nil},
 }
 
-// values returns a value for every required field, valid or not.
+// values returns a valid or invalid value for every required field.
 func (h *history) values() map[string]any {
 	values := map[string]string{}
 	for name := range h.now.Fields {
@@ -196,7 +196,7 @@ func (h *history) inspect() {
 	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
 }
 
-// judge compares an answer and its effect with the model.
+// judge compares an answer and the answer's effect with the model.
 func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Answer) {
 	h.t.Helper()
 	if answer.Status >= http.StatusInternalServerError {
@@ -212,8 +212,8 @@ func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Ans
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline. Rows are only added, each transition continues the previous one
-// and is allowed by the model, and the last transition leads to the payment's state.
+// judgePath checks the timeline. The service only adds rows. Each transition continues the previous
+// one, and the model allows it. The last transition leads to the payment's state.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()
@@ -251,15 +251,15 @@ func (h *history) checkOrders() {
 	ctx := context.Background()
 	attempt, err := h.s.DB.Attempt(ctx, h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
 	if err != nil {
-		return // the order was never sent
+		return // the service never sent the order
 	}
 	if n, err := h.s.DB.SandboxSubmissions(ctx, h.s.Domain.ID, attempt.Key); err != nil || n > 1 {
 		h.t.Errorf("%d submissions at the bank (%v)", n, err)
 	}
 }
 
-// checkEvents checks all payments once more after time has passed. Old events have been removed, so
-// only those of the last transitions remain.
+// checkEvents checks all payments once more after some time. The service has removed old events, so
+// only the events of the last transitions remain.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}

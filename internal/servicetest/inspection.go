@@ -11,9 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wrongs finds violations of the rules for pages: a page that is wider than the window, too large,
-// with content from another origin, or changed by hostile text. Hostile text of a test creates an
-// element or a title with the name "planted" if it is not escaped.
+// wrongs finds violations of the rules for pages. It finds a page that is wider than the window or
+// too large, and content from another origin. It also finds effects of hostile text: unescaped
+// hostile text of a test makes an element or a title with the name "planted".
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
 	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.encodedBodySize || 0), 0) > 100000,
@@ -24,8 +24,8 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// Inspect checks the shown page against the rules for all pages, accessibility first. It saves
-// pictures of the page under the name, in both colour schemes.
+// Inspect checks the shown page against the rules for all pages. Accessibility comes first. Inspect
+// saves pictures of the page under the name, in both colour schemes.
 func Inspect(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	Settle(ctx, t)
@@ -70,8 +70,8 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser sent no messages, and that it would have sent one for an error.
-// Messages with one of the texts in but are expected, such as the status of an error page.
+// Silent checks that the browser has sent no messages, and that it would send one for an error.
+// Messages that contain a text of but are expected, such as the status of an error page.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// damages break rules by SQL. In statements and expectations, # stands for the payment, and #0 for
-// a number far from all other numbers.
+// damages break rules by SQL. In statements and expectations, # means the payment's number, and #0
+// means a number far from all other numbers.
 var damages = []struct {
 	name       string
 	statements []string
@@ -73,7 +73,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := servicetest.Start(t, url, servicetest.Options{})
 		s.Subscribe(stateUpdated, "shop")
-		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // the delivery of this test is given up before it is sent
+		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // the service gives up the delivery of this test before it sends the delivery
 		want := map[string][]string{}
 		for _, damage := range damages {
 			id := fmt.Sprint(finished(t, s))

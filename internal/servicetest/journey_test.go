@@ -26,7 +26,7 @@ type paymentAnswer struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// TestFirstPayment follows the README like a newcomer, on both databases and without a browser.
+// TestFirstPayment follows the README like a new user, on both databases and without a browser.
 func TestFirstPayment(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -52,8 +52,8 @@ func TestFirstPayment(t *testing.T) {
 	})
 }
 
-// approve acts as the payer at the bank. It opens the page, presses the button, and follows the
-// redirects of the bank and the service until an address outside the service.
+// approve acts as the payer at the bank. It opens the page and presses the button. It then follows
+// the redirects of the bank and the service to an address outside the service.
 func approve(t *testing.T, s *servicetest.Instance, page string) (landed string) {
 	t.Helper()
 	form := strings.NewReader(url.Values{"decision": {"approve"}}.Encode())
@@ -77,8 +77,8 @@ func approve(t *testing.T, s *servicetest.Instance, page string) (landed string)
 	return ""
 }
 
-// checkReceived compares the requests that the receiver got with the expected states. They must be
-// in order, without repetition and with valid signatures.
+// checkReceived compares the requests to the receiver with the expected states. The requests must
+// be in order, without repetition, and with valid signatures.
 func checkReceived(t *testing.T, got []servicetest.Received, secret string, want ...string) {
 	t.Helper()
 	var states []string
@@ -106,7 +106,7 @@ func checkReceived(t *testing.T, got []servicetest.Received, secret string, want
 	}
 }
 
-// Unknown paths get the error body, and the answer shows no details of the router.
+// An unknown path gets the error body. The answer shows no details of the router.
 func TestNothingElseAnswers(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	for _, path := range []string{"/2.0/transfers", "/2.0//payments", "/nothing", "/2.0/payments/1/../2", "/2.0/console"} {
@@ -145,7 +145,7 @@ func TestPaymentTokensEndWithThePayment(t *testing.T) {
 		var code struct{ Token string }
 		s.JSON(s.OK(s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"})), &code)
 		s.OK(s.Call("POST", path, token, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}))
-		s.OK(s.Call("GET", path, code.Token, nil)) // the payer may still be on the way back to the client
+		s.OK(s.Call("GET", path, code.Token, nil)) // the payer may still be on the way to the client
 		if answer := s.Call("POST", path+"/scopedtoken", token, map[string]any{"scope": "payments:validate"}); answer.Status != http.StatusConflict {
 			t.Errorf("a new token for a final payment: %d %s", answer.Status, answer.Body)
 		}

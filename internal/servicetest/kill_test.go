@@ -23,8 +23,8 @@ const (
 
 // TestNothingIsLostToKills kills the program at random moments while clients pay, sometimes
 // together with PostgreSQL. Receivers refuse, do not answer, disconnect and lose requests. At the
-// end nothing may be lost: each change of each payment has reached every receiver, in order and
-// with the same bytes each time, and the bank got each order once.
+// end, nothing may be lost. Each change of each payment must have reached every receiver, in order
+// and with the same bytes each time. The bank must have received each order once.
 //
 // PASSERELLE_TEST_SEED repeats a run except for its timing. Each run logs its seed.
 func TestNothingIsLostToKills(t *testing.T) {
@@ -88,7 +88,7 @@ func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	d.checkSubmissions()
 }
 
-// crashPlan decides when processes are killed, which of them, and how receivers behave.
+// crashPlan decides when to kill processes, which processes to kill, and how receivers behave.
 type crashPlan struct {
 	process *servicetest.Process
 	cluster *servicetest.Cluster
@@ -107,8 +107,8 @@ func (f *crashPlan) strike(kills, databaseKills int) {
 	}
 }
 
-// letLive waits for a random number of requests before the next kill. It waits at most a second,
-// because leases of killed processes may hold requests back.
+// letLive waits for a random number of requests before the next kill. It waits for at most a
+// second, because the leases of killed processes may delay requests.
 func (f *crashPlan) letLive() {
 	enough := f.ledger.requests() + 1 + f.random.IntN(100)
 	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
@@ -122,7 +122,7 @@ func (f *crashPlan) killProgram() {
 	f.process.Start()
 }
 
-// killDatabase kills the database and, one time in three, the program too.
+// killDatabase kills the database. In one of three cases, it also kills the program.
 func (f *crashPlan) killDatabase() {
 	f.ledger.d.disturb()
 	f.cluster.Kill()
@@ -137,7 +137,7 @@ func (f *crashPlan) killDatabase() {
 	}
 }
 
-// behaviours are the possible behaviours of a receiver until the next kill.
+// behaviours lists the possible behaviours of a receiver until the next kill.
 var behaviours = [][]manner{
 	{accepts},
 	{accepts, slowly},
@@ -157,13 +157,13 @@ func (f *crashPlan) changeBehaviours() {
 	}
 }
 
-// ledger compares the requests that endpoints got with the stored data.
+// ledger compares the endpoints' requests with the stored data.
 type ledger struct {
 	t *testing.T
 	d *driver
-	// people are the users of a load with reads.
+	// people has the users of a load with reads.
 	people people
-	// endpoints and events are by the id of the webhook.
+	// endpoints and events are by the webhook's id.
 	endpoints map[int64]*endpoint
 	events    map[int64]string
 	stored    *storetest.Inspection
@@ -192,12 +192,13 @@ func (l *ledger) behave(choices ...manner) {
 
 const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 
-// settle waits until nothing is left to send, including what becomes due in the next minutes. It
-// gives each request more time, because a busy machine may need seconds to send a large event.
+// settle waits until nothing is left to send, including the deliveries that become due in the next
+// minutes. It gives each request more time, because a busy machine may need seconds to send a large
+// event.
 func (l *ledger) settle() {
 	l.t.Helper()
 	l.d.process.Configure("webhooks.timeout_seconds", "60")
-	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // connects only now, because the kills would end the connection
+	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // this connects only now, because the kills would end the connection
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {
 		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})
@@ -207,8 +208,9 @@ func (l *ledger) settle() {
 	l.t.Logf("settled in %v", time.Since(started).Round(time.Millisecond))
 }
 
-// check checks three things: the events contain every change of every payment once, the deliveries
-// of each webhook contain every event for it once, and the endpoint accepted every delivery.
+// check checks three things. The events contain every change of every payment once. The deliveries
+// of each webhook contain every event for the webhook once. The endpoint has accepted every
+// delivery.
 func (l *ledger) check() {
 	l.t.Helper()
 	happened := map[string]int{}
@@ -263,8 +265,8 @@ type subject struct {
 	id   int64
 }
 
-// compareOrder checks that the received bodies equal the stored ones, and that the events of each
-// subject are in order. It skips the long bodies of connections, which are stored in parts.
+// compareOrder checks that the received bodies equal the stored bodies, and that each subject's
+// events are in order. It skips the long bodies of connections, which the database stores in parts.
 func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	last := map[subject]int64{}
@@ -284,8 +286,8 @@ func (l *ledger) compareOrder(webhook int64, byID map[int64]storetest.Delivery, 
 	}
 }
 
-// compareStates checks that an endpoint got the states validating, pending and done, in this order,
-// for each payment that was acknowledged to a client.
+// compareStates checks each payment that the service has acknowledged to a client. The endpoint
+// must have received the states validating, pending and done, in this order.
 func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery, a account) {
 	l.t.Helper()
 	states := map[int64][]string{}
@@ -300,7 +302,7 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkDelivered checks that endpoints accepted the deliveries that answers to clients named.
+// checkDelivered checks that endpoints have accepted the deliveries in the answers to clients.
 func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {
@@ -320,7 +322,7 @@ func decoded(body string) (fields map[string]any) {
 	return fields
 }
 
-// again returns how often requests were accepted a second time.
+// again returns how often endpoints accepted a request a second time.
 func (l *ledger) again() (n int) {
 	for _, e := range l.endpoints {
 		n += e.account().again

@@ -15,20 +15,20 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// answerTime is long for an answer that waits for nothing. It is shorter than the time for which
-// the service waits for the rest of a body.
+// answerTime is a long time for an answer that waits for nothing. It is shorter than the time for
+// which the service waits for the rest of a body.
 const answerTime = 20 * time.Second
 
 // large is a request whose body is too large for the call.
 type large struct {
 	header string
 	status int
-	// size is the declared length of the body, and sent the actual length.
+	// size is the declared length of the body. sent is the actual length.
 	size, sent int
 }
 
-// answered sends the request and then returns the answer, like a client that reads the answer only
-// after it has sent everything.
+// answered sends the request, and then returns the answer. It acts like a client that reads the
+// answer only after it has sent everything.
 func (l large) answered(t *testing.T, host string) (status int, body []byte, closes bool) {
 	t.Helper()
 	line, err := net.Dial("tcp", host)
@@ -40,7 +40,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 		t.Fatal(err)
 	}
 	fmt.Fprintf(line, "%sHost: %s\r\nContent-Length: %d\r\n\r\n", l.header, host, l.size)
-	_, _ = io.Copy(line, strings.NewReader(strings.Repeat(" ", l.sent))) // the server may not read all of it
+	_, _ = io.Copy(line, strings.NewReader(strings.Repeat(" ", l.sent))) // the server may not read the whole body
 	answer, err := http.ReadResponse(bufio.NewReader(line), nil)
 	if err != nil {
 		t.Fatalf("no answer to %d of %d bytes: %v", l.sent, l.size, err)
@@ -53,7 +53,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 }
 
 // TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly too
-// large one. Both get the complete answer at once, and the connection ends.
+// large one. Both requests get the complete answer immediately, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestKillsUnderMixedLoad is like TestNothingIsLostToKills, but users also connect and read their
-// accounts meanwhile.
+// TestKillsUnderMixedLoad does the same as TestNothingIsLostToKills. Meanwhile, users also connect
+// and read their accounts.
 func TestKillsUnderMixedLoad(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -47,23 +47,23 @@ func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 // tortureReaders is the number of users who connect and read at the same time.
 const tortureReaders = 2
 
-// load consists of clients that pay, users who read their accounts and receivers of events. They
-// use one or more processes with one database.
+// load has clients that pay, users who read their accounts, and receivers of events. They use one
+// or more processes with one database.
 type load struct {
 	t         *testing.T
 	random    *rand.Rand
 	processes []*servicetest.Process
-	// receiver gets the webhooks. When it is nil, run starts one. bases are the addresses for
-	// clients. When they are nil, clients use the addresses of the processes.
+	// receiver receives the webhooks. When it is nil, run starts a receiver. bases are the
+	// addresses for clients. When bases is nil, clients use the addresses of the processes.
 	receiver *receiver
 	bases    []string
-	// timeout is how many seconds the service waits for receivers. When it is empty, the service
-	// waits for one second.
+	// timeout is the number of seconds for which the service waits for receivers. When it is empty,
+	// the service waits for one second.
 	timeout string
 }
 
-// run calls do while the load is on the processes, and then checks that nothing is lost or done
-// twice. It ends the processes.
+// run calls do while the load uses the processes. It then checks that nothing is lost or done
+// twice, and ends the processes.
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]

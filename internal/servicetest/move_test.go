@@ -19,12 +19,12 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestDomainMovesUnderLoad uses two PostgreSQL servers behind one address, each with the database
-// of one domain. While clients of both domains pay, one database moves to the other server, as
-// docs/scaling.md describes. Every payment, event and delivery must exist once, and clients of the
-// domain that stays must not notice anything.
+// TestDomainMovesUnderLoad uses two PostgreSQL servers behind one address. Each server has the
+// database of one domain. While clients of both domains pay, one database moves to the other
+// server, as docs/scaling.md describes. Every payment, event and delivery must exist once. Clients
+// of the other domain must not notice anything.
 func TestDomainMovesUnderLoad(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
 	first, second := servicetest.StartCluster(t), servicetest.StartCluster(t)
@@ -38,7 +38,7 @@ func TestDomainMovesUnderLoad(t *testing.T) {
 		neighbour.payAll(1, orders(math.MaxInt, over, always))
 	}()
 	var moved *ledger
-	o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{moving}, timeout: "30"} // only the machine is slow here, not the receivers
+	o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{moving}, timeout: "30"} // only the machine is slow here, and not the receivers
 	o.run(func(l *ledger) {
 		moved = l
 		l.d.until(30)
@@ -55,12 +55,12 @@ func TestDomainMovesUnderLoad(t *testing.T) {
 	staying.Doctor()
 }
 
-// frontend is one address in front of several deployments. It forwards requests by their host.
+// frontend is one address before several deployments. It forwards requests by their host.
 type frontend struct {
 	t    *testing.T
 	port string
 	mu   sync.Mutex
-	// targets are the addresses of processes by host.
+	// targets maps hosts to the addresses of processes.
 	targets map[string]string
 }
 
@@ -69,7 +69,7 @@ func newFrontend(t *testing.T) *frontend {
 	f := &frontend{t: t, targets: map[string]string{}}
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report requests that got no answer
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report the requests without an answer
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", f.target(r.In.Host)
 			r.Out.Host = r.In.Host
@@ -94,7 +94,7 @@ func (f *frontend) target(host string) string {
 	return f.targets[host]
 }
 
-// route forwards requests for a host to a target, or refuses them when the target is empty.
+// route forwards requests for a host to a target. It refuses them when the target is empty.
 func (f *frontend) route(name, target string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +109,7 @@ func (f *frontend) open(name string, p *servicetest.Process) {
 	f.route(name, p.Address())
 }
 
-// leftDatabase is the database that a domain has left, with its digest at that moment.
+// leftDatabase is the database that a domain has left, with the database's digest at that moment.
 type leftDatabase struct {
 	*storetest.Inspection
 	digest string
@@ -136,7 +136,8 @@ func (f *frontend) move(name string, p *servicetest.Process, to string) leftData
 	return left
 }
 
-// checkUndisturbed checks that every request was answered, and that none was refused temporarily.
+// checkUndisturbed checks that every request got an answer, and that the service refused none
+// temporarily.
 func (d *driver) checkUndisturbed() {
 	d.t.Helper()
 	d.mu.Lock()

@@ -11,11 +11,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// When two navigations overlap, for example after a click on a page that is still loading, the
-// driver takes the end of the earlier one for the end of the later one, and searches for elements
-// in a page that is no longer shown. The functions in this file query the shown page instead.
+// Two navigations can overlap, for example after a click on a page that is still loading. The
+// driver then mistakes the end of the earlier navigation for the end of the later one. It searches
+// for elements in a page that the browser no longer shows. The functions in this file query the
+// shown page instead.
 
-// Navigate opens an address and waits until the page there is complete.
+// Navigate opens an address, and waits until the page at the address is complete.
 func Navigate(address string) chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		res, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: address})
@@ -26,7 +27,7 @@ func Navigate(address string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Back does the same as the browser's back button, and waits until the page is complete.
+// Back presses the browser's back button, and waits until the page is complete.
 func Back() chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		history, err := cdp.Call(ctx, t, page.GetNavigationHistory, cdp.Empty{})
@@ -39,7 +40,7 @@ func Back() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Follow clicks a link, which may lead to the same page, and waits until the page is complete.
+// Follow clicks a link, and waits until the page is complete. The link may open the same page.
 func Follow(selector string) chromedp.Action[chromedp.Void] {
 	return elsewhere(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Click(selector)(ctx, t)
@@ -54,15 +55,15 @@ func Shown(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })
 }
 
-// mark marks the old page. The new page does not have the mark.
+// mark marks the old page. A new page does not have the mark.
 const (
 	mark     = `void (window.leaving = true)`
 	arrived  = `!window.leaving && document.readyState === "complete"`
 	complete = `document.readyState === "complete"`
 )
 
-// elsewhere does a step that leads to another page, and waits until that page is complete. A new
-// address leads to no other page when only its fragment differs.
+// elsewhere does a step that opens another page, and waits until that page is complete. A new
+// address opens no other page when only its fragment differs.
 func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if err := until(ctx, t, complete); err != nil {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// manners are the failure modes of a network.
+// manners lists the ways in which a network fails.
 var manners = []struct {
 	name string
 	servicetest.Manner
@@ -28,15 +28,15 @@ var manners = []struct {
 	{"refuses, and delays who is in", servicetest.Manner{Refuse: true, Delay: 200 * time.Millisecond}},
 }
 
-// links name the two sides of each network.
+// links lists the names of the two sides of each network.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
-// TestNetwork makes the network fail in each mode on each link, one after the other, while clients
-// pay, read accounts and receive events. Every wait is limited, the program reports that it is
-// alive and soon works again, and nothing is lost or done twice. PASSERELLE_TEST_SEED repeats a
-// run. Each run logs its seed. PASSERELLE_TEST_NETWORKS is the number of scenarios.
+// TestNetwork makes the network fail in each way on each link, one after the other, while clients
+// pay, read accounts and receive events. Every wait is limited. The program reports that it is
+// alive, and soon works again. Nothing is lost or done twice. PASSERELLE_TEST_SEED repeats a run.
+// Each run logs its seed. PASSERELLE_TEST_NETWORKS is the number of scenarios.
 func TestNetwork(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
 	random := rand.New(rand.NewPCG(chosen, 1))
@@ -60,11 +60,11 @@ func TestNetwork(t *testing.T) {
 }
 
 const (
-	// databaseTimeout limits a query. clientTimeout limits a call, which makes several queries
+	// databaseTimeout limits a query. clientTimeout limits a call. A call makes several queries,
 	// and may have to ask the server for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
-	// recoverIn is how soon clients must get answers again.
+	// recoverIn is the time within which clients must get answers again.
 	recoverIn = 30 * time.Second
 )
 

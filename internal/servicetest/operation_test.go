@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// operations are the acts of an operator during the load.
+// operations has the acts of an operator during the load.
 var operations = map[string]func(*ledger){
 	"new keys, and the old ones retired": func(l *ledger) {
 		p, file := l.d.process, filepath.Join(l.d.process.DataFolder(), "keys")
@@ -38,7 +38,7 @@ var operations = map[string]func(*ledger){
 }
 
 // TestOperations lets an operator do every allowed operation while the service works. Clients may
-// have to wait, but nothing may be lost or done twice.
+// have to wait. Nothing may be lost or done twice.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for name, operate := range operations {
@@ -46,7 +46,7 @@ func TestOperations(t *testing.T) {
 			t.Parallel()
 			storetest.Each(t, func(t *testing.T, database string) {
 				if database[:len("sqlite")] == "sqlite" {
-					database = "" // in the data folder
+					database = "" // the database is in the data folder
 				}
 				chosen := seed()
 				t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

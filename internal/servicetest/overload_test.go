@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// overloadRequests is the limit of concurrent requests, and overloadClients five times that
-	// limit. Each client sends its next request as soon as it gets an answer.
+	// overloadRequests is the limit of concurrent requests. overloadClients is five times that
+	// limit. Each client sends its next request as soon as it receives an answer.
 	overloadRequests = 16
 	overloadClients  = 5 * overloadRequests
-	// overloadMemory is how much more memory the process may use.
+	// overloadMemory is the largest additional memory of the process, in bytes.
 	overloadMemory = 256 << 20
-	// recoversIn is how soon everything must be as before.
+	// recoversIn is the time within which everything must be as before.
 	recoversIn = 10 * time.Second
 )
 
 // TestOverload sends five times as many requests as a process accepts. Requests beyond the limit
-// must get a 503 at once, with the time to wait. Accepted requests must be answered in limited
-// time, memory use must stay limited, and soon afterwards everything must be as before.
+// must immediately get a 503 with the time to wait. Accepted requests must get an answer in limited
+// time. Memory use must stay limited. Soon afterwards, everything must be as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// clientResults has what the clients measured.
+// clientResults has the measurements of the clients.
 type clientResults struct {
 	taken           []time.Duration
 	refused, failed int
@@ -75,8 +75,8 @@ func (c clientResults) String() string {
 		len(c.taken), c.slowest(50).Round(time.Millisecond), c.slowest(99).Round(time.Millisecond), c.refused, c.refusal.Round(time.Millisecond), c.failed)
 }
 
-// clientResults makes clients create and read payments during the given length of time. Each client
-// sends its next request as soon as it gets an answer.
+// clientResults makes clients create and read payments for a length of time. Each client sends its
+// next request as soon as it receives an answer.
 func (d *driver) clientResults(clients int, length time.Duration) (met clientResults) {
 	var (
 		mu      sync.Mutex

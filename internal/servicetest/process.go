@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Process is the program as a separate process, which runs the command dev. It can be killed and
-// started again on the same data.
+// Process is the program as a separate process. It runs the command dev. The test can kill it and
+// start it again on the same data.
 type Process struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`
@@ -29,7 +29,7 @@ type Process struct {
 	ConfigToken  string `json:"config_token"`
 	UsersToken   string `json:"users_token"`
 	PID          int    `json:"pid"`
-	// Environment is added to the test's environment when the program starts.
+	// Environment has variables that the program gets in addition to the test's environment.
 	Environment []string `json:"-"`
 
 	t       testing.TB
@@ -41,8 +41,8 @@ type Process struct {
 	log io.Writer
 }
 
-// build builds the normal program. buildMarked builds the program with marks, where a test can make
-// it crash.
+// build builds the normal program. buildMarked builds the program with marks, at which a test can
+// make it crash.
 var (
 	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
@@ -51,7 +51,7 @@ var (
 // programs returns the folder with the programs that this test binary has built.
 var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
 
-// RemovePrograms deletes the built programs. It is called after all tests.
+// RemovePrograms deletes the built programs. The test binary calls it after all tests.
 func RemovePrograms() {
 	if folder, err := programs(); err == nil {
 		_ = os.RemoveAll(folder)
@@ -92,21 +92,22 @@ const (
 	databaseArgument = 7
 )
 
-// StartProcess builds the program, once per test binary, and starts it with a new data folder. The
-// program gets a fixed free port, so that it has the same address after a restart. An empty
+// StartProcess starts the program with a new data folder. Each test binary builds the program once.
+// The program gets a fixed free port, so its address stays the same after a restart. An empty
 // database URL means SQLite in the data folder.
 func StartProcess(t testing.TB, database string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database)
 }
 
-// StartProcessWith is like StartProcess, with additional variables in the program's environment.
+// StartProcessWith starts the program like StartProcess, with additional variables in the program's
+// environment.
 func StartProcessWith(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database, environment...)
 }
 
-// StartProcessWithBanks is like StartProcess, with the bank files in a folder.
+// StartProcessWithBanks starts the program like StartProcess, with the bank files in a folder.
 func StartProcessWithBanks(t testing.TB, database, banks string) *Process {
 	t.Helper()
 	p := &Process{t: t, binary: present(t), args: []string{"dev", "--json", "--data", t.TempDir(), "--listen", FreeAddress(t)}}
@@ -119,19 +120,20 @@ func StartProcessWithBanks(t testing.TB, database, banks string) *Process {
 	return p
 }
 
-// StartMarked is like StartProcessWith, for the program that can crash at marks.
+// StartMarked starts a program like StartProcessWith. This program can crash at marks.
 func StartMarked(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()
 	return startProcess(t, built(t, buildMarked), t.TempDir(), database, environment...)
 }
 
-// StartProcessIn is like StartProcess, with an existing data folder.
+// StartProcessIn starts the program like StartProcess, with an existing data folder.
 func StartProcessIn(t testing.TB, folder string) *Process {
 	t.Helper()
 	return startProcess(t, "", folder, "")
 }
 
-// StartBinary is like StartProcess, for a program of another version that was built before.
+// StartBinary starts a program like StartProcess. The binary was built before, and may have another
+// version.
 func StartBinary(t testing.TB, binary, database string) *Process {
 	t.Helper()
 	return startProcess(t, binary, t.TempDir(), database)
@@ -151,8 +153,8 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 	return p
 }
 
-// FreeAddress returns an unused loopback address. Its port is below those that the kernel assigns,
-// so it stays free while its process is not running.
+// FreeAddress returns an unused loopback address. Its port is below the ports that the kernel
+// assigns. The address therefore stays free while its process does not run.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -166,15 +168,15 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Replica starts another process of the program with the same keys on the same database, which must
-// be PostgreSQL.
+// Replica starts another process of the program with the same keys on the same database. The
+// database must be PostgreSQL.
 func (p *Process) Replica() *Process {
 	p.t.Helper()
 	return p.beside(p.binary)
 }
 
-// Other is like Replica, for a program of another version. An empty binary means the present
-// version.
+// Other starts another process like Replica, for a program of another version. An empty binary
+// means the current version.
 func (p *Process) Other(binary string) *Process {
 	p.t.Helper()
 	if binary == "" {
@@ -207,7 +209,7 @@ func (p *Process) beside(binary string) *Process {
 	return other
 }
 
-// Memory returns how many bytes of memory the process uses now.
+// Memory returns the number of bytes of memory that the process uses now.
 func (p *Process) Memory() int64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
@@ -236,7 +238,7 @@ func (p *Process) Doctor() {
 	p.DoctorOf(p.Database())
 }
 
-// DoctorOf is like Doctor, for another database that was sealed with the same keys.
+// DoctorOf checks another database like Doctor. The same keys must have sealed that database.
 func (p *Process) DoctorOf(database string) {
 	p.t.Helper()
 	p.Command("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
@@ -254,7 +256,7 @@ func (p *Process) Restore(file, database string) {
 	p.Command("restore", "--from", file, "--database", database)
 }
 
-// Command runs a command of the program, which must succeed.
+// Command runs a command of the program. The command must succeed.
 func (p *Process) Command(args ...string) {
 	p.t.Helper()
 	command := exec.CommandContext(context.Background(), p.binary, args...)
@@ -263,7 +265,7 @@ func (p *Process) Command(args ...string) {
 	}
 }
 
-// Start starts the program and returns when it is ready.
+// Start starts the program, and returns when the program is ready.
 func (p *Process) Start() {
 	p.t.Helper()
 	if err := p.TryStart(); err != nil {
@@ -271,7 +273,8 @@ func (p *Process) Start() {
 	}
 }
 
-// TryStart is like Start, for a program that may end before it is ready.
+// TryStart starts the program like Start. It returns an error when the program ends before it is
+// ready.
 func (p *Process) TryStart() error {
 	p.command = exec.CommandContext(context.Background(), p.binary, p.args...)
 	if p.log == nil {
@@ -310,13 +313,13 @@ func (p *Process) DiesWithin(length time.Duration) bool {
 	}
 }
 
-// Kill ends the program at once, like a power cut.
+// Kill ends the program immediately, like a power cut.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.ended
 }
 
-// Terminate asks the program to stop and returns its exit status.
+// Terminate asks the program to stop, and returns the program's exit status.
 func (p *Process) Terminate() int {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	<-p.ended

@@ -17,15 +17,15 @@ import (
 // ConnectorSecret is the shared secret of programs that StartProgram starts.
 const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // only for tests
 
-// languages maps file extensions to the languages of package start. Languages that are not compiled
-// have an interpreter.
+// languages maps file extensions to the languages of package start. A language without a compiler
+// has an interpreter.
 var languages = map[string]struct{ name, interpreter string }{
 	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
 }
 
-// Program is a program of package start, which can be killed and started again.
+// Program is a program of package start. The test can kill it and start it again.
 type Program struct {
-	// Address is the address at which it listens.
+	// Address is the address at which the program listens.
 	Address string
 	t       *testing.T
 	name    string
@@ -40,8 +40,8 @@ func StartProgram(t *testing.T, name, folder string) string {
 	return StartKillable(t, name, folder).Address
 }
 
-// StartKillable is like StartProgram, for a program that is killed and started again. The program
-// lets the test act as the payer.
+// StartKillable starts a program like StartProgram. The test can kill it and start it again. The
+// program lets the test act as the payer.
 func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)
@@ -63,7 +63,7 @@ func StartKillable(t *testing.T, name, folder string) *Program {
 	return p
 }
 
-// Start starts the program and returns when it listens.
+// Start starts the program, and returns when the program listens.
 func (p *Program) Start() {
 	p.t.Helper()
 	p.running = exec.CommandContext(context.Background(), p.command[0], p.command[1:]...) //nolint:gosec // a file of this repository
@@ -80,10 +80,10 @@ func (p *Program) Start() {
 	}
 }
 
-// Kill ends the program at once.
+// Kill ends the program immediately.
 func (p *Program) Kill() {
 	_ = p.running.Process.Kill()
-	_ = p.running.Wait() // the error only says that it was killed
+	_ = p.running.Wait() // the error only says that the program was killed
 }
 
 // compile builds a program from a file and the library of its language, and returns its path.

@@ -26,14 +26,14 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram answers the calls of a source program. The test defines its answer to the call
+// hostileProgram answers the calls of a source program. The test defines the answer to the call
 // read.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)
 }
 
-// signedStream is an answer that consists of lines and ends with a signature.
+// signedStream is an answer with lines and a signature at its end.
 type signedStream struct {
 	http.ResponseWriter
 	lines io.Writer
@@ -46,7 +46,7 @@ func answerSigned(w http.ResponseWriter, r *http.Request) *signedStream {
 	return &signedStream{w, io.MultiWriter(w, sum), sum}
 }
 
-// send writes lines and reports whether the other side still reads them.
+// send writes lines. It reports whether the other side still reads them.
 func (s *signedStream) send(lines ...string) bool {
 	for _, line := range lines {
 		if _, err := io.WriteString(s.lines, line+"\n"); err != nil {
@@ -86,8 +86,8 @@ const (
 	recordOfEnd   = `{"account":"current","read":true,"from":"2026-01-01"}`
 )
 
-// endless repeats a line until the other side stops reading, or 10 GB were sent. It computes no
-// signature, because the program shares the processors with the service that is measured.
+// endless repeats a line until the other side stops reading, or until it has sent 10 GB. It
+// computes no signature, because the program shares the processors with the measured service.
 func endless(s *signedStream, line string) {
 	line += "\n"
 	for sent := 0; sent < 10<<30; sent += len(line) {
@@ -131,11 +131,12 @@ var hostileReads = map[string]struct {
 	"says nothing more": {func(s *signedStream) { endless(s, `{"account":"current"`+strings.Repeat(" ", 1<<19)+"}") }, "websiteUnavailable", 0},
 }
 
-// hostileHeap is how many bytes of additional memory the service may use.
+// hostileHeap is the largest additional memory of the service, in bytes.
 const hostileHeap = 200 << 20
 
-// TestHostilePrograms checks that, whatever a program sends, its connection ends in the right
-// state, complete data is stored once, and neither memory nor other connections are affected.
+// TestHostilePrograms lets programs send hostile answers. Each connection must end in the right
+// state, and complete data must be stored once. Neither memory nor other connections may be
+// affected.
 func TestHostilePrograms(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		var before, after runtime.MemStats
@@ -181,8 +182,8 @@ func newHolder(t *testing.T, s *servicetest.Instance, uuid string) holder {
 	return holder{p, fmt.Sprint("/users/me/connections/", connection.ID)}
 }
 
-// sync reads the connection, once no other read is running, and returns its state and the number of
-// transactions.
+// sync reads the connection when no other read is running. It returns the connection's state and
+// the number of transactions.
 func (h holder) sync() (string, int) {
 	h.t.Helper()
 	answer := h.Call("PUT", h.at, h.token, nil)
@@ -196,14 +197,14 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures how long other calls take while eight connections
-// are read without pause, from programs of each kind and from a correct program.
-// PASSERELLE_TEST_PAIRS is the number of such pairs of runs. Both runs of a pair make the same
-// number of reads. In the median pair, the hostile program may increase the 99th percentile by a
-// factor of at most 1.2.
+// TestHostileProgramsCostOthersNothing measures the time of other calls while the service reads
+// eight connections without pause. The connections belong to hostile programs of each kind, and to
+// a correct program. PASSERELLE_TEST_PAIRS is the number of such pairs of runs. Both runs of a pair
+// make the same number of reads. In the median pair, the hostile program may increase the 99th
+// percentile by a factor of at most 1.2.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
-		measureOthers(t, "dies in its stream", 20) // only checks that the measurement works
+		measureOthers(t, "dies in its stream", 20) // this only checks that the measurement works
 		return
 	}
 	for name := range hostileReads {
@@ -227,8 +228,8 @@ const (
 	readPersons = 8
 )
 
-// measureOthers returns the 99th percentile of the time of calls while connections are read from a
-// program.
+// measureOthers returns the 99th percentile of the time of calls while the service reads
+// connections of a program.
 func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	t.Helper()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
@@ -249,7 +250,7 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	for _, p := range persons {
 		reading.Go(func() {
 			for tick := time.NewTicker(50 * time.Millisecond); !isClosed(over); <-tick.C {
-				p.Call("PUT", p.at, p.token, nil) // the call is refused while the first read is running
+				p.Call("PUT", p.at, p.token, nil) // the service refuses this call while the first read is running
 			}
 		})
 	}
@@ -260,15 +261,15 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 		took[i] = time.Since(begun)
 	}
 	close(over)
-	server.CloseClientConnections() // a stream without end would be read for minutes
+	server.CloseClientConnections() // otherwise the service would read a stream without end for minutes
 	reading.Wait()
 	slices.Sort(took)
 	return took[len(took)*99/100]
 }
 
-// TestRestartedProgramBooksOnce pays at a bank in Python that is killed and started again while
-// clients pay. Every payment becomes final. The bank has exactly one order for each payment that is
-// done, and never two for any payment.
+// TestRestartedProgramBooksOnce pays at a bank in Python. It kills the bank and starts it again
+// while clients pay. Every payment becomes final. The bank has exactly one order for each payment
+// that is done, and never two for any payment.
 func TestRestartedProgramBooksOnce(t *testing.T) {
 	t.Parallel()
 	restarts := amount("PASSERELLE_TEST_PROGRAM_RESTARTS", 2)

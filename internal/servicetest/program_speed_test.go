@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a simulated bank with another UUID, which is read through the protocol.
+// outside is a simulated bank with another UUID. The service reads it through the protocol.
 type outside struct{ connector.DataReader }
 
 func (o outside) Profile() connector.Profile {
@@ -27,7 +27,7 @@ func (o outside) Profile() connector.Profile {
 	return p
 }
 
-// newOutside serves a simulated bank through the protocol and returns its address.
+// newOutside serves a simulated bank through the protocol, and returns the bank's address.
 func newOutside(t *testing.T) string {
 	t.Helper()
 	bank := &sandbox.Bank{
@@ -63,9 +63,9 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestSpeedOfPrograms compares a sync of 50,000 transactions through the protocol with a sync from
-// the same connector inside the service. It may cost at most twice the processor time, although
-// this process is both sides.
+// TestSpeedOfPrograms compares two syncs of 50,000 transactions from the same connector: one
+// through the protocol, and one inside the service. The sync through the protocol may cost at most
+// twice the processor time, although this process is both sides.
 func TestSpeedOfPrograms(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	row, err := service.Programs(s.DB).Add(t.Context(), newOutside(t), servicetest.ConnectorSecret)

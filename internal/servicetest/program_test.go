@@ -23,7 +23,7 @@ import (
 	"passerelle/payment"
 )
 
-// statements returns a folder of accounts for the source.
+// statements returns a folder with accounts for the source.
 func statements(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -57,8 +57,8 @@ func TestStartedProgramsConform(t *testing.T) {
 	}
 }
 
-// TestPagesOfStartedBanks checks, in each language, that the payer sees the payment on the page and
-// that their decision counts once.
+// TestPagesOfStartedBanks checks the pages in each language. The payer sees the payment on the
+// page, and the payer's decision counts once.
 func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func pageAt(t *testing.T, address string) string {
 	return string(page)
 }
 
-// decideAt presses a button on a page of the bank and returns the address to which it redirects.
+// decideAt presses a button on a page of the bank. It returns the address of the redirect.
 func decideAt(page, decision string) (string, error) {
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.PostForm(page, url.Values{"decision": {decision}})
@@ -130,8 +130,8 @@ func decideAt(page, decision string) (string, error) {
 	return answer.Header.Get("Location"), nil
 }
 
-// TestPaymentThroughAProgram makes a payment at a bank in Python, on both databases, until it is
-// done, and another payment while the bank is unreachable.
+// TestPaymentThroughAProgram makes a payment at a bank in Python, on both databases, until the
+// payment is done. It makes another payment while the bank is unreachable.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()
@@ -168,9 +168,9 @@ func TestPaymentThroughAProgram(t *testing.T) {
 	})
 }
 
-// TestSyncThroughAProgram syncs the accounts that a program in Python reads from a folder. Each is
-// stored once. While the program is not running, its connection is websiteUnavailable, and nothing
-// is lost.
+// TestSyncThroughAProgram syncs accounts that a program in Python reads from a folder. The service
+// stores each account once. While the program is not running, its connection is websiteUnavailable,
+// and nothing is lost.
 func TestSyncThroughAProgram(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		away := false

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// manner says how a receiver handles a request.
+// manner is a way in which a receiver handles a request.
 type manner int
 
 const (
-	// accepts answers at once, and slowly answers after a while. forgets closes the connection
-	// before the sender gets the acceptance.
+	// accepts answers immediately. slowly answers after a while. forgets closes the connection
+	// before the sender receives the acceptance.
 	accepts manner = iota
 	slowly
 	forgets
@@ -41,34 +41,35 @@ type endpoint struct {
 	url string
 
 	mu sync.Mutex
-	// behaviours are the manners that are possible at present.
+	// behaviours lists the current possible manners.
 	behaviours []manner
 	requests   int
 	// bodies has the body of the first request for each id_webhook_data.
 	bodies map[int64]string
-	// accepted has the ids in the order of their first acceptance. again counts later acceptances.
+	// accepted has the ids in the order of their first acceptance. again is the number of later
+	// acceptances.
 	accepted []int64
 	isKnown  map[int64]bool
 	again    int
 	// differing has the ids of repeated requests with a different body.
 	differing []int64
-	// seen is called with each first acceptance, unless it is nil.
+	// seen is a function that the endpoint calls at each first acceptance. It may be nil.
 	seen func(id int64, body string)
 }
 
-// newReceiver starts a receiver that stops at the end of the test.
+// newReceiver starts a receiver. The end of the test stops it.
 func newReceiver(t *testing.T, random *rand.Rand) *receiver {
 	r := &receiver{random: random, endpoints: map[string]*endpoint{}}
 	server := httptest.NewServer(r)
 	r.origin = server.URL
 	t.Cleanup(func() {
-		server.CloseClientConnections() // requests that hang must not delay the end
+		server.CloseClientConnections() // hanging requests must not delay the end
 		server.Close()
 	})
 	return r
 }
 
-// endpoint adds an endpoint with a path, which accepts everything.
+// endpoint adds an endpoint at a path. The endpoint accepts everything.
 func (r *receiver) endpoint(path string) *endpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +78,7 @@ func (r *receiver) endpoint(path string) *endpoint {
 	return e
 }
 
-// behave sets the ways to handle requests. From now on, the endpoint chooses one at random for each
+// behave sets the possible manners. The endpoint then chooses one of them at random for each
 // request.
 func (e *endpoint) behave(choices ...manner) {
 	e.mu.Lock()
@@ -89,7 +90,7 @@ func (e *endpoint) behave(choices ...manner) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	raw, err := io.ReadAll(request.Body)
 	if err != nil {
-		return // the sender was killed while it sent
+		return // the sender was killed while it was sending
 	}
 	r.mu.Lock()
 	e, chance, pause := r.endpoints[request.URL.Path], r.random.IntN(1000), time.Duration(r.random.IntN(50))*time.Millisecond
@@ -120,7 +121,7 @@ func idOf(body string) int64 {
 	return read.ID
 }
 
-// note counts a request and decides how to handle it.
+// note counts a request, and decides how to handle it.
 func (e *endpoint) note(chance int, body string) manner {
 	id := idOf(body)
 	e.mu.Lock()
@@ -135,8 +136,8 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept records an acceptance. It is called before the answer is written, so that the sender's
-// next act comes after it.
+// accept records an acceptance. The caller calls it before it writes the answer, so the sender's
+// next act comes later.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)
 	e.mu.Lock()

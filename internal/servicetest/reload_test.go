@@ -31,8 +31,9 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestBanksAreReadAgainOnHangup: after SIGHUP, the running program has the banks of the changed
-// files, even if the signal arrives as soon as it is ready. A bank whose file became wrong stays.
+// TestBanksAreReadAgainOnHangup changes bank files and sends SIGHUP. The running program must then
+// have the banks of the changed files, even if the signal arrives as soon as the program is ready.
+// A bank whose file became wrong stays.
 func TestBanksAreReadAgainOnHangup(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -48,7 +49,7 @@ func TestBanksAreReadAgainOnHangup(t *testing.T) {
 	named := func(number int) string {
 		var bank struct{ Name string }
 		_, answer := d.send("GET", fmt.Sprintf("/connectors/5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", number), d.config, "", nil)
-		_ = json.Unmarshal(answer, &bank) // an error has no name
+		_ = json.Unmarshal(answer, &bank) // the answer to an error has no name
 		return bank.Name
 	}
 	reread := func(number int, want string) {

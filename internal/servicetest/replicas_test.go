@@ -10,10 +10,11 @@ import (
 )
 
 // TestReplicas runs three processes with one PostgreSQL database while clients pay, read accounts
-// and receive events. It kills one of them at random, or restarts all one after the other. Clients
-// repeat unanswered requests at another process with the same key. Nothing is lost or done twice.
+// and receive events. It kills one of them at random, or restarts all of them one after the other.
+// Clients repeat unanswered requests at another process with the same key. Nothing is lost or done
+// twice.
 func TestReplicas(t *testing.T) {
-	t.Parallel() // it mostly waits for leases of killed processes
+	t.Parallel() // the test mostly waits for leases of killed processes
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
 	random := rand.New(rand.NewPCG(chosen, 1))

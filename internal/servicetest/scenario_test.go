@@ -24,7 +24,7 @@ import (
 
 // TestEverythingIsReachable runs all scenarios through the API of a complete service, like an
 // integrator, on both databases. Each scenario must have its expected result, with one webhook for
-// every change and at most one order at the bank. Together they must reach everything that
+// every change and at most one order at the bank. Together the scenarios must reach everything that
 // checkReached lists.
 func TestEverythingIsReachable(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
@@ -41,7 +41,7 @@ func TestEverythingIsReachable(t *testing.T) {
 	})
 }
 
-// play is one scenario that is being run.
+// play is a running scenario.
 type play struct {
 	t        *testing.T
 	s        *servicetest.Instance
@@ -53,7 +53,7 @@ type play struct {
 	reached  map[string]bool
 }
 
-// seenByClient is a payment as a client sees it.
+// seenByClient is a payment in the form that a client sees.
 type seenByClient struct {
 	ID           int64
 	State        payment.State
@@ -97,7 +97,7 @@ func (p *play) run() {
 	p.checkOrders()
 }
 
-// configure changes the settings that the scenario needs until its end.
+// configure changes the settings that the scenario needs. The changes last until the scenario ends.
 func (p *play) configure() {
 	values := map[string]string{settings.PeriodicEnabled: "1"}
 	for key, value := range p.scenario.Settings {
@@ -113,7 +113,7 @@ func (p *play) configure() {
 	})
 }
 
-// today returns the present day of the domain.
+// today returns the current day of the domain.
 func (p *play) today() passerelle.Date {
 	var clock struct{ Now string }
 	p.s.JSON(p.s.OK(p.s.Call("GET", "/sandbox/clock", p.s.ConfigToken, nil)), &clock)
@@ -178,7 +178,8 @@ func (p *play) compare() {
 	}
 }
 
-// bodies has a function for each kind of move. It returns the body to send to the payment.
+// bodies maps each kind of move to a function. The function returns the body to send to the
+// payment.
 var bodies = map[sandbox.Doing]func(*play, sandbox.Move) map[string]any{
 	sandbox.Validate: func(p *play, m sandbox.Move) map[string]any {
 		return map[string]any{
@@ -225,7 +226,8 @@ func (p *play) send(move sandbox.Move, body map[string]any) {
 	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil)) // the bank may not have answered in time
 }
 
-// advance advances the domain's clock in steps, because one call allows only a limited step.
+// advance advances the domain's clock in steps, because one call can advance it only by a limited
+// time.
 func (p *play) advance(length time.Duration) {
 	for length > 0 {
 		piece := min(length, 400*24*time.Hour)
@@ -234,7 +236,7 @@ func (p *play) advance(length time.Duration) {
 	}
 }
 
-// decide sends the payer's decision from the bank's page. The payer is then redirected to the
+// decide sends the payer's decision from the bank's page. The bank then redirects the payer to the
 // service.
 func (p *play) decide(move sandbox.Move) {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
@@ -247,7 +249,7 @@ func (p *play) decide(move sandbox.Move) {
 	}
 }
 
-// press presses a button on the bank's page and follows the redirects within the service.
+// press presses a button on the bank's page, and follows the redirects within the service.
 func press(t *testing.T, s *servicetest.Instance, page, decision, account string) servicetest.Answer {
 	t.Helper()
 	form := url.Values{"decision": {decision}, "account": {account}}
@@ -266,7 +268,7 @@ func press(t *testing.T, s *servicetest.Instance, page, decision, account string
 	return answer
 }
 
-// inspect reads the payment and records its actions.
+// inspect reads the payment, and records its actions.
 func (p *play) inspect() {
 	p.seen = seenByClient{}
 	p.s.JSON(p.s.OK(p.s.Call("GET", p.path+"?expand=transitions", p.token, nil)), &p.seen)
@@ -299,7 +301,7 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence, which must be on another day than all others.
+// occurred counts an occurrence. All occurrences must be on different days.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
@@ -323,8 +325,7 @@ func (p *play) remember() {
 	p.reached["code "+string(p.ends.Code)] = true
 }
 
-// checkWebhooks compares the states in the requests that the receiver got with those of the
-// timeline.
+// checkWebhooks compares the states in the receiver's requests with the states in the timeline.
 func (p *play) checkWebhooks() {
 	var got []payment.State
 	for _, request := range p.s.Received("first") {
@@ -345,7 +346,7 @@ func (p *play) checkWebhooks() {
 func (p *play) checkOrders() {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
-		return // the order was never sent
+		return // the service never sent the order
 	}
 	n, err := p.s.DB.SandboxSubmissions(p.t.Context(), p.s.Domain.ID, attempt.Key)
 	if err != nil || n > 1 {

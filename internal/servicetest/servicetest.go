@@ -1,10 +1,10 @@
-// Package servicetest runs the complete service on a temporary database, for tests that use it like
-// its users.
+// Package servicetest runs the complete service on a temporary database. It is for tests that use
+// the service like its users.
 //
-// It owns starting, stopping and restarting such a service, and the small client that tests use for
-// calls. It does not own expectations, which belong to the tests. It uses the real program with its
-// database, its listener and the simulated bank. It fails the test when any part of the service
-// does not start.
+// The package owns starting, stopping and restarting such a service, and the small client for
+// calls. The expectations belong to the tests. The package uses the real program with its database,
+// its listener and the simulated bank. It fails the test when any part of the service does not
+// start.
 package servicetest
 
 import (
@@ -42,9 +42,10 @@ type Instance struct {
 	Secret       string
 	ConfigToken  string
 	UsersToken   string
-	// Logs has everything that the service has logged.
+	// Logs has all log lines of the service.
 	Logs *Logs
-	// Device is the address of the user's device that calls name. It is empty when they name none.
+	// Device is the address of the user's device in calls. It is empty for calls without this
+	// address.
 	Device string
 
 	t      testing.TB
@@ -54,22 +55,22 @@ type Instance struct {
 // Folder returns the folder in which the service stores files.
 func (s *Instance) Folder() string { return s.config.Files }
 
-// Options configure Start. The zero value starts the usual service.
+// Options configures Start. The zero value starts the usual service.
 type Options struct {
-	// Now returns the real time. When it is nil, the machine's clock is used.
+	// Now returns the real time. When Now is nil, the service uses the machine's clock.
 	Now    func() time.Time
 	Timing sandbox.Timing
-	// LeaseTimeout is as in service.Config.
+	// LeaseTimeout has the same meaning as in service.Config.
 	LeaseTimeout time.Duration
 	// Created is the creation time of the domain. Zero means now.
 	Created time.Time
-	// Banks is as in service.Config.
+	// Banks has the same meaning as in service.Config.
 	Banks string
-	// Identities is as in service.Config.
+	// Identities has the same meaning as in service.Config.
 	Identities *oidc.Config
-	// Traces is the endpoint of otlp.Config, or empty for no traces.
+	// Traces is the endpoint in otlp.Config. It is empty for no traces.
 	Traces string
-	// Quiet starts no loops, so that the service works only on request.
+	// Quiet starts no loops, so the service works only on request.
 	Quiet bool
 }
 
@@ -78,7 +79,7 @@ func Each(t *testing.T, o Options, run func(t *testing.T, s *Instance)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, Start(t, url, o)) })
 }
 
-// Start starts a service on an empty database and stops it at the end of the test.
+// Start starts a service on an empty database. The end of the test stops the service.
 func Start(t testing.TB, url string, o Options) *Instance {
 	t.Helper()
 	if o.Timing == "" {
@@ -174,7 +175,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// JSON decodes the body of an answer. It fails the test when the body cannot be decoded.
+// JSON decodes the body of an answer. It fails the test when this is impossible.
 func (s *Instance) JSON(a Answer, into any) {
 	s.t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(a.Body))
@@ -184,8 +185,8 @@ func (s *Instance) JSON(a Answer, into any) {
 	}
 }
 
-// Call sends a request. The path is relative to the base URL. It sends a bearer token unless the
-// token is empty, and a JSON body unless the body is nil. A string body is sent unchanged.
+// Call sends a request to a path relative to the base URL. It sends a bearer token unless the token
+// is empty, and a JSON body unless the body is nil. It sends a string body unchanged.
 func (s *Instance) Call(method, path, token string, body any) Answer {
 	s.t.Helper()
 	var reader io.Reader
@@ -263,8 +264,8 @@ func (s *Instance) Create(token string, draft map[string]any) int64 {
 	return out.ID
 }
 
-// Received does all due work and returns the requests that the built-in receiver got under a name,
-// oldest first.
+// Received does all due work. It returns the requests to the built-in receiver under a name, oldest
+// first.
 func (s *Instance) Received(name string) []Received {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
@@ -279,7 +280,7 @@ func (s *Instance) Received(name string) []Received {
 	return named
 }
 
-// Received is one request that the built-in receiver got.
+// Received is one request to the built-in receiver.
 type Received struct {
 	Name           string
 	Headers        http.Header
@@ -287,8 +288,8 @@ type Received struct {
 	SignatureCheck string `json:"verdict"`
 }
 
-// Subscribe registers a webhook that sends an event to the built-in receiver under a name. Requests
-// are signed by a provider with the same name. It returns the secret of the provider.
+// Subscribe registers a webhook that sends an event to the built-in receiver under a name. A
+// provider with the same name signs the requests. Subscribe returns the provider's secret.
 func (s *Instance) Subscribe(event, name string) string {
 	s.t.Helper()
 	var provider struct {
@@ -304,7 +305,7 @@ func (s *Instance) Subscribe(event, name string) string {
 	return provider.Config.SecretKey
 }
 
-// Logs collects what the service logs.
+// Logs has the log lines of a service.
 type Logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -317,7 +318,7 @@ func (l *Logs) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String returns everything that was logged so far.
+// String returns all log lines so far.
 func (l *Logs) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

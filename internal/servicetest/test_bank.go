@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// TestBanks are the banks of a running test bank program.
+// TestBanks has the banks of a running test bank program.
 type TestBanks struct {
 	// Folder has the bank files. Control is the address for controlling the banks.
 	Folder  string `json:"folder"`
 	Control string `json:"control"`
 }
 
-// Steer calls the control API of a bank and decodes the answer. The path begins with the name of
-// the bank.
+// Steer calls the control API of a bank, and decodes the answer. The path begins with the bank's
+// name.
 func (b TestBanks) Steer(method, path string, body, into any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -60,8 +60,8 @@ func (b TestBanks) UUID(t testing.TB, bank string) string {
 	return string(uuid)
 }
 
-// TestBank is the program of one test bank as a separate process. It can be killed and started
-// again with the same books.
+// TestBank is the program of one test bank, as a separate process. The test can kill it and start
+// it again with the same books.
 type TestBank struct {
 	TestBanks
 
@@ -73,8 +73,8 @@ type TestBank struct {
 	log     io.Writer
 }
 
-// StartTestBank starts the test bank program at a fixed address, with a bank of one profile that
-// settles at once. It starts a network in front of the bank's API.
+// StartTestBank starts the test bank program at a fixed address. The program has one bank with a
+// profile, and the bank settles immediately. A network is in front of the bank's API.
 func StartTestBank(t testing.TB, profile string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)
@@ -91,7 +91,7 @@ func StartTestBank(t testing.TB, profile string) *TestBank {
 // Network returns the network between the service and the bank.
 func (b *TestBank) Network() *Network { return b.network }
 
-// Start starts the program and returns when it is ready.
+// Start starts the program, and returns when the program is ready.
 func (b *TestBank) Start() {
 	b.t.Helper()
 	b.command = exec.CommandContext(context.Background(), present(b.t), b.args...)
@@ -112,13 +112,13 @@ func (b *TestBank) Start() {
 	}
 }
 
-// Kill ends the program at once.
+// Kill ends the program immediately.
 func (b *TestBank) Kill() {
 	_ = b.command.Process.Kill()
 	_ = b.command.Wait()
 }
 
-// Steer is like TestBanks.Steer, for this bank.
+// Steer calls the control API of this bank, like TestBanks.Steer.
 func (b *TestBank) Steer(method, path string, body, into any) error {
 	return b.TestBanks.Steer(method, b.bank+"/"+path, body, into)
 }

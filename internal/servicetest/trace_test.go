@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// traces receives traces by OTLP over HTTP.
+// traces receives traces with OTLP over HTTP.
 type traces struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func (r *traces) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// of returns the names of the spans of a trace, each with the names of its parents.
+// of returns the names of a trace's spans. Each name contains the names of the span's parents.
 func (r *traces) of(id string) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *traces) of(id string) map[string]int {
 	return found
 }
 
-// These are the traces that a client begins, and the headers that contain their ids.
+// These are the traces that a client begins, and the headers with their ids.
 const (
 	creating, ordering = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
 	byClient           = "00-%s-b7ad6b7169203331-01"
@@ -104,8 +104,8 @@ const tracedPayment = `{"client_redirect_uri": "https://shop.example/back", "cli
 	"amount": 12.50, "currency": "EUR", "label": "Canary Label", "execution_date_type": "instant",
 	"beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Canary Shop"}}]}`
 
-// TestOneTraceShowsAnOrder follows an order from the client's call over the bank and the payer's
-// return to the receipt of the webhook.
+// TestOneTraceShowsAnOrder follows an order: from the client's call, over the bank and the payer's
+// return, to the receipt of the webhook.
 func TestOneTraceShowsAnOrder(t *testing.T) {
 	storetest.Each(t, oneTrace)
 }
@@ -125,7 +125,7 @@ func oneTrace(t *testing.T, database string) {
 	}
 	press(t, s, s.Bank.Page(s.Domain.ID, attempt.Key), "approve", "")
 	webhooks := s.Received("first")
-	s.Restart() // exports the recorded spans
+	s.Restart() // this exports the recorded spans
 	checkHeaders(t, webhooks)
 	checkSpans(t, received)
 	checkLog(t, s.Logs.String())

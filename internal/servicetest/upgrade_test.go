@@ -12,10 +12,10 @@ import (
 )
 
 // TestUpgradeUnderLoad upgrades a program from before the newest migration, and goes back. It
-// starts the present program next to the old one on the same PostgreSQL database. The present
-// program migrates the database, and the old one is stopped. It then returns to the old program in
-// the same way. Meanwhile, clients pay, read accounts and receive events. PASSERELLE_TEST_PREVIOUS
-// is the path of the old program, which scripts/previous-version builds.
+// starts the current program beside the old one on the same PostgreSQL database. The current
+// program migrates the database, and the test stops the old one. It then returns to the old program
+// in the same way. Meanwhile, clients pay, read accounts and receive events.
+// PASSERELLE_TEST_PREVIOUS is the path of the old program, which scripts/previous-version builds.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

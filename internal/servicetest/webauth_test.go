@@ -46,7 +46,7 @@ func newBrowser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// eachPerson runs a test on each database. The application's only registered redirect address is
+// eachPerson runs a test on each database. The application has registered only the redirect address
 // returnURL.
 func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
@@ -75,7 +75,7 @@ func (p *person) address(changes ...string) string {
 	return out.URL
 }
 
-// open opens an address like a browser, without following redirects.
+// open opens an address like a browser. It does not follow redirects.
 func (p *person) open(address string) servicetest.Answer {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -110,7 +110,7 @@ var (
 	coded  = regexp.MustCompile(`name="code" value="([^"]*)"`)
 )
 
-// form is the filled-in form on the institution's page.
+// form has the values of the form on the institution's page.
 type form struct{ action, state, code string }
 
 func (p *person) page(address string) form {
@@ -135,7 +135,7 @@ func (f form) no() string {
 	return f.action + "?" + url.Values{"state": {f.state}, "error": {"access_denied"}}.Encode()
 }
 
-// arrives checks the address to which a browser is redirected, and returns the connection.
+// arrives checks the address to which a browser is redirected. It returns the connection.
 func (p *person) arrives(a servicetest.Answer, code string) string {
 	p.t.Helper()
 	to := p.sent(a)
@@ -146,7 +146,7 @@ func (p *person) arrives(a servicetest.Answer, code string) string {
 	return q.Get("id_connection")
 }
 
-// state returns the state of a connection, or an empty text for success.
+// state returns the state of a connection. It returns an empty text for success.
 func (p *person) state(id string) string {
 	p.t.Helper()
 	var out struct{ State *string }
@@ -175,7 +175,7 @@ func TestWebauth(t *testing.T) {
 		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
 			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
 		}
-		// The link works once, and so does the return address.
+		// The link works only once. The return address also works only once.
 		for _, used := range []string{address, f.yes("one"), f.yes("many"), f.no()} {
 			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
 				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
@@ -199,7 +199,7 @@ func (p *person) direct(changes ...string) string {
 	return p.Base + "/webauth?" + p.query(changes...) + "&token=" + code.Code
 }
 
-// silent checks that no secret of a flow was logged.
+// silent checks that the log contains no secret of a flow.
 func (p *person) silent(address string, f form) {
 	p.t.Helper()
 	u, err := url.Parse(address)
@@ -213,7 +213,8 @@ func (p *person) silent(address string, f form) {
 	}
 }
 
-// A person who refuses at the bank returns with the error, and may go to the bank again.
+// A person who refuses at the bank returns with the error. The person may then go to the bank
+// again.
 func TestWebauthRefused(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.direct())).String())
@@ -243,7 +244,8 @@ func TestWebauthForged(t *testing.T) {
 		if a := p.open(f.yes(strings.Repeat("x", 9000))); a.Status != http.StatusBadRequest {
 			t.Errorf("a lot from the bank: %d", a.Status)
 		}
-		// Neither the code of another connection nor an invented code opens a connection.
+		// The code of another connection does not open a connection. An invented code does not
+		// either.
 		p.arrives(p.open(form{f.action, f.state, other.code}.yes("one")), "webauthRequired")
 		p.arrives(p.open(form{other.action, other.state, "invented"}.yes("one")), "webauthRequired")
 		if a := p.open(f.yes("one")); a.Status != http.StatusUnauthorized {
@@ -252,9 +254,9 @@ func TestWebauthForged(t *testing.T) {
 	})
 }
 
-// The return address belongs to the browser that was redirected. An attacker who makes another
-// person agree in their place does not get that person's accounts. Such an attempt does not use up
-// the state parameter.
+// Only the redirected browser can use the return address. An attacker may make another person agree
+// in the attacker's place. The attacker then does not get that person's accounts. Such an attempt
+// does not use up the state parameter.
 func TestWebauthInAnotherBrowser(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -274,8 +276,8 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 	})
 }
 
-// In a sandbox, an application without registered addresses may use any address. Without a code, no
-// browser is redirected.
+// In a sandbox, an application without registered addresses may use any address. Without a code,
+// the service redirects no browser.
 func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
@@ -288,8 +290,8 @@ func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
 	})
 }
 
-// Only the owner of a connection may use it, and a redirect address must belong to the application
-// that receives the person.
+// Only the owner of a connection may use it. A redirect address must belong to the application that
+// receives the person.
 func TestWebauthOfOthers(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		stranger := newPerson(t, p.Instance)
@@ -323,9 +325,8 @@ func (p *person) first() (id int64) {
 	return out.Connections[0].ID
 }
 
-// When an application creates a connection without a browser, the message of the connection
-// contains the bank's address. A person who returns from there sees a page that reports the
-// success.
+// When an application creates a connection without a browser, the connection's message contains the
+// bank's address. A person who returns from the bank sees a page that reports the success.
 func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		var out struct {
@@ -354,7 +355,7 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	})
 }
 
-// A further question to the person is no error, because the application asks the question.
+// A further question to the person is not an error, because the application asks that question.
 func TestWebauthWithAQuestion(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())

@@ -1,9 +1,10 @@
 // Package network is a TCP proxy between two programs, for tests. It forwards what both sides send,
-// counts how often one waits for the other, and delays data or fails as configured.
+// and counts how often one side waits for the other. It delays data or fails as configured.
 //
-// It owns the connections through it. It does not interpret the content.
+// The package owns the connections through the proxy. It does not interpret the content.
 //
-// It does not start when it cannot listen. It resets a connection when the target does not answer.
+// The proxy does not start when it cannot listen. It resets a connection when the target does not
+// answer.
 package network
 
 import (
@@ -30,20 +31,20 @@ type Network struct {
 	open    map[net.Conn]bool
 }
 
-// Manner says what a network does with the data that passes through it. The zero value forwards
+// Manner describes what a network does with the data that it receives. The zero value forwards
 // everything.
 type Manner struct {
 	// Refuse resets new connections.
 	Refuse bool
 	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards the
-	// client's data but not the answers.
+	// client's data and holds the answers back.
 	Silent, HoldsAnswers bool
 	// Delay is the travel time of each piece of data.
 	Delay time.Duration
-	// Trickle forwards answers at one byte a second.
+	// Trickle forwards one byte of the answers per second.
 	Trickle bool
-	// Reset cuts both sides off when the server begins to answer. Truncate does so after this
-	// number of bytes of an answer.
+	// Reset cuts off both sides when the server begins to answer. Truncate cuts off both sides
+	// after this number of bytes of an answer.
 	Reset    bool
 	Truncate int
 }
@@ -144,8 +145,9 @@ func reset(connections ...net.Conn) {
 	}
 }
 
-// pass forwards pieces from one side to the other until one side ends. Each piece travels equally
-// long, even when others are under way. pass calls received for each piece as it arrives.
+// pass forwards pieces from one side to the other until one side ends. Each piece travels for the
+// same time, even when other pieces are under way. pass calls received for each piece when the
+// piece arrives.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
@@ -165,14 +167,14 @@ func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) 
 	}
 }
 
-// piece is a part of one side's data, with the time when it was sent.
+// piece is a part of the data of one side, with the time of sending.
 type piece struct {
 	text []byte
 	said time.Time
 }
 
-// deliver carries pieces until there are no more or one cannot be carried. It then closes both
-// sides.
+// deliver carries pieces until there are no more pieces, or until it cannot carry one. It then
+// closes both sides.
 func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to net.Conn, carry func(piece, net.Conn, net.Conn) error) {
 	defer func() {
 		close(gone)
@@ -199,7 +201,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 	return err
 }
 
-// back forwards answers, and calls answered for each.
+// back forwards answers, and calls answered for each of them.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	n.hold(func(m Manner) bool { return m.Silent || m.HoldsAnswers })
 	m, changed := n.now()
@@ -226,7 +228,7 @@ func (p piece) wait(delay time.Duration) {
 	}
 }
 
-// hold waits while such returns true for the present manner.
+// hold waits while such returns true for the current manner.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()
@@ -237,7 +239,7 @@ func (n *Network) hold(such func(Manner) bool) {
 	}
 }
 
-// trickle writes one byte a second. When the manner changes, it writes the rest at once.
+// trickle writes one byte per second. When the manner changes, it writes the rest immediately.
 func trickle(p []byte, to net.Conn, changed <-chan struct{}) error {
 	for len(p) > 0 {
 		size := 1

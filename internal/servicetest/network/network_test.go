@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo starts a network with a server that answers each byte with the same byte. received gets the
-// bytes that arrive at the client.
+// echo starts a network with a server that answers each byte with the same byte. The channel
+// received gets the bytes that arrive at the client.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -67,8 +67,8 @@ func receive(t *testing.T, c net.Conn, bytes int) {
 	}
 }
 
-// TestTrips checks that data sent after an answer counts as another trip, and data sent before the
-// answer does not.
+// TestTrips sends data before and after an answer. Data after an answer must count as another trip.
+// Data before the answer must not.
 func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {
@@ -88,8 +88,8 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestDelay checks that many pieces travel at the same time, so that together they take as long as
-// one.
+// TestDelay checks that many pieces travel at the same time. Together they take as long as one
+// piece.
 func TestDelay(t *testing.T) {
 	const pieces, delay = 20, 20 * time.Millisecond
 	n, c, _ := echo(t)
