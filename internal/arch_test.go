@@ -1,7 +1,7 @@
-// Package internal_test checks rules about the structure of the module that the compiler cannot
-// check: who may import whom, who may read the clock, how large things may grow, and what a package
-// comment says. It owns no code and does not check behaviour. It fails with the rule and the place
-// that breaks it.
+// Package internal_test checks structural rules of the module that the compiler cannot check. They
+// say who may import whom, who may read the clock, how large packages and functions may become, and
+// what a package comment contains. The package owns no code and does not check behaviour. It fails
+// with the rule and the place that breaks the rule.
 package internal_test
 
 import (
@@ -24,10 +24,10 @@ import (
 const module = "passerelle"
 
 // mayImport has, for every package, the packages of this module that its code may import. Tests may
-// import any package. The test fails for a package that is not listed, and for a listed package
-// that does not exist. A key that ends in /* stands for all packages below, and "*" in a list
-// stands for any package. A new package needs one line. When the table refuses an import, question
-// the design before you change the table, and change the table in a separate commit.
+// import any package. The test fails for a package that is not in the table, and for an entry
+// without a package. A key that ends in /* means all packages below it, and "*" in a list means any
+// package. A new package needs one line. When the table refuses an import, question the design
+// before you change the table. Change the table in a separate commit.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},
@@ -133,7 +133,7 @@ var mayImport = map[string][]string{
 
 // ownImport lists imports that only one package and the packages below it may have, with the
 // reason. A prefix ends in a slash. Programs that measure a limit are exempt, because they work
-// without the store. The test bank is exempt too, because its books are not part of the service.
+// without the store. The test bank is also exempt, because its books are not part of the service.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},
@@ -151,8 +151,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
 // impure has the imports that pure packages must not have, with the exceptions. The root package
-// tells loggers what to leave out, and package webhook reads the requests that receivers pass to
-// it.
+// tells loggers which values to omit. Package webhook reads the requests that receivers pass to it.
 var impure = map[string][]string{
 	"database/sql": nil,
 	"log":          nil,
@@ -162,20 +161,20 @@ var impure = map[string][]string{
 	"os/exec":      nil,
 }
 
-// clockless lists the packages that get the present time as an argument, because a sandbox domain
+// clockless lists the packages that get the current time as an argument, because a sandbox domain
 // has its own clock.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "statementfile", "connector",
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked lists files of these packages that still read the clock, with the reason.
+// clocked lists the files of these packages that still read the clock, with the reason.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
 }
 
-// ends are the packages that no other package may import.
+// ends lists the packages that no other package may import.
 var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview", "internal/reference"}
 
 // vague lists names of packages and files that do not describe the content.
@@ -183,7 +182,7 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "m
 
 const (
 	maxPackageLines  = 5000
-	maxStoreLines    = 8000 // the limit is for the SQL of the tables that payments and webhooks share
+	maxStoreLines    = 8000 // the limit is for the SQL of those tables that payments and webhooks share
 	maxFunctionLines = 80
 	minDocSentences  = 3
 )
@@ -194,15 +193,15 @@ type pkg struct {
 	Name    string
 	Imports []string
 	GoFiles []string
-	// TestImports and XTestImports are the imports of its tests.
+	// TestImports and XTestImports are the imports of the package's tests.
 	TestImports, XTestImports []string
-	// path is relative to the module; the root package is ".".
+	// path is relative to the module. The path of the root package is ".".
 	path  string
 	files map[string]*ast.File
 	fset  *token.FileSet
 }
 
-// modulePackages loads every package that has code other than tests.
+// modulePackages returns every package that has code besides tests.
 func modulePackages(t *testing.T) []pkg {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,Name,Imports,TestImports,XTestImports,GoFiles", "./...")
@@ -242,7 +241,7 @@ func parse(t *testing.T, p pkg) pkg {
 	return p
 }
 
-// relative converts an import path of this module to a path within it. It returns other paths
+// relative converts an import path of this module to a path in the module. It returns other paths
 // unchanged.
 func relative(importPath string) string {
 	if importPath == module {
@@ -263,8 +262,8 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor finds the rule for a package. It is the package's own rule, or the rule for all packages
-// below a parent.
+// ruleFor returns the rule for a package. This is the package's own rule, or the rule for all
+// packages below a parent.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -292,8 +291,9 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTheTestBankIsApart checks that the connectors and the bank that tests them do not import each
-// other, even in tests, so that they cannot share a mistake. Only the command line starts both.
+// TestTheTestBankIsApart checks that the connectors do not import the test bank, and that the test
+// bank does not import them, even in tests. They can therefore not share a mistake. Only the
+// command line starts both.
 func TestTheTestBankIsApart(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
@@ -352,15 +352,15 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 	}
 }
 
-// sqlPackages have the SQL for the tables, each for its own tables.
+// sqlPackages have SQL. Each has the SQL for its own tables.
 var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/search"}
 
-// storeInternals are the store's methods that give neighbouring packages access to SQL and sealed
-// columns.
+// storeInternals are the methods of the store through which neighbouring packages use SQL and
+// sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
 // TestSQLStaysBesideTheTables keeps SQL out of the use cases. When only one package knows a column,
-// a migration needs a change in only one place.
+// a migration changes only one package.
 func TestSQLStaysBesideTheTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range modulePackages(t) {
@@ -380,7 +380,7 @@ func TestSQLStaysBesideTheTables(t *testing.T) {
 	}
 }
 
-// callsOf returns the calls of methods with these names.
+// callsOf returns the calls of methods that have these names.
 func callsOf(p pkg, names []string) []*ast.CallExpr {
 	var calls []*ast.CallExpr
 	for _, file := range p.files {
@@ -448,8 +448,8 @@ func clockUses(file *ast.File) []token.Pos {
 	return uses
 }
 
-// importName returns the name of a package in a file, or an empty text when the file does not
-// import it.
+// importName returns the name of a package in a file. It returns an empty text when the file does
+// not import the package.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		if spec.Path.Value != strconv.Quote(importPath) {

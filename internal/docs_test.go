@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the import table of ARCHITECTURE.md anew")
 
-// page is a Markdown file. Quoted text is the code on the page: text between backquotes, and the
-// lines of code blocks for a shell or without a language.
+// page is a Markdown file. quoted has the code on the page: text between backquotes, and the lines
+// of code blocks for a shell or without a language.
 type page struct {
 	path   string
 	text   string
@@ -54,7 +54,7 @@ func pages(t *testing.T) []page {
 	return all
 }
 
-// repositoryFiles lists the files of the module. Their paths are relative to it.
+// repositoryFiles returns the paths of the module's files, relative to the module.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -106,7 +106,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts are the things of the module that pages can name.
+// facts has the things of the module that pages can name.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -201,8 +201,8 @@ func (f *facts) readCommands(t *testing.T) {
 
 var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 
-// readCode reads the tests and variables from all files that are not pages. It also reads the
-// variables on the page of commands.
+// readCode reads tests and variables from all files that are not pages. It also reads variables
+// from the page of commands.
 func (f *facts) readCode(t *testing.T) {
 	t.Helper()
 	for _, name := range f.files {
@@ -264,7 +264,7 @@ func exportedNames(p pkg) map[string]bool {
 	return names
 }
 
-// checks check quoted text. Each returns the parts that do not exist.
+// checks lists the checks of quoted text. Each check returns the parts that do not exist.
 var checks = []func(*facts, page, string) []string{
 	(*facts).missingPaths, (*facts).missingCommands, (*facts).missingVariables, (*facts).missingSettings,
 	(*facts).missingTargets, (*facts).missingTests, (*facts).missingNames, (*facts).missingCalls, (*facts).missingEvents,
@@ -306,7 +306,7 @@ func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 
 var pathForm = regexp.MustCompile(`^\.?/?([\w.-]+(?:/[\w.*<>-]*)*)$`)
 
-// missingPaths checks words that begin with a folder of the module or end like a code file.
+// missingPaths checks the words that begin with a folder of the module or end like a code file.
 func (f *facts) missingPaths(p page, text string) []string {
 	var missing []string
 	for _, word := range strings.Fields(text) {
@@ -328,7 +328,7 @@ func (f *facts) missingPaths(p page, text string) []string {
 
 var placeholder = regexp.MustCompile(`<[^>]*>`)
 
-// has reports whether a path exists, relative to the module or the page. A placeholder stands for
+// has reports whether a path exists, relative to the module or to the page. A placeholder matches
 // any name.
 func (f *facts) has(p page, name string) bool {
 	pattern := placeholder.ReplaceAllString(name, "*")
@@ -351,7 +351,7 @@ var (
 	benchForm   = regexp.MustCompile(`(?:^| )-([a-z]+)\b`)
 )
 
-// missingCommands checks commands of the program, with or without its name, and flags.
+// missingCommands checks flags, and commands of the program with or without the program's name.
 func (f *facts) missingCommands(p page, text string) []string {
 	text = strings.ReplaceAll(text, "go run ./cmd/passerelle", "passerelle")
 	if otherPrograms.MatchString(text) {
@@ -367,7 +367,7 @@ func (f *facts) missingCommands(p page, text string) []string {
 		missing = append(missing, "the command passerelle "+strings.Join(words, " "))
 	}
 	if command == "" && strings.Contains(text, "./") {
-		return missing // this is another program of the module
+		return missing // the text is for another program of the module
 	}
 	for _, match := range flagForm.FindAllStringSubmatch(text, -1) {
 		if !f.commands[command][match[1]] {
@@ -377,8 +377,8 @@ func (f *facts) missingCommands(p page, text string) []string {
 	return missing
 }
 
-// commandWords returns the words after the program's name. It also returns the words of a text that
-// begins with a command.
+// commandWords returns the words after the program's name. For a text that begins with a command,
+// it returns all words.
 func (f *facts) commandWords(text string) []string {
 	if match := commandForm.FindStringSubmatch(text); match != nil {
 		return strings.Fields(match[1])
@@ -400,8 +400,8 @@ func (f *facts) missingBenchFlags(text string) []string {
 	return missing
 }
 
-// command follows words down the tree of commands. Words after a command are its arguments.
-// Alternatives each count as a command.
+// command follows words down the tree of commands. Words after a command are the command's
+// arguments. Each alternative counts as a command.
 func (f *facts) command(words []string) (name string, ok bool) {
 	for _, word := range words {
 		if name != "" && !f.group(name) || !wordForm.MatchString(word) {
@@ -460,7 +460,7 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted are names with dots that are neither settings nor files. Each has its meaning.
+// dotted has names with dots that are neither settings nor files. Each has its meaning.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
@@ -522,7 +522,8 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages are names before a dot that pages use: packages of other modules, and variables.
+// otherPackages has the names before a dot that pages use for packages of other modules and for
+// variables.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.
@@ -542,13 +543,13 @@ var (
 	curlForm = regexp.MustCompile(`\$BASE(/[^\s?"']*)`)
 )
 
-// beside are addresses outside the API, and folders of a machine.
+// beside lists addresses outside of the API, and folders of a machine.
 var beside = []string{
 	"/webview", "/console", "/healthz", "/readyz", "/metrics", "/docs", "/debug/pprof", "/sandbox/receiver", "/sandbox/shop", "/sandbox/bank",
 	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/backups",
 }
 
-// missingCalls checks calls of the API: with a method, as an address, and in curl commands. An
+// missingCalls checks calls of the API: calls with a method, addresses, and curl commands. An
 // ellipsis in place of a part matches anything.
 func (f *facts) missingCalls(_ page, text string) []string {
 	var missing []string
@@ -583,8 +584,8 @@ func (f *facts) call(method, address string) bool {
 	return false
 }
 
-// sameAddress compares an address with a pattern of the API document. The beginning or the end of
-// the address may be left out.
+// sameAddress compares an address with a pattern of the API document. The address may omit its
+// beginning or its end, if the arguments say so.
 func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
 	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {
@@ -607,7 +608,7 @@ var eventForm = regexp.MustCompile(`\b(?:USER|ACCOUNTS?|CONNECTION|SUBSCRIPTION|
 
 func (f *facts) missingEvents(_ page, text string) []string {
 	if strings.HasPrefix(text, "Fault ") {
-		return nil // it is an error code of a banking standard
+		return nil // the name is an error code of a banking standard
 	}
 	var missing []string
 	for _, name := range eventForm.FindAllString(text, -1) {
@@ -644,7 +645,7 @@ func TestLinksOfDocsLead(t *testing.T) {
 	}
 }
 
-// headingsOf returns the anchors of a page, as GitHub makes them.
+// headingsOf returns the anchors that GitHub makes for a page.
 func headingsOf(p page) map[string]bool {
 	anchors := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(p.text, -1) {
@@ -710,7 +711,7 @@ func TestArchitectureHasTheTable(t *testing.T) {
 	}
 }
 
-// forTests reports whether a package is below one whose name ends in test.
+// forTests reports whether a package is below a package whose name ends in test.
 func forTests(packagePath string) bool { return strings.Contains(path.Dir(packagePath)+"/", "test/") }
 
 // importTable returns the table, with one line for each package.

@@ -8,8 +8,9 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// TestWhatIsLeftOut prints once, with the results of all packages, what the machine lacks. The go
-// command hides what a passing test prints, so the line is written where the go command writes.
+// TestWhatIsLeftOut prints once, with the results of all packages, what the machine does not have.
+// The go command hides the output of a passing test. The test therefore writes the line to the
+// output of the go command itself.
 func TestWhatIsLeftOut(t *testing.T) {
 	summary := leftout.Summary()
 	if summary == "" {

@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords are metaphors and private words that the code once used in place of the usual term.
-// Each has the term to use. No declared identifier, file or package may contain one of them.
+// bannedWords are metaphors and private words that the code used in the past instead of the usual
+// term. Each has the term to use. No declared identifier, file or package may contain such a word.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",
@@ -91,7 +91,7 @@ var bannedWords = map[string]string{
 	"world":        "fixture, environment",
 }
 
-// allowedNames have a banned word in its usual meaning.
+// allowedNames has names that contain a banned word in its usual meaning.
 var allowedNames = map[string]string{
 	"RoundTrip":      "the method of http.RoundTripper",
 	"TestRoundTrips": "network round trips",
@@ -101,7 +101,7 @@ var allowedNames = map[string]string{
 	"world":          "an isolated world of JavaScript",
 }
 
-// declared is a name that the code declares, and the place where it does so.
+// declared is a name that the code declares, and the place of the declaration.
 type declared struct{ name, place string }
 
 func TestNamesUseTheWordsOfTheField(t *testing.T) {
@@ -155,7 +155,7 @@ func mustParse(t *testing.T, source string) *ast.File {
 	return file
 }
 
-// declaredNames lists the names in all Go files including tests, the names of files and packages,
+// declaredNames returns the names in all Go files including tests, the names of files and packages,
 // and the classes of style sheets.
 func declaredNames(t *testing.T) []declared {
 	t.Helper()
@@ -204,8 +204,8 @@ func pageNames(t *testing.T, name string) []declared {
 	return all
 }
 
-// namesOf lists what a file declares: types, fields, methods, functions, parameters, constants and
-// variables, including local ones.
+// namesOf returns the names that a file declares: types, fields, methods, functions, parameters,
+// constants and variables. Local names are included.
 func namesOf(fset *token.FileSet, file *ast.File) (all []declared) {
 	add := func(names ...ast.Expr) {
 		for _, name := range names {
@@ -243,7 +243,7 @@ func namesOf(fset *token.FileSet, file *ast.File) (all []declared) {
 	return all
 }
 
-// wordsOf splits a name into its words, in lower case.
+// wordsOf returns the words of a name in lower case.
 func wordsOf(name string) []string {
 	var words []string
 	runes := []rune(name)
@@ -267,7 +267,7 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// ownWords lists packages whose type names may equal those of other packages, with the reason.
+// ownWords lists packages whose type names may equal type names of other packages, with the reason.
 var ownWords = map[string]string{
 	"bench": "a program of its own", "cmd/*": "programs", "testbank": "a program of its own", "testbank/*": "packages of that program",
 	"cfonb": "the words of the file format", "connector/*": "the words of one kind of bank", "internal/reference": "the words of OpenAPI documents",
@@ -313,7 +313,7 @@ func TestATypeNameHasOneMeaning(t *testing.T) {
 	}
 }
 
-// exportedTypes returns the exported types of a file. It leaves out aliases, which mean the aliased
+// exportedTypes returns the exported types of a file. It omits aliases, which mean the aliased
 // type.
 func exportedTypes(file *ast.File) (names []string) {
 	for _, d := range file.Decls {
@@ -331,7 +331,7 @@ func exportedTypes(file *ast.File) (names []string) {
 }
 
 // TestNamedResultsServeADefer checks that a function names its results only when a deferred
-// function reads or sets one. Otherwise names invite bare returns and shadowing.
+// function reads or sets one of them. Other named results invite bare returns and shadowing.
 func TestNamedResultsServeADefer(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		for _, file := range p.files {
@@ -345,8 +345,8 @@ func TestNamedResultsServeADefer(t *testing.T) {
 	}
 }
 
-// function returns the named results of a function and its body. The body is nil when n is not a
-// function with named results.
+// function returns the named results of a function, and the function's body. The body is nil when n
+// is not a function with named results.
 func function(n ast.Node) (map[string]bool, *ast.BlockStmt) {
 	var of *ast.FuncType
 	var body *ast.BlockStmt

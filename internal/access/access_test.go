@@ -20,7 +20,7 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture issues tokens in one of two domains, with a clock that the test moves.
+// fixture issues tokens in one of two domains. The test moves its clock.
 type fixture struct {
 	*access.Access
 	t             *testing.T
@@ -184,8 +184,8 @@ func TestTokensThatAreNoLongerGood(t *testing.T) {
 	d.wantRefused(d.domain, lasting.Text)
 }
 
-// TestUnreachableStoreIsNotABadToken checks that the answer does not make a client discard its
-// token when the store is unreachable.
+// TestUnreachableStoreIsNotABadToken checks the answer when the store is unreachable. The answer
+// must not make a client discard its token.
 func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text
@@ -319,8 +319,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestPaymentTokenDoesNotOutliveItsMaker checks that a code cannot be renewed. A code is part of
-// a link, and anybody might find the link.
+// TestPaymentTokenDoesNotOutliveItsMaker checks that nobody can renew a code. A code is part of a
+// link, and anybody might find the link.
 func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 	d := open(t)
 	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// user makes a user with a token of the fixture's application, temporary for half an hour or
-// permanent.
+// user makes a user with a token of the fixture's application. The user is permanent, or temporary
+// for half an hour.
 func (d *fixture) user(permanent bool) (passerelle.User, access.Grant) {
 	d.t.Helper()
 	u := passerelle.User{Domain: d.domain, Platform: passerelle.SharedAccess, Created: d.now, Version: 1}
@@ -50,8 +50,7 @@ func (d *fixture) code(grant access.Grant, single bool) access.Grant {
 	return code
 }
 
-// TestRedeem checks which tokens and codes can be exchanged, by which application and until
-// when.
+// TestRedeem checks which tokens and codes an application can exchange, and until when.
 func TestRedeem(t *testing.T) {
 	d := open(t)
 	other, _, err := d.Register(t.Context(), d.domain, "other", nil)
@@ -113,8 +112,8 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// TestTokensEndWithTheirUser checks that a code is valid for pages and exchanges, and that the
-// tokens of a user are invalid once the user is deleted.
+// TestTokensEndWithTheirUser checks that a code is valid for pages and exchanges. The tokens of a
+// user must be invalid after the user's deletion.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)
@@ -171,8 +170,8 @@ func TestThrottle(t *testing.T) {
 	fail(20, id, "192.0.2.1")
 }
 
-// TestManyGuessers checks that memory stays limited for any number of attackers, and that recent
-// failures still count.
+// TestManyGuessers checks that memory stays limited for any number of attackers. Recent failures
+// must still count.
 func TestManyGuessers(t *testing.T) {
 	d := open(t)
 	for i := range 10_100 {

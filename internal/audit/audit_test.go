@@ -21,7 +21,7 @@ import (
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// fixture is a database with two domains and a process that chains its audit log.
+// fixture is a database with two domains, and a process that chains its audit log.
 type fixture struct {
 	t      *testing.T
 	url    string
@@ -60,7 +60,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// act records acts, each in a separate unit.
+// act records acts. Each act is in a separate unit.
 func (o fixture) act(domain passerelle.DomainID, n int) {
 	o.t.Helper()
 	for i := range n {
@@ -78,7 +78,8 @@ func (o fixture) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit
 	return v
 }
 
-// holds checks that a chain is intact, how many acts it has, and how many acts wait for a place.
+// holds checks that a chain is intact. It also checks how many acts the chain has, and how many
+// acts wait for a place.
 func (o fixture) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
@@ -109,8 +110,8 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// TestClocksAndUndoneUnitsLeaveNoTrace checks that the places are in the order of the acts, even
-// if clocks differ, and that a unit that was rolled back leaves no gap.
+// TestClocksAndUndoneUnitsLeaveNoTrace checks that the places are in the order of the acts, even if
+// clocks differ. A rolled back unit must leave no gap.
 func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")
@@ -139,8 +140,8 @@ func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
 	})
 }
 
-// breakages contains changes by hand of a chain with ten acts. In the statements, # stands for
-// its domain and @ for another domain.
+// breakages has changes by hand to a chain with ten acts. In the statements, # means the chain's
+// domain, and @ means another domain.
 var breakages = []struct {
 	name       string
 	statements []string
@@ -185,8 +186,8 @@ var breakages = []struct {
 	{"another end", []string{`UPDATE audit_end SET hash = (SELECT hash FROM audit WHERE domain_id = # AND number = 8) WHERE chain = #`}, 10, "not the act that the chain ended with"},
 }
 
-// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain, and checks that it
-// is reported for that domain only.
+// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain. It checks that the
+// report names that domain only.
 func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		domains := make([]passerelle.DomainID, len(breakages))
@@ -215,8 +216,8 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	})
 }
 
-// TestACheckpointShowsAChainMadeAnew rebuilds a chain, as anybody can do who may write
-// everything. A checkpoint that is stored elsewhere must reveal this.
+// TestACheckpointShowsAChainMadeAnew rebuilds a chain. Anybody who may write everything can do so.
+// A checkpoint outside the database must reveal this.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -256,8 +257,8 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	})
 }
 
-// TestAStuckChainIsAlone checks that a chain that is broken and cannot be extended is reported,
-// and does not affect others.
+// TestAStuckChainIsAlone has a broken chain that cannot be extended. The service must report it,
+// and it must not affect other chains.
 func TestAStuckChainIsAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -272,8 +273,8 @@ func TestAStuckChainIsAlone(t *testing.T) {
 	})
 }
 
-// TestProcessesTakeTurns checks that many concurrent units, and two processes that chain at the
-// same time, make one chain.
+// TestProcessesTakeTurns runs many concurrent units, and two processes that chain at the same time.
+// The result must be one chain.
 func TestProcessesTakeTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		const writers, acts = 4, 50

@@ -13,8 +13,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestRestoreBesideAnotherLog checks that nothing is restored beside a log that a killed program
-// has left, because SQLite would replay the log.
+// TestRestoreBesideAnotherLog checks that nothing is restored beside a log of a killed program,
+// because SQLite would replay that log.
 func TestRestoreBesideAnotherLog(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
@@ -41,8 +41,8 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheOtherDatabase checks that a copy of the other kind of database is refused, with
-// the reason, before anything is created.
+// TestACopyOfTheOtherDatabase tries to restore a copy of the other kind of database. The program
+// must refuse it with the reason, before it creates anything.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {

@@ -46,8 +46,8 @@ func each(t *testing.T, run func(t *testing.T, p place)) {
 	})
 }
 
-// sealed returns a store that encrypts files. The key of a file depends on its number, and
-// number 13 has no key.
+// sealed returns a store that encrypts files. The number of a file determines the file's key.
+// Number 13 has no key.
 func sealed(in blob.Store) blob.Sealed {
 	return blob.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
 		if id == 13 {
@@ -106,7 +106,7 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// content returns n bytes, in which each position can be recognised.
+// content returns n bytes in which every position is recognisable.
 func content(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {
@@ -183,8 +183,8 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// TestWhatBrokeOffIsNotThere checks that an upload that fails leaves nothing, and does not
-// change an earlier file.
+// TestWhatBrokeOffIsNotThere checks that a failed upload leaves nothing. It must not change an
+// earlier file.
 func TestWhatBrokeOffIsNotThere(t *testing.T) {
 	failure := errors.New("the provider went away")
 	each(t, func(t *testing.T, p place) {
@@ -235,8 +235,8 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// TestAFolderIsClearedOfWhatWasAbandoned checks that incomplete files of a process that has
-// ended are removed, and that files of a running process stay.
+// TestAFolderIsClearedOfWhatWasAbandoned checks incomplete files. Those of an ended process must be
+// removed. Those of a running process must stay.
 func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
@@ -307,8 +307,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestABucketThatRefuses checks the error when a server does not accept the credentials. It must
-// not say that the file is missing.
+// TestABucketThatRefuses checks the error when a server does not accept the credentials. The error
+// must not say that the file is missing.
 func TestABucketThatRefuses(t *testing.T) {
 	p := bucket(t)
 	put(t, p, 1, []byte("text"))
@@ -323,9 +323,9 @@ func TestABucketThatRefuses(t *testing.T) {
 	}
 }
 
-// TestSealedFiles checks that an encrypted file reveals nothing of its content, and that any
-// part of it can be read. Reading must fail after the file was altered, cut, or swapped with
-// another. A file without a key must be stored unchanged.
+// TestSealedFiles checks that an encrypted file reveals nothing of its content, and that readers
+// can read any part of it. Reading must fail after someone has altered the file, cut it, or swapped
+// it with another file. A file without a key must be stored unchanged.
 func TestSealedFiles(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "files")
 	clear := open(t, folder)

@@ -35,7 +35,8 @@ func written(t *testing.T, c certificate.Certificate) []byte {
 	return out.Bytes()
 }
 
-// shown returns the text on a file's pages. The writer stores it as UTF-16 in compressed streams.
+// shown returns the text on a file's pages. The PDF library stores this text as UTF-16 in
+// compressed streams.
 func shown(t *testing.T, pdf []byte) string {
 	t.Helper()
 	var all []byte

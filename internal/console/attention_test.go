@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestAgeOfTheBackup checks that the home page of a live domain reports an old or missing backup.
-// The home page of a sandbox does not.
+// TestAgeOfTheBackup checks that the first page of a live domain reports an old or missing backup.
+// The first page of a sandbox must not.
 func TestAgeOfTheBackup(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -42,7 +42,7 @@ func TestAgeOfTheBackup(t *testing.T) {
 			{48*time.Hour + time.Second, "The last backup is 2 days old"},
 			{48 * time.Hour, ""},
 			{time.Minute, ""},
-			{30 * 24 * time.Hour, ""}, // an older backup than the newest one changes nothing
+			{30 * 24 * time.Hour, ""}, // a backup that is older than the newest one changes nothing
 		} {
 			note(clock.now().Add(-step.age))
 			if step.shown == "" {

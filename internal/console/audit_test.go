@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The page lists the acts in its domain, with a filter and the state of the chain. It shows where
-// the chain is broken.
+// The page lists the acts in its domain, with a filter and the state of the chain. For a broken
+// chain, it shows the broken place.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))
@@ -60,8 +60,8 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 	})
 }
 
-// An operator signs in with a provider. The page shows the provider's identity, and the operator
-// links it and signs in. When this service does not accept the provider's second factor, the
+// An operator signs in with a provider. The page shows the provider's identity. The operator links
+// this identity, and signs in. When this service does not accept the provider's second factor, the
 // operator must enter one here.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	for _, window := range []struct {
@@ -105,8 +105,8 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// A sign-in that did not begin in this browser fails. Without a provider, the page has no link to
-// one.
+// A sign-in that did not begin in this browser fails. Without a provider, the page has no link for
+// such a sign-in.
 func TestTheWayBackFromAProvider(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

@@ -27,8 +27,8 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 	return all[0]
 }
 
-// The secret of a signing provider is shown once. After a rotation, both secrets sign for the
-// chosen time. When the provider is deleted, its webhooks hold their events back.
+// The page shows the secret of a signing provider once. After a rotation, both secrets sign for the
+// chosen time. When an operator deletes the provider, its webhooks hold their events back.
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -76,7 +76,8 @@ func TestProvidersThatSign(t *testing.T) {
 	})
 }
 
-// No page shows the secrets of an OAuth provider. They stay unless the operator types new ones.
+// No page shows the secrets of an OAuth provider. These secrets stay unless the operator types new
+// ones.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -115,7 +116,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 	})
 }
 
-// Operators who may not set up the domain see the providers, but no forms to change them.
+// Operators who may not set up the domain see the providers. They see no forms to change providers.
 func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.Subscribe("USER_CREATED", "signer")

@@ -34,8 +34,8 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role operators.Role, width,
 	return p
 }
 
-// Lists and payments are updated in place. The focus stays, screen readers get an announcement, and
-// typed text does not change.
+// The script updates lists and payments in place. The focus stays, screen readers get an
+// announcement, and typed text does not change.
 func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p := arrive(t, operators.Developer, 1280, 900)
 	token := p.Token("payments:admin")
@@ -66,7 +66,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p.says.Silent(t)
 }
 
-// Saving a file shows its progress. The form also works without the script.
+// The page shows the progress while a file is saved. The form also works without the script.
 func TestSavingAFileInABrowser(t *testing.T) {
 	p := arrive(t, operators.Acting, 1280, 900)
 	p.shop()

@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// hostile is text that a page must show and not execute.
+// hostile is a text that a page must show and must not execute.
 const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script>&amp;`
 
 // person is an operator who uses the console in a real browser.
@@ -45,7 +45,7 @@ func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
 
 func (p *person) open(path string) { p.t.Helper(); p.do(servicetest.Navigate(p.Origin + path)) }
 
-// follow follows a link of the menu. A narrow window hides the menu until it is opened.
+// follow follows a link in the menu. In a narrow window, the menu is hidden until someone opens it.
 func (p *person) follow(end string) {
 	p.t.Helper()
 	if p.value(`matchMedia("(min-width: 64rem)").matches`) == "false" {
@@ -70,7 +70,7 @@ func (p *person) typeAndGo(button string, fields ...string) {
 	p.do(servicetest.Follow(button))
 }
 
-// checked checks the rules for all pages, and takes pictures of the page.
+// checked checks the page against the rules for all pages, and takes pictures of it.
 func (p *person) checked(name string) {
 	p.t.Helper()
 	servicetest.Inspect(p.ctx, p.t, "console-"+name)
@@ -87,7 +87,7 @@ func phoneCode(t *testing.T, key string, now time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
 }
 
-// clock is a real-time clock that the test sets.
+// clock is a clock of real time. The test sets it.
 type clock struct{ seconds atomic.Int64 }
 
 func newClock() *clock {
@@ -161,7 +161,7 @@ func (p *person) work(window string, time *clock) {
 	p.checked(window + "-fault")
 }
 
-// enrol sets up a second factor on the account page and returns its key.
+// enrol sets up a second factor on the account page, and returns its key.
 func (p *person) enrol(window, password string, time *clock) string {
 	p.open("/console/account")
 	p.checked(window + "-account")
@@ -174,7 +174,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 	return key
 }
 
-// On no page does the browser report blocked content or an error.
+// The browser reports no blocked content and no error on any page.
 func TestABrowserHasNothingToSay(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
@@ -209,7 +209,7 @@ func TestTheDesignInABrowser(t *testing.T) {
 	}
 }
 
-// Without a mouse, the form can be reached and submitted with the keyboard.
+// Without a mouse, an operator can reach and submit the form with the keyboard.
 func TestSigningInByKeyboard(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

@@ -114,7 +114,7 @@ func TestAddressesThatAreNot(t *testing.T) {
 	})
 }
 
-// Each role sees only the buttons that it may use. Forms without a button are refused.
+// Each role sees only the buttons that it may use. The service refuses forms without a button.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")
@@ -194,7 +194,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	})
 }
 
-// An act that calls a bank is recorded together with the intention to call it.
+// The service records an act that calls a bank together with the intention of the call.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

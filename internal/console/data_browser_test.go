@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// inWindows runs a subtest in a browser of each size, with a signed-in administrator of a domain
-// that has hostile texts.
+// inWindows runs a subtest in a browser of each size. An administrator is signed in, and the domain
+// has hostile texts.
 func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	for _, window := range []struct {
 		name          string
@@ -33,8 +33,8 @@ func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	}
 }
 
-// plants has the number of a client, and of a user with three connections: one works, one fails and
-// one waits.
+// plants has the numbers of a client and of a user with three connections. One connection works,
+// one fails and one waits.
 type plants struct {
 	user, client int64
 	connections  []int64
@@ -58,7 +58,7 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// openPages opens pages and checks each. The browser must not report anything about them.
+// openPages opens and checks pages. The browser must report nothing about them.
 func (p *person) openPages(window string, pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {

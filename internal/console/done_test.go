@@ -19,8 +19,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestThePageAfterAnAct checks that the page after an act shows a confirmation once, and only to
-// the operator who acted.
+// TestThePageAfterAnAct checks that the page after an act shows a confirmation once. Only the
+// operator who acted may see it.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -35,8 +35,8 @@ func TestThePageAfterAnAct(t *testing.T) {
 	})
 }
 
-// TestConfirmingIsAskedAbout checks that a page asks again before a payment is confirmed, because
-// that moves money.
+// TestConfirmingIsAskedAbout checks that a page asks again before an operator confirms a payment,
+// because that moves money.
 func TestConfirmingIsAskedAbout(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -60,7 +60,7 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 	})
 }
 
-// forgetful is a bank that loses its answer to an order and then does not know the order.
+// forgetful is a bank that loses its answer to an order, and later does not know the order.
 type forgetful struct{ connector.Initiator }
 
 func (f forgetful) Profile() connector.Profile {
@@ -77,8 +77,8 @@ func (forgetful) Status(context.Context, connector.Order) (payment.Report, error
 	return payment.Report{}, connector.ErrUnknownOrder
 }
 
-// TestSettling checks that an operator settles a payment whose order has an unknown outcome, after a
-// page that asks for the reason, and that both are recorded.
+// TestSettling checks that an operator can settle a payment whose order has an unknown outcome. A
+// page first asks for the reason. The audit log must have the act and the reason.
 func TestSettling(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
@@ -103,8 +103,8 @@ func TestSettling(t *testing.T) {
 	})
 }
 
-// TestRefunds checks that a refund is a payment in the other direction, of at most the paid amount,
-// and that it is recorded.
+// TestRefunds checks that a refund is a payment in the other direction, with at most the paid
+// amount. The audit log must have it.
 func TestRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -152,8 +152,8 @@ func TestRefunds(t *testing.T) {
 	})
 }
 
-// TestSignInsAreInTheAuditLog checks that sign-ins have their own list and are not among the acts
-// of a domain.
+// TestSignInsAreInTheAuditLog checks that sign-ins have their own list. The acts of a domain must
+// not include them.
 func TestSignInsAreInTheAuditLog(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -185,7 +185,7 @@ func TestTheReceiverIsFiltered(t *testing.T) {
 	})
 }
 
-// TestColumnsAndViews chooses columns and views of the list of payments by its address.
+// TestColumnsAndViews chooses columns and views of the list of payments through the list's address.
 func TestColumnsAndViews(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

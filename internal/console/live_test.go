@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// part requests the part of a page that may have changed, as the page's script does.
+// part requests that part of a page that may have changed, like the page's script.
 func (d *fixture) part(path, etag string) answer {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.Origin+path, nil)

@@ -58,7 +58,7 @@ func (n named) Profile() connector.Profile { return n.profile }
 
 var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// weight returns the size in bytes of a page, including everything that it loads.
+// weight returns the size of a page in bytes, including everything that the page loads.
 func (d *fixture) weight(path string) int {
 	d.t.Helper()
 	a := d.get(path)
@@ -72,7 +72,7 @@ func (d *fixture) weight(path string) int {
 	return total
 }
 
-// Long lists are split into pages and can be searched. Their pages stay small.
+// Long lists are split into pages, and operators can search them. The pages stay small.
 func TestLongListsAreTurned(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -127,7 +127,7 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 	return d.do(request)
 }
 
-// An application's page shows its logo, its keys and the texts of its programs, as the API does.
+// Like the API, an application's page shows its logo, its keys and the texts of its programs.
 func TestWhatElseAClientHas(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)

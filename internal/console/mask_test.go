@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// In a live domain, an operator who signed in with only a password sees no names and cannot move a
+// In a live domain, an operator who signed in with only a password sees no names, and cannot move a
 // payment.
 func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	for kind, want := range map[passerelle.DomainKind]string{passerelle.Live: "Š…", passerelle.Sandbox: "Šárka <b>"} {

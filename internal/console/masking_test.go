@@ -28,11 +28,11 @@ var personal = []string{
 }
 
 // people is a live domain in which every kind of object names a person. It has the numbers of these
-// objects, by the word before the number in an address.
+// objects. The key is the word before the number in an address.
 type people struct {
 	*fixture
 	numbers map[string]int64
-	// done is a payment that can be refunded.
+	// done is a payment that an operator can refund.
 	done int64
 }
 
@@ -54,7 +54,7 @@ func newPeople(t *testing.T, s *servicetest.Instance) people {
 	return p
 }
 
-// readBadly gives the connection messages of its bank and a subscription.
+// readBadly adds to the connection messages of its bank, and a subscription.
 func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	p.t.Helper()
 	now := time.Now()
@@ -77,7 +77,7 @@ func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	}))
 }
 
-// refundable creates a payment with identities that is done.
+// refundable creates a payment with identities, and brings it to the state done.
 func (p *people) refundable() {
 	p.t.Helper()
 	client, _, err := p.Access.Register(p.t.Context(), p.Domain.ID, "other shop", []string{"https://shop.example/back"})
@@ -128,7 +128,8 @@ var absent = map[string]string{
 	"provider": "no identity provider", "provider/back": "no identity provider",
 }
 
-// more returns further addresses of the same pages, with parameters that show other content.
+// more returns further addresses of the same pages. Their parameters make the pages show other
+// content.
 func (p *people) more() []string {
 	done := p.paymentPath(p.done)
 	return []string{
@@ -154,12 +155,12 @@ func namesNobody(t *testing.T, who, what string, a answer) {
 
 func withoutSpaces(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// stays lists the forms that are not sent because they would end the session.
+// stays lists the forms that the test does not send, because they would end the session.
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
 // TestNoPageNamesPeople fetches every page in the table of routes, and sends every form without
-// content. It does so as operators who may not read personal data, and as operators who may but
-// have not asked to.
+// content. It does this as operators who may not read personal data. It repeats it as operators who
+// may read such data but have not asked for it.
 func TestNoPageNamesPeople(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -179,14 +180,14 @@ func TestNoPageNamesPeople(t *testing.T) {
 	})
 }
 
-// formOfTest is a page that shows a sample payload. The sample contains an account of the fixture.
+// formOfTest is a page with a sample payload. The sample contains an account of the fixture.
 const (
 	formOfTest = "domains/#/webhooks/#/test"
 	ofExample  = "FR7630006000011234567890189"
 )
 
-// walk fetches all pages. It also sends all forms, unless the operator may reveal. Other operators
-// than those who set up the domain may be refused.
+// walk fetches all pages. It also sends all forms, unless the operator may reveal. The service may
+// refuse the forms of operators who do not set up the domain.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {
@@ -229,8 +230,8 @@ func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsU
 	}
 }
 
-// revealed checks that an operator who asks does read the names of people, so that the test would
-// notice them.
+// revealed checks that an operator who asks does read the names of people. The test would therefore
+// notice names.
 func (p *people) revealed(t *testing.T, visitor *fixture) {
 	t.Helper()
 	for _, pattern := range []string{

@@ -24,7 +24,7 @@ func quiet(t *testing.T, run func(t *testing.T, d *fixture, c *clock)) {
 	})
 }
 
-// amounted creates a payment of an amount.
+// amounted creates a payment with an amount.
 func (d *fixture) amounted(amount string) int64 {
 	d.t.Helper()
 	draft := servicetest.Draft()
@@ -48,7 +48,7 @@ func (d *fixture) executed(c *clock, amount string, after int64) {
 	}
 }
 
-// many creates payments without the API, because the API takes longer.
+// many creates payments without the API, because the API would take longer.
 func (d *fixture) many(n int) {
 	d.t.Helper()
 	var client passerelle.ClientID
@@ -72,8 +72,8 @@ func (d *fixture) rejected(amount string) {
 	d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
 }
 
-// wantTexts checks that a page contains texts, ignoring its tags, and checks the number of parts of
-// its chart.
+// wantTexts checks that a page contains texts, and checks the number of parts of the page's chart.
+// It ignores tags.
 func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 	d.t.Helper()
 	body := d.shows(path, nil).body
@@ -89,7 +89,7 @@ func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 }
 
 // TestFiguresOfADomain checks the figures of a period and of the previous period, by hour and by
-// day: amounts, success and the time until payments are executed.
+// day. The figures are amounts, success, and the time until the execution of payments.
 func TestFiguresOfADomain(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		// It is 9 o'clock on Saturday, in the 24 hours before the shown period.
@@ -114,7 +114,7 @@ func TestFiguresOfADomain(t *testing.T) {
 			"Sat 21 Nov: 2 registered, 1 done or accepted, 1 rejected; 0 in the period before", "Sun 22 Nov: 4 registered, 2 done or accepted, 1 rejected; 0 in the period before",
 			"Mon 9 Nov: 0 registered",
 		)
-		// A day later, the period that was shown is the previous one.
+		// A day later, the shown period has become the previous one.
 		c.seconds.Add(24 * 3600)
 		again := newFixture(t, d.Instance)
 		again.enter(operators.Developer)
@@ -125,11 +125,11 @@ func TestFiguresOfADomain(t *testing.T) {
 	})
 }
 
-// TestManyPaymentsAreCountedNowAndThen checks that a count of few payments is always up to date,
-// and that a count of a thousand is cached for 30 seconds.
+// TestManyPaymentsAreCountedNowAndThen checks that a count of few payments is always up to date.
+// The service must cache a count of a thousand for 30 seconds.
 func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
-		c.seconds.Add(600) // moves to an hour without payments
+		c.seconds.Add(600) // this moves to an hour without payments
 		d.enter(operators.Viewer)
 		counted := func(n int64) {
 			t.Helper()

@@ -36,7 +36,7 @@ func listed(a answer) string {
 	return strings.Join(ids, " ")
 }
 
-// line returns the instruction of a draft, so that tests can change it.
+// line returns the instruction of a draft. Tests can change it.
 func line(draft map[string]any) map[string]any {
 	return draft["instructions"].([]any)[0].(map[string]any)
 }
@@ -123,7 +123,7 @@ func TestSearchingPayments(t *testing.T) {
 // sorted returns a list of numbers in ascending order.
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
-// A list ordered by label has pages like any other list, and the links between them keep its
+// A list with the order by label has pages like other lists. The links between these pages keep the
 // filter.
 func TestSearchTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -154,7 +154,7 @@ func TestSearchTurnsPages(t *testing.T) {
 	})
 }
 
-// file downloads a list as a file and parses it.
+// file downloads a list as a file, and parses it.
 func (d *fixture) file(values ...string) (answer, [][]string) {
 	d.t.Helper()
 	a := d.submit(d.domainPath("/payments"), d.domainPath("/payments/file"), values...)
@@ -218,7 +218,7 @@ func TestWhoMayNotTakePersonalData(t *testing.T) {
 	})
 }
 
-// A long file is read from the database in pages, and contains each payment once.
+// The service reads a long file from the database in pages. The file contains each payment once.
 func TestALongFile(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -255,8 +255,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 	return made.ID
 }
 
-// In live domains, a search by personal data needs the right to reveal and is recorded. Other
-// operators cannot find out masked values by guessing, or from files or addresses.
+// In live domains, a search by personal data needs the right to reveal, and is recorded. Other
+// operators cannot find masked values by guessing, or in files or addresses.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -336,8 +336,8 @@ func (d *fixture) searchResults() int64 {
 	return int64(p.ID)
 }
 
-// Pages and files of live domains show no personal data, whatever its source, until an operator who
-// may reveal it asks for it.
+// Pages and files of live domains show no personal data, whatever its source. An operator who may
+// reveal such data must ask for it first.
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

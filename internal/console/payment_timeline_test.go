@@ -122,7 +122,7 @@ func TestSupportFileHasNothingSensitive(t *testing.T) {
 
 var pre = regexp.MustCompile(`(?s)<pre id="curl"[^>]*>(.*?)</pre>`)
 
-// request returns the command on a page, and its arguments as a shell would parse them.
+// request returns the command on a page, and the arguments that a shell would parse from it.
 func (d *fixture) request(a answer) (command string, args []string) {
 	d.t.Helper()
 	found := pre.FindStringSubmatch(a.body)
@@ -175,7 +175,7 @@ func TestPaymentAsARequest(t *testing.T) {
 	})
 }
 
-// run runs the request with an id on a page as a reader would, in a shell and with a token.
+// run runs the request with an id on a page like a reader, in a shell and with a token.
 func (d *fixture) run(a answer, id, token string, into any) {
 	d.t.Helper()
 	found := regexp.MustCompile(`(?s)<pre id="` + id + `"[^>]*>(.*?)</pre>`).FindStringSubmatch(a.body)
@@ -213,8 +213,8 @@ func TestRequestsRun(t *testing.T) {
 	})
 }
 
-// TestWhatTheBankAnswered checks that the bank's answer is collapsed in the timeline, next to the
-// change that it caused.
+// TestWhatTheBankAnswered checks that the timeline shows the bank's answer collapsed, next to the
+// change that the answer caused.
 func TestWhatTheBankAnswered(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -23,7 +23,7 @@ import (
 )
 
 // pictured lists the main pages. A path is relative to the domain unless it begins with the
-// console's root. seen is an element that must be shown.
+// console's root. seen is an element that the page must show.
 var pictured = []struct {
 	name, path, seen string
 }{
@@ -42,8 +42,8 @@ var pictured = []struct {
 	{"account", "/console/account", "#present"},
 }
 
-// payerPages are the payer's pages, which the README shows on a phone. follow is the link or button
-// on the page before it. seen is an element that must be shown.
+// payerPages lists the payer's pages that the README shows on a phone. follow is the link or button
+// on the page before it. seen is an element that the page must show.
 var payerPages = []struct {
 	name, follow, seen string
 }{
@@ -55,17 +55,17 @@ var payerPages = []struct {
 // pictureFolder is the folder of the documentation's pictures.
 const pictureFolder = "../../docs/pictures"
 
-// sittings are the pictures that are taken of each page: in a wide window in both colour schemes,
-// and on a phone.
+// sittings lists the pictures of each page: in a wide window in both colour schemes, and on a
+// phone.
 var sittings = []struct {
 	name          string
 	width, height int64
 	scheme        string
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 780, "light"}}
 
-// TestPictures takes the pictures of the documentation when PASSERELLE_DOC_PICTURES is set. It
-// checks that the pages of the documentation show all these pictures and no others, and that they
-// are small.
+// TestPictures takes the pictures for the documentation when PASSERELLE_DOC_PICTURES is set. It
+// checks that the pages of the documentation show exactly these pictures, and that the pictures are
+// small.
 func TestPictures(t *testing.T) {
 	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
 		takePayerPictures(t)
@@ -163,7 +163,7 @@ func populate(t *testing.T, s *servicetest.Instance) {
 	for _, scenario := range []string{"plain", "label-rejected", "refused-at-bank", "abandoned-by-client", "amount-7121", "amount-7124", "british", "beneficiary-227", "accept-only"} {
 		_, err := s.Simulation.Play(t.Context(), domain, scenario, clients[0])
 		must(t, err)
-		domain, err = s.DB.Domain(t.Context(), domain.ID) // its clock may have changed
+		domain, err = s.DB.Domain(t.Context(), domain.ID) // the clock of the domain may have changed
 		must(t, err)
 	}
 	for _, login := range []string{"", "one", "otp"} {

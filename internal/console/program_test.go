@@ -17,8 +17,8 @@ import (
 
 const listOfPrograms = "/console/programs"
 
-// TestConnectorPrograms adds, checks and removes a program. Each act is recorded, and the program
-// is a connector of the domain until its removal.
+// TestConnectorPrograms adds, checks and removes a program. The audit log records each act. The
+// program is a connector of the domain until its removal.
 func TestConnectorPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		folder := t.TempDir()
@@ -76,8 +76,8 @@ func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	}
 }
 
-// TestWhoChangesPrograms checks that only administrators may change programs, with a second factor
-// when a domain is live. All operators see the programs.
+// TestWhoChangesPrograms checks that only administrators may change programs. When a domain is
+// live, they need a second factor. All operators see the programs.
 func TestWhoChangesPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		wants := func(f *fixture, status int) {

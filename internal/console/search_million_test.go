@@ -14,14 +14,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// numbers begins a statement that counts from $1 to $2.
+// numbers is the beginning of a statement that counts from $1 to $2.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 
-// crowdFrom is larger than any id that the service has assigned.
+// crowdFrom is larger than every id that the service has assigned.
 const crowdFrom = 10_000_000
 
-// crowd fills the tables that a search reads, because creating so many payments and users through
-// the service would take hours. Always 100 payments share the end of an account number, and all
+// crowd fills the tables that a search reads. Creating so many payments and users through the
+// service would take hours. Each group of 100 payments shares the end of an account number. All
 // payments share the beginning of a label.
 var crowd = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at) SELECT i, 0, CAST($3 AS BIGINT), 'created', '', 'client', '', i FROM n`,
@@ -40,7 +40,7 @@ var crowd = []string{
 
 const crowdOfUsers = `INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`
 
-// fill adds payments, and a tenth as many users.
+// fill adds payments. It adds one user for ten payments.
 func (d *fixture) fill(payments int) {
 	d.t.Helper()
 	client, err := strconv.ParseInt(d.ClientID, 10, 64)
@@ -58,7 +58,7 @@ func (d *fixture) fill(payments int) {
 			return nil
 		}))
 	}
-	// The inserted account numbers are not encrypted, as in an older database.
+	// The inserted account numbers are not encrypted, like those in an older database.
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
 		tx.Unit().Exec(`UPDATE sealing SET account_numbers = FALSE`)
 		return nil
@@ -72,8 +72,9 @@ func (d *fixture) fill(payments int) {
 	must(d.t, d.DB.Database.KeepStatistics(d.t.Context()))
 }
 
-// TestMillionSearched searches by every kind of value among PASSERELLE_TEST_PAYMENTS payments and a
-// tenth as many users. In a long run, the median of 15 requests for a page is at most 25 ms.
+// TestMillionSearched searches by every kind of value. The database has PASSERELLE_TEST_PAYMENTS
+// payments, and a tenth as many users. In a long run, the median time of 15 requests for a page is
+// at most 25 ms.
 func TestMillionSearched(t *testing.T) {
 	payments, long := 2000, false
 	if text, set := os.LookupEnv("PASSERELLE_TEST_PAYMENTS"); set {

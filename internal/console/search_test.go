@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch checks that each kind of object is found by the values that operators have, and that
-// other objects are not.
+// TestSearch checks that a search finds each kind of object by the values that operators have. It
+// must not find other objects.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -64,7 +64,8 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// TestSearchHasFive checks that a search shows the newest five of many results, with a link to all.
+// TestSearchHasFive checks that a search shows the newest five of many results, with a link to all
+// results.
 func TestSearchHasFive(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -81,8 +82,8 @@ func TestSearchHasFive(t *testing.T) {
 	})
 }
 
-// TestSearchInLiveDomains checks that personal data is searched only for operators who may reveal
-// it, and that the search is recorded once.
+// TestSearchInLiveDomains checks that only operators who may reveal personal data can search in it.
+// The search is recorded once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -124,7 +125,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 }
 
 // TestNeedsAttention checks that the page lists the problems for the operator, each with a link to
-// its remedy.
+// a page that solves it.
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -151,7 +152,8 @@ func TestNeedsAttention(t *testing.T) {
 	})
 }
 
-// TestActsThatAreNotUndone checks that a page with amount and payee asks again before such an act.
+// TestActsThatAreNotUndone checks that a page with amount and payee asks again before an act that
+// nobody can undo.
 func TestActsThatAreNotUndone(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -66,7 +66,7 @@ func TestConfiguration(t *testing.T) {
 	})
 }
 
-// disturbed is a bank whose calls have failed and whose certificate expires soon.
+// disturbed is a bank whose calls have failed. Its certificate expires soon.
 type disturbed struct{ bank }
 
 func (d disturbed) Profile() connector.Profile {
@@ -83,7 +83,7 @@ func (d disturbed) Health() connector.BankHealth {
 }
 
 // TestHealthOfABank checks what operators see of a failing bank: the calls that fail, and the
-// certificate that must be renewed.
+// certificate that they must renew.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -154,7 +154,7 @@ func TestConnectors(t *testing.T) {
 
 var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
 
-// once returns the secret that an answer shows once.
+// once returns the secret that an answer shows only once.
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)

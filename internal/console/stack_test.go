@@ -46,7 +46,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// answer is what the browser receives.
+// answer is the response that the browser receives.
 type answer struct {
 	status         int
 	location, body string
@@ -58,7 +58,7 @@ func (d *fixture) get(path string) answer {
 	return d.send(http.MethodGet, path, "", nil)
 }
 
-// post sends a form as a page of that site does.
+// post sends a form in the way in which a page of that site does.
 func (d *fixture) post(path, site string, form url.Values) answer {
 	d.t.Helper()
 	return d.send(http.MethodPost, path, site, form)
@@ -135,7 +135,7 @@ func (d *fixture) paymentPath(id int64) string {
 	return d.domainPath("/payments/" + strconv.FormatInt(id, 10))
 }
 
-// acts lists the acts that were recorded in the domain, oldest first, without request ids.
+// acts lists the recorded acts in the domain, oldest first, without request ids.
 func (d *fixture) acts() []string {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfDomain(d.t.Context(), d.Domain.ID, 100)

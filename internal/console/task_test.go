@@ -14,14 +14,14 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// mostClicks is how many clicks a new operator's task may take from the first page of the domain,
-// and mostTime how long it may take.
+// mostClicks is the largest number of clicks for a new operator's task, from the first page of the
+// domain. mostTime is the longest time for it.
 const (
 	mostClicks = 4
 	mostTime   = 60 * time.Second
 )
 
-// task is an operator who does one task. clicks counts only clicks that lead to another page.
+// task is an operator who does one task. clicks counts only the clicks that open another page.
 type task struct {
 	*person
 	clicks int
@@ -33,7 +33,7 @@ func (k *task) click(selector string) {
 	k.do(servicetest.Follow(selector))
 }
 
-// choose follows the link or presses the button with a text.
+// choose follows the link, or presses the button, that has a text.
 func (k *task) choose(text string) {
 	k.t.Helper()
 	k.value(fmt.Sprintf(`(() => {
@@ -82,7 +82,7 @@ func (p *person) trouble() troubled {
 	return in
 }
 
-// TestTasksOfOperators does the usual first tasks of operators in a browser, with nothing but the
+// TestTasksOfOperators does the usual first tasks of operators in a browser. It uses only the
 // pages.
 func TestTasksOfOperators(t *testing.T) {
 	time := newClock()

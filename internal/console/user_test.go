@@ -32,7 +32,7 @@ func (d *fixture) user() (id int64, token string) {
 	return made.ID, made.Token
 }
 
-// connect connects a user to the test bank. The login selects its behaviour.
+// connect connects a user to the test bank. The login selects the bank's behaviour.
 func (d *fixture) connect(token, login string) int64 {
 	d.t.Helper()
 	var made struct{ ID int64 }
@@ -49,7 +49,7 @@ func (d *fixture) userPath(id int64, more string) string {
 // rows counts the rows of the tables on a page.
 func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
 
-// wantOnRecord compares the acts that were recorded in the domain with the expected ones.
+// wantOnRecord compares the recorded acts in the domain with the expected acts.
 func (d *fixture) wantOnRecord(want ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, d.acts()); diff != "" {
@@ -57,7 +57,7 @@ func (d *fixture) wantOnRecord(want ...string) {
 	}
 }
 
-// wants submits a form on a page to an address, and checks the status and a text of the answer.
+// wants submits a form on a page to an address. It checks the status and a text of the answer.
 func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)
@@ -122,8 +122,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// A user's page shows data. Personal data and account numbers are shown only to operators who may
-// reveal them, and this is recorded.
+// A user's page shows data. It shows personal data and account numbers only to operators who may
+// reveal them, and the service records this.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -170,8 +170,8 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// Acts on users and connections have the same effects and events as in the API, and are recorded.
-// Nothing is deleted unless its number is typed.
+// Acts on users and connections have the same effects and events as in the API. The service records
+// them. It deletes nothing unless the operator types the number.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -185,7 +185,7 @@ func TestActsOnUsers(t *testing.T) {
 		if a.status != http.StatusSeeOther || a.location != page {
 			t.Errorf("reading now: %d %s", a.status, a.body)
 		}
-		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // waits until the running read has ended
+		d.OK(d.Call("PUT", fmt.Sprint("/users/me/connections/", second), token, nil)) // this waits until the running read has ended
 		d.shows(page, []string{"not present"}, "Synchronisation in progress.")
 
 		d.wants(page, page+"/delete", 422, "number: must be", "number", fmt.Sprint(first))
@@ -217,7 +217,8 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// An institution is not read without its user more often than it allows, whoever requests the read.
+// The service does not read an institution without its user more often than the institution allows,
+// whoever requests the read.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

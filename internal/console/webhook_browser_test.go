@@ -46,7 +46,7 @@ func (p *person) clear(field, text string) {
 	p.do(chromedp.SendKeys(field, text))
 }
 
-// useTests sends a test, checks what was sent, and verifies its signature.
+// useTests sends a test, checks the sent request, and verifies its signature.
 func (p *person) useTests(name string) {
 	t := p.t
 	to := newReceiver(t, 500, hostile)

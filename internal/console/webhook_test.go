@@ -44,7 +44,7 @@ func idAt(t *testing.T, address string) int64 {
 	return id
 }
 
-// registered returns a webhook as the API shows it.
+// registered returns a webhook in the form that the API shows.
 func (d *fixture) registered(id int64) map[string]any {
 	d.t.Helper()
 	var out map[string]any
@@ -60,7 +60,7 @@ func (d *fixture) register(event, address string, provider any) int64 {
 	return out.ID
 }
 
-// receiver is a server that stores the requests it receives.
+// receiver is a server that stores its requests.
 type receiver struct {
 	URL    string
 	mu     sync.Mutex
@@ -103,7 +103,7 @@ func (r *receiver) turn(status int) {
 	r.status = status
 }
 
-// pay creates a payment and changes its state once, so that one event occurs.
+// pay creates a payment and changes its state once. One event occurs.
 func (d *fixture) pay() int64 {
 	d.t.Helper()
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -112,7 +112,7 @@ func (d *fixture) pay() int64 {
 	return id
 }
 
-// deliveries returns the deliveries of a webhook as the API shows them, oldest first.
+// deliveries returns the deliveries of a webhook in the form that the API shows, oldest first.
 func (d *fixture) deliveries(id int64) []map[string]any {
 	d.t.Helper()
 	var out struct{ Data []map[string]any }
@@ -137,7 +137,7 @@ func wantActs(t *testing.T, d *fixture, want ...string) {
 func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
-		d.Subscribe("USER_CREATED", "signer") // also creates the provider
+		d.Subscribe("USER_CREATED", "signer") // this also creates the provider
 		form := d.webhooksPath("/new")
 		for name, test := range map[string]struct {
 			values []string
@@ -284,8 +284,8 @@ func TestHowBodiesAreSent(t *testing.T) {
 
 var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
 
-// The signature of the signed text on the page equals the signature that the receiver got. The sent
-// text on the page equals the body that the receiver got.
+// The page shows the signed text and the sent text. The signature of the signed text equals the
+// signature that the receiver got. The sent text equals the body that the receiver got.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -315,7 +315,7 @@ func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 		}
 		for name, values := range got.header {
 			if name == "Accept-Encoding" || name == "Content-Length" {
-				continue // the HTTP client adds these
+				continue // the HTTP client adds these headers
 			}
 			if !strings.Contains(strings.ToLower(html.UnescapeString(body)), strings.ToLower("<dt>"+name+`</dt><dd class="digits">`+values[0]+"</dd>")) {
 				t.Errorf("the page lacks the header %s: %s", name, values[0])
@@ -503,7 +503,7 @@ func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	}
 }
 
-// refusedForms submits every form and returns those that the role may not submit.
+// refusedForms submits every form. It returns the forms that the role may not submit.
 func refusedForms(d *fixture, hook, data int64) map[string]bool {
 	d.t.Helper()
 	refused := map[string]bool{}
@@ -596,7 +596,7 @@ func (d *fixture) inLive() *fixture {
 	return &twin
 }
 
-// plantLive creates, in a live domain, a webhook with a delivery that was tried.
+// plantLive creates a webhook in a live domain, with a delivery that the service has tried.
 func plantLive(t *testing.T, d *fixture) (hook store.Webhook, data int64) {
 	t.Helper()
 	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// answersFile has sample answers of the service for the pages of the reference. The samples come
-// from the rows of this package, whose requests succeed.
+// answersFile is the file with sample answers of the service for the pages of the reference. The
+// samples come from the rows of this package. The requests of these rows succeed.
 const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")
@@ -48,7 +48,7 @@ func newSamples(t *testing.T, s *servicetest.Instance) *samples {
 	return &samples{document.Paths, map[string]sample{}}
 }
 
-// operation returns the operation that a row calls, or an empty text.
+// operation returns the operation that a row calls. It returns an empty text when there is none.
 func (all *samples) operation(r row) string {
 	method, address, _ := strings.Cut(r.call, " ")
 	address, _, _ = strings.Cut(strings.TrimPrefix(address, "/2.0"), "?")
@@ -64,7 +64,8 @@ func (all *samples) operation(r row) string {
 	return best
 }
 
-// alike reports whether an address matches a path, and returns how many words they share.
+// alike reports whether an address matches a path. It also returns the number of words that both
+// share.
 func alike(path, address string) (same int, matches bool) {
 	want, got := strings.Split(path, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {
@@ -81,7 +82,7 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the answer to a row, unless there is already a better sample of the operation.
+// take stores the answer to a row, unless the operation already has a better sample.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)
@@ -108,7 +109,7 @@ var secret = regexp.MustCompile(`"([A-Za-z0-9_./+=-]{12})[A-Za-z0-9_./+=-]{20,}"
 // random matches long texts that are not secret.
 var random = regexp.MustCompile(`^"(?:[0-9a-f]{8}-|[A-Z]{2}[0-9]{2}|https?:|/)`)
 
-// anonymous returns a text with its secrets shortened and with an example's address.
+// anonymous returns a text with shortened secrets, and with an example's address.
 func (w *fixture) anonymous(text string) string {
 	text = strings.ReplaceAll(text, w.Origin, "https://bank.example")
 	text = strings.ReplaceAll(text, strings.TrimPrefix(w.Origin, "http://"), "bank.example")
@@ -120,7 +121,7 @@ func (w *fixture) anonymous(text string) string {
 	})
 }
 
-// short returns an answer whose lists have one item each.
+// short returns the answer with one item in each list.
 func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -161,7 +162,7 @@ func cut(value any) any {
 	return value
 }
 
-// names returns the members of each operation's answer.
+// names returns the members of the answer of each operation.
 func names(t *testing.T, found map[string]sample) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -173,7 +174,7 @@ func names(t *testing.T, found map[string]sample) map[string][]string {
 	return all
 }
 
-// check compares the file with the samples, or writes the file with the flag -update.
+// check compares the file with the samples. With the flag -update, it writes the file.
 func (all *samples) check(t *testing.T) {
 	t.Helper()
 	if *update {

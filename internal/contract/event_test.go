@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes are the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
+// eventShapes has the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
 // missing, because its body is a Payment.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text
@@ -44,8 +44,8 @@ SyncedSubscription       id int, label text, documents [Document]
 FORM.Currency            id text, precision int
 FORM.Transaction         id int, id_account int, date date, datetime time?, value num, type text, original_wording str, date_scraped time, last_update time`
 
-// TestEvents checks section 9.1, the bodies of all events that a client gets, and 9.3, that all are
-// signed.
+// TestEvents checks section 9.1, the bodies of all events that a client receives. It also checks
+// section 9.3, which says that all of them are signed.
 func TestEvents(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -81,8 +81,9 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live plays the life of a user: two banks are connected, all accounts are shared and read again,
-// one account is withheld, and the user is deleted. It also makes a payment.
+// live plays the life of a user. The user connects two banks and shares all accounts. The service
+// reads the accounts again. The user then withholds one account, and is deleted at the end. live
+// also makes a payment.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
@@ -94,7 +95,7 @@ func (w *fixture) live(t *testing.T) {
 	w.connect(t, token, "one")
 	account := w.of(t, token, "/users/me/accounts", "accounts")[0]
 	w.OK(w.Call("PUT", "/users/me/connections", token, `{}`))
-	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // sends the event about an account before that account is withheld
+	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // this sends the event about an account before the user withholds that account
 	w.OK(w.Call("POST", "/users/me/accounts/"+account, token, `{"disabled":true}`))
 	payment := w.Create(w.Token("payments:admin"), servicetest.Draft())
 	body := map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}
@@ -104,8 +105,8 @@ func (w *fixture) live(t *testing.T) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// TestSignatureHeaders checks rule 10. There are two pairs of signature headers with equal values,
-// spelled as documented, because some receivers are case-sensitive.
+// TestSignatureHeaders checks rule 10. There are two pairs of signature headers with equal values.
+// The names must have the documented spelling, because some receivers are case-sensitive.
 func TestSignatureHeaders(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	url, heads := listens(t)
@@ -124,7 +125,7 @@ func TestSignatureHeaders(t *testing.T) {
 	}
 }
 
-// listens starts a receiver of one request, and returns the request's headers unchanged.
+// listens starts a receiver for one request. It returns the request's headers unchanged.
 func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

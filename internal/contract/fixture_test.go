@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// These are the connectors that clients name in their samples: the test connector and the simulated
+// These are the connectors in the samples of clients: the test connector, and the simulated
 // provider of documents.
 const (
 	testConnector     = "338178e6-3d01-564f-9a7b-52ca442459bf"
@@ -27,13 +27,13 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
 // fixture is a service in use. It has a user who shares all accounts of a bank and all
-// subscriptions of a provider, and an application with tokens of every kind.
+// subscriptions of a provider. It also has an application with tokens of every kind.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
-// newFixture makes the fixture with the calls that a client makes.
+// newFixture makes the fixture with calls of a client.
 func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	w := &fixture{Instance: s, things: map[string]string{
@@ -239,7 +239,7 @@ func (w *fixture) invest(t testing.TB) {
 	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
 }
 
-// receive creates a user whose bank keeps receipts with transactions.
+// receive creates a user whose bank stores receipts with transactions.
 func (w *fixture) receive(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
@@ -284,7 +284,7 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	}
 	w.JSON(w.OK(w.Call("GET", "/users/me/connections/"+w.things["connection"]+"/accounts?all", w.things["user token"], nil)), &out)
 	if kind == "disabled" {
-		// No other row reads this object, the first account of another connection.
+		// No other row reads this object, which is the first account of another connection.
 		other := w.connect(t, w.things["user token"], "one")
 		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
 	}
@@ -297,8 +297,8 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	return ""
 }
 
-// encrypted returns a value as pages send it: encrypted for the key of /publickey, with the kid of
-// that key.
+// encrypted returns a value in the form that pages send. The key of /publickey encrypts it, and the
+// value contains the kid of that key.
 func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey

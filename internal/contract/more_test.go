@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// more are requests that no row of the paper has. Each can succeed after the ones before it. keep
-// is the name under which the id of a created object is kept, or empty.
+// more has requests that no row of the paper has. Each request can succeed after the requests
+// before it. keep is the name under which the fixture stores the id of a created object. It is
+// empty when the fixture does not store the id.
 var more = []struct{ keep, as, call, body string }{
 	{"hmac", "config", "POST /webhooks/auth", `{"type":"hmac_signature","name":"sample"}`},
 	{"", "config", "GET /webhooks/auth/{hmac}", ""},
@@ -57,7 +58,7 @@ var more = []struct{ keep, as, call, body string }{
 	{"", "config", "POST /sandbox/clock", `{"advance":"15m"}`},
 }
 
-// takeMore takes samples of calls that no row of the paper has.
+// takeMore takes samples of the requests in more.
 func (all *samples) takeMore(t *testing.T, w *fixture) {
 	t.Helper()
 	for _, one := range more {

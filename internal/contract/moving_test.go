@@ -19,7 +19,7 @@ import (
 // movingPage is the guide whose lines these tests check.
 const movingPage = "../../docs/moving-in.md"
 
-// move checks one line of the guide, with rows and with a function for facts that rows cannot
+// move checks one line of the guide. It has rows, and a function for the facts that rows cannot
 // check.
 type move struct {
 	// line is the first cell of the line in the guide.
@@ -167,7 +167,7 @@ var webhookMoves = []move{
 		{call: "POST /2.0/webhooks", as: "config", kind: asForm, body: "event=USER_SYNCED&url=https%3A%2F%2Fshop.example%2Fhook&id_auth=hmac", status: 200, shapes: "Webhook"},
 	}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
-		w.Subscribe("USER_CREATED", "numbered") // registers its webhook with the number of the authentication provider
+		w.Subscribe("USER_CREATED", "numbered") // this registers its webhook with the number of the authentication provider
 	}},
 	{line: "The user's token in `Authorization`", prove: func(t *testing.T, w *fixture) {
 		t.Helper()
@@ -192,13 +192,13 @@ var webhookMoves = []move{
 		w.Subscribe("USER_CREATED", "one")
 		w.OK(w.Call("POST", "/webhooks", w.ConfigToken, `{"event":"USER_DELETED","url":"`+w.Origin+`/sandbox/receiver/one","id_auth":"one"}`))
 		_, token := w.user(t)
-		w.last(t, "one") // done first, because deleting the user deletes the events about them
+		w.last(t, "one") // this comes first, because deleting the user deletes the events about the user
 		w.OK(w.Call("DELETE", "/users/me", token, nil))
 		var came []string
 		for _, r := range w.Received("one") {
 			came = append(came, r.Headers.Get("SVC-Event"))
 		}
-		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // different webhooks may be sent in any order
+		if slices.Sort(came); !slices.Equal(came, []string{"USER_CREATED", "USER_DELETED"}) { // the service may send different webhooks in any order
 			t.Errorf("one address gets %v", came)
 		}
 	}},
@@ -289,12 +289,12 @@ func says(key, value string) row {
 	return row{call: "GET /2.0/config?search=" + key, as: "config", status: 200, shapes: "Config", says: []string{`"` + key + `":"` + value + `"`}}
 }
 
-// asks returns a row that creates a connection with a question.
+// asks returns a row that creates a connection. The institution then asks a question.
 func asks(status int) row {
 	return row{call: "POST /2.0/users/me/connections", as: "Bearer {new user token}", kind: asForm, body: "id_connector=40&login=otp&password=1234", status: status, shapes: "Connection"}
 }
 
-// pays returns a row that creates a payment of an amount.
+// pays returns a row that creates a payment with an amount.
 func pays(amount string, status int) row {
 	return drafts(`"amount":`+amount+`,"execution_date_type":"instant"`, status)
 }
@@ -310,7 +310,7 @@ func drafts(instruction string, status int) row {
 		`,"currency":"EUR","label":"Invoice","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`}
 }
 
-// refuses returns a check that a link opens a page with the error.
+// refuses returns a check. The check expects a link to open a page with the error.
 func refuses(link string) func(t *testing.T, w *fixture) {
 	return func(t *testing.T, w *fixture) {
 		t.Helper()
@@ -322,7 +322,7 @@ func refuses(link string) func(t *testing.T, w *fixture) {
 }
 
 // approve makes a payer approve a payment at the bank and return. It returns the payment's new
-// state.
+// state and action.
 func (w *fixture) approve(t *testing.T) (state, action string) {
 	t.Helper()
 	path := "/payments/" + w.fill(t, "{new payment}")
@@ -354,7 +354,7 @@ func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	return w.OK(w.Do(request))
 }
 
-// last returns the only request that the built-in receiver got under a name.
+// last returns the only request to the built-in receiver under a name.
 func (w *fixture) last(t *testing.T, name string) servicetest.Received {
 	t.Helper()
 	all := w.Received(name)

@@ -1,11 +1,11 @@
 // Package contract_test checks the service against the requests that known programs of this API
-// family send, and against the parts of answers that these programs read.
+// family send. It also checks those parts of answers that these programs read.
 //
-// It owns one row for each fact about these programs, in the order of the paper with the facts
-// (wire facts, by section). It also owns the shapes of answers, as the strictest reader of each
-// program declares them. It does not own behaviour, which the scenarios of package api check, and
-// uses no code under test: it sends HTTP to a complete service. A row fails with the place in the
-// answer that its reader could not handle.
+// The package owns one row for each fact about these programs. The rows have the order of the paper
+// with the facts (wire facts, by section). The package also owns the shapes of answers, as the
+// strictest reader of each program declares them. The scenarios of package api check behaviour. The
+// package uses no code under test: it sends HTTP to a complete service. A row fails with the place
+// in the answer that its reader could not handle.
 package contract_test
 
 import (
@@ -22,28 +22,28 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// row is one fact: a request exactly as a program sends it, and the expected answer.
+// row is one fact: a request in exactly the form that a program sends, and the expected answer.
 type row struct {
 	// fact begins with the section of the paper. by is the program that sends the request or reads
 	// the answer.
 	fact, by string
-	// call is the method and the address without the host. In call, body and as, {words} stand for
-	// objects of the test.
+	// call is the method and the address without the host. In call, body and as, words in braces
+	// name objects of the test.
 	call string
-	// as is the Authorization header, or "" for none. user, config, users, service and basic are
-	// short forms.
+	// as is the Authorization header, or "" for no header. The words user, config, users, service
+	// and basic are short forms.
 	as string
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes are the shapes of the answer, one for each reader. An answer without shapes must have
+	// shapes has the shapes of the answer, one for each reader. An answer without shapes must have
 	// no body.
 	shapes string
 	// leads is the beginning of the address to which the answer redirects.
 	leads string
 	// gives is the media type of an answer that is a file.
 	gives string
-	// says are texts that the answer must contain.
+	// says lists the texts that the answer must contain.
 	says []string
 }
 
@@ -54,7 +54,7 @@ const (
 	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
 )
 
-// facts are all rows, in the order of the paper.
+// facts has all rows, in the order of the paper.
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, assetFacts,
@@ -67,7 +67,7 @@ var every = []string{
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell puts the section before the facts of its rows.
+// tell puts the section before the fact of each row.
 func tell(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
@@ -143,7 +143,7 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The address is sent unchanged.
+	// The request has the address unchanged.
 	request.URL.Opaque = w.fill(t, address)
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
@@ -154,7 +154,7 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	return request
 }
 
-// authorization returns the header that a short form stands for.
+// authorization returns the header that a short form means.
 func authorization(as string) string {
 	switch as {
 	case "user", "config", "users", "service", "temporary", "validating":
@@ -185,7 +185,7 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 // thing matches a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill replaces words in braces with objects. An object whose name begins with new is created again
+// fill replaces words in braces with objects. It creates an object whose name begins with new again
 // for each use.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()

@@ -44,7 +44,7 @@ type member struct {
 	kind     string
 }
 
-// shapes has the shapes by name.
+// shapes has the shapes, by name.
 type shapes map[string]shape
 
 // read parses the text of shapes.
@@ -119,8 +119,8 @@ func inside(kind string) (inner string, nested bool) {
 	return "", false
 }
 
-// fits returns how a value differs from a kind, as "place: complaint". It returns nothing when the
-// value fits.
+// fits returns the differences between a value and a kind, as "place: complaint". It returns
+// nothing when the value fits.
 func (all shapes) fits(place, kind string, value any) []string {
 	kind, nullable := strings.CutSuffix(kind, "?")
 	inner, nested := inside(kind)
@@ -201,7 +201,7 @@ func shown(value any) string {
 	return string(raw[:min(len(raw), 80)])
 }
 
-// kinds are the kinds that have no parameters.
+// kinds has the kinds without parameters.
 var kinds = map[string]func(any) bool{
 	"int":    written(`-?(0|[1-9][0-9]*)`),
 	"num":    written(`-?(0|[1-9][0-9]*)(\.[0-9]+)?`),
@@ -219,8 +219,8 @@ var kinds = map[string]func(any) bool{
 	"url":    spelled(`https?://[^ ]+`),
 }
 
-// written checks the spelling of numbers, because some readers of integers fail on a fraction of
-// zeros.
+// written returns a check of a number's spelling. Some readers of integers fail on a fraction that
+// consists of zeros.
 func written(pattern string) func(any) bool {
 	form := regexp.MustCompile(`^(` + pattern + `)$`)
 	return func(v any) bool {
@@ -237,7 +237,7 @@ func spelled(pattern string) func(any) bool {
 	}
 }
 
-// A value that does not fit its shape is reported.
+// The check reports a value that does not fit its shape.
 func TestShapes(t *testing.T) {
 	all := read(t, `
 Small   id int, name? str?, at time, of (a|b)?
@@ -266,7 +266,7 @@ Inner   exactly flag bit`)
 	}
 }
 
-// decoded decodes JSON and keeps the spelling of numbers.
+// decoded decodes JSON, and keeps the spelling of numbers.
 func decoded(t testing.TB, raw []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))

@@ -16,9 +16,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// journeyFacts is sections 12.1 and 12.2, links as programs build them. Each link begins a flow.
-// The browser is redirected to an address that names the flow, and has neither the code nor
-// anything else from the link. Tests of package webview check what the parameters do.
+// journeyFacts has the rows of sections 12.1 and 12.2, the links that programs build. Each link
+// begins a flow. The service redirects the browser to an address that names the flow. That address
+// has neither the code nor anything else from the link. Tests of package webview check the effects
+// of the parameters.
 var journeyFacts = slices.Concat(
 	tell("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -71,15 +72,16 @@ func begins(fact, by, link, leads string) row {
 	return row{fact: fact, by: by, call: "GET " + link + glue + "client_id={client}&redirect_uri=" + url.QueryEscape(receives), status: 303, leads: leads}
 }
 
-// ending is a fact of section 12.3, the parameters that an application gets when a user returns.
+// ending is a fact of section 12.3, the parameters that an application receives when a user
+// returns.
 type ending struct {
 	fact, by string
-	// link is the flow, with parameters in addition to the usual ones.
+	// link is the flow, with parameters in addition to the usual parameters.
 	link string
 	// walk does the user's steps.
 	walk func(p *person, s page) page
-	// shown are the parameters of the callback, which has no others. {one} stands for the user's
-	// last connection, and * for any text.
+	// shown has the parameters of the callback. The callback has no other parameters. The word
+	// {one} means the user's last connection, and * means any text.
 	shown string
 }
 
@@ -96,7 +98,7 @@ var endings = []ending{
 	{"manage: connection_deleted", "SDK", "manage?code={new code}&connection_id={well}&state=x", forget, "connection_deleted=true&connection_id={well}&state=x"},
 }
 
-// Every callback has the parameters that programs read, and no others.
+// Every callback has exactly the parameters that programs read.
 func TestCallbacks(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{receives}}))
@@ -145,7 +147,7 @@ type person struct {
 	browser *http.Client
 }
 
-// page is the browser's page and address.
+// page is the page that the browser shows, and the page's address.
 type page struct {
 	at      *url.URL
 	status  int
@@ -200,7 +202,7 @@ var (
 	pageTick  = regexp.MustCompile(`name="account" value="(\d+)"`)
 )
 
-// send fills in the page's form for a step with pairs, and sends it.
+// send fills in the page's form for a step, and sends the form.
 func (p *person) send(s page, step string, pairs ...string) page {
 	p.t.Helper()
 	for _, found := range pageForm.FindAllStringSubmatch(s.body, -1) {

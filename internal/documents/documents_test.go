@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// archive is an institution with files, which it delivers as the test specifies.
+// archive is an institution with files. It delivers them in the way that the test specifies.
 type archive struct {
 	uuid string
 	id   int64
@@ -63,7 +63,7 @@ func (a *archive) gives(give func(ctx context.Context, of connector.FileName, w 
 	a.give = give
 }
 
-// page is the usual way in which an archive delivers a document, of one page.
+// page is the usual way in which an archive delivers a document. The document has one page.
 func page(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 	_, err := io.WriteString(w, "page of "+of.Document)
 	return "text/plain", err
@@ -84,8 +84,8 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 	}
 }
 
-// fixture is a domain with a user who has documents at two institutions. No file has been
-// fetched yet.
+// fixture is a domain with a user who has documents at two institutions. The service has not
+// fetched any file yet.
 type fixture struct {
 	*documents.Documents
 	t           *testing.T
@@ -93,7 +93,7 @@ type fixture struct {
 	eyes        *storetest.Inspection
 	domain      passerelle.Domain
 	quick, slow *archive
-	// bills are the documents at each institution.
+	// bills has the documents at each institution.
 	bills map[*archive][]passerelle.Document
 	of    map[*archive]bankstore.StoredSubscription
 	log   *bytes.Buffer
@@ -169,7 +169,7 @@ func (c *fixture) write(fn func(tx *store.Tx) error) {
 	must(c.t, c.DB.Write(c.t.Context(), fn))
 }
 
-// fetch fetches a batch of an archive, and checks its size.
+// fetch fetches a batch of an archive's files, and checks the size of the batch.
 func (c *fixture) fetch(a *archive, want int) {
 	c.t.Helper()
 	if n, err := c.FetchFiles(c.t.Context(), c.domain, a.uuid); err != nil || n != want {
@@ -188,7 +188,7 @@ func (c *fixture) read(ctx context.Context, a *archive, bill int) (string, error
 	return string(content), errors.Join(err, f.Close())
 }
 
-// rows returns the columns that what names, for all files of an archive, sorted by id.
+// rows returns the columns that the argument what names, for all files of an archive, sorted by id.
 func (c *fixture) rows(a *archive, what string) []string {
 	c.t.Helper()
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
@@ -224,8 +224,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestASlowInstitutionDelaysItselfAlone checks that, while one institution delivers nothing,
-// files of another arrive, in the background and for readers.
+// TestASlowInstitutionDelaysItselfAlone has an institution that delivers nothing. Meanwhile, files
+// of another institution must arrive, in the background and for readers.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -244,9 +244,9 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	})
 }
 
-// TestReadersAreBounded checks that the number of readers who fetch from an institution is
-// limited, and that the next reader must come back later. Readers of a file that is already
-// being fetched must wait for it.
+// TestReadersAreBounded checks that the number of readers who fetch from an institution is limited.
+// The next reader must come back later. Readers of a file that is already being fetched must wait
+// for it.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -285,8 +285,8 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestAReaderWhoLeaves checks that the fetch continues when the reader leaves, and that no
-// failure is counted.
+// TestAReaderWhoLeaves checks that the fetch continues when the reader leaves. No failure may
+// count.
 func TestAReaderWhoLeaves(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -310,8 +310,8 @@ func TestAReaderWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestTheProgramStops checks that no failure is counted when the program stops during a fetch,
-// and that the file stays due.
+// TestTheProgramStops stops the program during a fetch. No failure may count, and the file must
+// stay due.
 func TestTheProgramStops(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -330,8 +330,8 @@ func TestTheProgramStops(t *testing.T) {
 	})
 }
 
-// TestBackOff checks that a file whose fetch failed is not due at once, although other files
-// are. A reader's request must fetch it all the same.
+// TestBackOff checks that a file is not due immediately after a failed fetch, although other files
+// are. A reader's request must fetch it anyway.
 func TestBackOff(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
@@ -359,7 +359,7 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
-// TestWhatNeverComes checks that a file that is too large or empty is not stored.
+// TestWhatNeverComes checks that the service does not store a file that is too large or empty.
 func TestWhatNeverComes(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		large := bytes.Repeat([]byte{'x'}, 1<<20)
@@ -378,8 +378,8 @@ func TestWhatNeverComes(t *testing.T) {
 	})
 }
 
-// TestWhatWasWithdrawn checks that a file that was withdrawn before its turn is not requested,
-// and that no failure is counted.
+// TestWhatWasWithdrawn withdraws a file before its turn. The service must not request this file,
+// and no failure may count.
 func TestWhatWasWithdrawn(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
@@ -403,8 +403,8 @@ func TestWhatWasWithdrawn(t *testing.T) {
 	})
 }
 
-// synced does what the end of a sync of an archive does: it stores the state and, if the sync
-// succeeded, resumes the files.
+// synced acts like the end of a sync of an archive. It stores the state. After a successful sync,
+// it resumes the files.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
@@ -420,9 +420,9 @@ func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	})
 }
 
-// TestAConnectionThatCannotBeRead checks the files of a connection that cannot be read. They
-// must not be requested, no failures may be counted, and they must wait until the connection is
-// read again. Files of other connections must be fetched.
+// TestAConnectionThatCannotBeRead checks the files of a connection that cannot be read. The service
+// must not request them, and no failures may count. The files must wait for the next successful
+// sync. The service must fetch files of other connections.
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
@@ -437,7 +437,7 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 				}
 				_, err := c.read(t.Context(), c.slow, 0)
 				c.wantUnavailable(err)
-				c.synced(c.slow, state) // one more sync that does not help
+				c.synced(c.slow, state) // this sync does not help
 				c.fetch(c.slow, 0)
 				c.fetch(c.quick, 4)
 				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {
@@ -490,8 +490,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened has a connection whose secrets cannot be decrypted. The
-// connection cannot be read, and this must not count as a failure of its files.
+// TestSecretsThatCannotBeOpened has a connection whose secrets cannot be decrypted. The service
+// cannot read the connection. This must not count as a failure of the connection's files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -505,8 +505,8 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	})
 }
 
-// TestWhatIsGoneForAWhile checks that a file that the institution no longer lists is not
-// requested until it is listed again.
+// TestWhatIsGoneForAWhile checks that the service does not request a file while the institution
+// does not list it.
 func TestWhatIsGoneForAWhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.quick]
@@ -542,7 +542,7 @@ func TestWhatIsGoneForAWhile(t *testing.T) {
 }
 
 // lapsed leases files of an archive for a process that will be too late. The lease has already
-// lapsed.
+// expired.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {
@@ -552,8 +552,8 @@ func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	return leased
 }
 
-// TestACrashBeforeAFileIsKept checks that content that may be incomplete is never delivered, and
-// is fetched again after the lease has expired.
+// TestACrashBeforeAFileIsKept checks that the service never delivers content that may be
+// incomplete. It must fetch such a file again after the lease has expired.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, l := range c.lapsed(c.quick) {
@@ -574,7 +574,7 @@ func TestACrashBeforeAFileIsKept(t *testing.T) {
 	})
 }
 
-// TestALapsedLease checks that a process whose lease has expired does not change the results of
+// TestALapsedLease checks that a process with an expired lease does not change the results of
 // another process.
 func TestALapsedLease(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
@@ -604,8 +604,8 @@ func TestALapsedLease(t *testing.T) {
 	})
 }
 
-// TestADocumentThatChangesMeanwhile checks that content from before a change is not stored for
-// the changed document.
+// TestADocumentThatChangesMeanwhile checks that the service does not store content from before a
+// change for the changed document.
 func TestADocumentThatChangesMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -621,15 +621,15 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 		})
 		close(h.free)
 		c.working.Wait()
-		c.fetch(c.slow, 2) // the changed file is not fetched until its earlier lease has ended
+		c.fetch(c.slow, 2) // the service fetches the changed file only after its earlier lease has ended
 		if c.count(c.slow, "stored IS NULL AND failures = 0 AND next_fetch = 0 AND lease_until > 0") != 1 || c.count(c.slow, "stored IS NOT NULL") != bills-1 {
 			t.Errorf("known are %q", c.rows(c.slow, "stored, failures, next_fetch, lease_until"))
 		}
 	})
 }
 
-// TestLogsHoldNothingPersonal checks that the text of a connector's error is not logged, because
-// it may contain personal data.
+// TestLogsHoldNothingPersonal checks that the log does not contain the text of a connector's error.
+// The text may contain personal data.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
 	onEach(t, func(t *testing.T, c *fixture) {

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestPauses checks that a file whose fetch failed is tried again a limited number of times,
-// after pauses that double. A file that can never be stored must not be tried again.
+// TestPauses checks that a failed fetch of a file is repeated a limited number of times, after
+// pauses that double. A file that can never be stored must not be fetched again.
 func TestPauses(t *testing.T) {
 	broken := errors.New("the line broke")
 	for failures, want := range map[int64]time.Duration{
@@ -31,8 +31,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestAClaimHindersNoOther checks that other connectors continue during a slow claim, and that
-// readers of files that the claim may lease wait for it.
+// TestAClaimHindersNoOther checks that other connectors continue during a slow claim. Readers of
+// files that the claim may lease must wait for it.
 func TestAClaimHindersNoOther(t *testing.T) {
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {

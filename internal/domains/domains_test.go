@@ -21,7 +21,7 @@ func TestBaseURLs(t *testing.T) {
 	for _, test := range []struct {
 		kind passerelle.DomainKind
 		url  string
-		host string // empty when the URL is refused
+		host string // empty when the URL must be refused
 	}{
 		{live, "https://bank.example/2.0", "bank.example"},
 		{live, "https://Bank.Example:8443/2.0", "bank.example:8443"},
@@ -55,7 +55,7 @@ func TestBaseURLs(t *testing.T) {
 }
 
 // No other domain may have a domain's name or host. When a value is wrong or belongs to another
-// domain, the error names the field, and no act is recorded.
+// domain, the error names the field, and the log records no act.
 func TestDomainsAreMadeAndMoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestAllocationsOfARequest limits the allocations for reading a body into an input, and for the
-// code around it. The limits are a quarter above the measured numbers.
+// TestAllocationsOfARequest limits the allocations of a request: for reading the body into an
+// input, and for the other code of the package. The limits are a quarter above the measured
+// numbers.
 func TestAllocationsOfARequest(t *testing.T) {
 	s := newService(t)
 	body := strings.NewReader("")

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body has the bytes of a file and counts how often it is closed.
+// body has the bytes of a file. It counts how often it is closed.
 type body struct {
 	io.ReadSeeker
 	closed *int
@@ -25,7 +25,7 @@ func (b body) Close() error {
 	return nil
 }
 
-// unreadable reports a length but fails when it is read.
+// unreadable reports a length. Reading it fails.
 type unreadable struct{ io.Reader }
 
 func (unreadable) Seek(int64, int) (int64, error) { return 0, errors.New("the disk is gone") }
@@ -36,7 +36,7 @@ type whichFile struct {
 
 const paper = "0123456789"
 
-// closings counts the files that were closed.
+// closings is the number of closed files.
 var closings int
 
 func download(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Content, error) {

@@ -57,8 +57,8 @@ func from(origin string, pairs ...string) map[string]string {
 	return header
 }
 
-// A preflight is answered with the methods of the path and the headers of the API. From another
-// origin it is answered like a request with a method that the path does not have.
+// The answer to a preflight has the methods of the path and the headers of the API. A preflight
+// from another origin gets the same answer as a request with a method that the path does not have.
 func TestQuestionsOfBrowsers(t *testing.T) {
 	s := newService(t)
 	const listed = "https://app.example"

@@ -61,8 +61,8 @@ func plain(n node) any {
 	return n.text
 }
 
-// FuzzDecodeJSON checks that an accepted value equals that of encoding/json, and that no body
-// causes a panic.
+// FuzzDecodeJSON checks that an accepted value equals the value that encoding/json decodes. No body
+// may cause a panic.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"text":"a\u00e9\ud83d\ude00","count":12,"flag":true}`, `{"list":[{"label":"x"},null],"map":{"a":"b"}}`,
@@ -103,7 +103,7 @@ func FuzzFlatBodies(f *testing.F) {
 		form, formError := parseForm([]byte(values.Encode()), nil)
 		quoted, err := json.Marshal(map[string]any{"text": content, "amount": amount, "words": content, "flag": flag, "count": json.RawMessage(count)})
 		if err != nil || !utf8.ValidString(content) || !utf8.ValidString(amount) || !json.Valid([]byte(count)) || strings.TrimLeft(count, "-0123456789") != "" {
-			return // JSON cannot contain it
+			return // JSON cannot contain this text
 		}
 		body, bodyError := parseJSON(quoted)
 		if (formError == nil) != (bodyError == nil) {
@@ -130,8 +130,8 @@ type tree struct {
 	C string `json:"c"`
 }
 
-// FuzzExpand checks that the text of an accepted expansion parses to the same expansion and renders
-// to the same text. The expansion contains only known names.
+// FuzzExpand renders an accepted expansion as text and parses that text again. The result must be
+// the same expansion and the same text. The expansion contains only known names.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)
@@ -158,8 +158,8 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor checks that a cursor can be opened only unchanged, and only for the place for which it
-// was sealed.
+// FuzzCursor checks that a cursor opens only if it is unchanged, and only for the place for which
+// it was sealed.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }
 	place := []byte("1 0 0 /items?")
@@ -193,7 +193,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// fakeMAC returns a fast hash. It is good enough, because the fuzzer does not know it.
+// fakeMAC returns a fast hash. It is good enough, because the fuzzer does not know the hash.
 func fakeMAC(purpose string, data []byte) []byte {
 	sum := uint64(14695981039346656037)
 	for _, b := range append([]byte(purpose), data...) {
@@ -202,7 +202,7 @@ func fakeMAC(purpose string, data []byte) []byte {
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24), byte(sum >> 32), byte(sum >> 40), byte(sum >> 48), byte(sum >> 56)}
 }
 
-// FuzzQueryFlags checks that a flag is true, false or refused, whatever surrounds it.
+// FuzzQueryFlags checks that a flag is true, false or refused, whatever other parameters there are.
 func FuzzQueryFlags(f *testing.F) {
 	for _, seed := range []string{"all", "all=", "all=true", "all=True", "all=0", "all=x", "all=1&all=0", "x&all&y=%20", "all=%"} {
 		f.Add(seed)

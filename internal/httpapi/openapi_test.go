@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// document returns the OpenAPI document of the sample as clients get it.
+// document returns the OpenAPI document of the sample in the form that clients receive.
 func (s *service) document(t *testing.T) map[string]any {
 	t.Helper()
 	w := s.do(call{url: "/2.0/openapi.json"})
@@ -108,8 +108,8 @@ func TestDocumentDescribesPaging(t *testing.T) {
 	}
 }
 
-// TestDocumentHoldsTogether checks that every reference has a target, that names of operations are
-// unique, and that every operation documents its failures.
+// TestDocumentHoldsTogether checks that every reference has a target, and that names of operations
+// are unique. Every operation must document its failures.
 func TestDocumentHoldsTogether(t *testing.T) {
 	document := newService(t).document(t)
 	var ids []string

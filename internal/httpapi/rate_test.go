@@ -33,7 +33,7 @@ func left(w *httptest.ResponseRecorder) string {
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))
 }
 
-// Each token has a quota per minute, which it gets back gradually. Other sources are not affected.
+// Each token has a quota per minute, and gets it back gradually. Other sources are not affected.
 func TestRateOfATokenIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("3", "0")
@@ -65,7 +65,7 @@ func TestRateOfATokenIsLimited(t *testing.T) {
 	}
 }
 
-// The refusal has the form of all errors, and comes before the token is checked.
+// The refusal has the form of all errors. It comes before the check of the token.
 func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("5", "2")
@@ -87,7 +87,8 @@ func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s.check(t, call{url: "/2.0/items/3", token: "reader", remote: "192.0.2.1:1"}, outcome{status: 429, code: "rateLimited", message: "More than 2 requests a minute from this address"})
 }
 
-// Any number of addresses uses limited memory, and does not reduce the quota of another source.
+// Any number of addresses uses limited memory. The addresses do not reduce the quota of another
+// source.
 func TestRatesTakeABoundedMemory(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("0", "2")

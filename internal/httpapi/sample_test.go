@@ -42,7 +42,7 @@ type line struct {
 	Tags   []string       `body:"tags"`
 }
 
-// product can be embedded by the sample's expansions.
+// product is an object that the sample's expansions can embed.
 type product struct {
 	Parts []string      `json:"parts,omitempty" expand:"true"`
 	Maker *productMaker `json:"maker,omitempty" expand:"true"`
@@ -116,13 +116,13 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample has the functions of the sample's endpoints, and records their calls.
+// sample has the functions of the sample's endpoints. It records their calls.
 type sample struct {
 	mu      sync.Mutex
 	created int
 	counted int
-	// hold, when set, makes the creation of an item wait until hold is closed. entered gets a
-	// signal when the wait begins.
+	// hold makes the creation of an item wait until the test closes it. hold may be nil. entered
+	// gets a signal when the wait begins.
 	hold, entered chan struct{}
 	fail          error
 }
@@ -319,19 +319,20 @@ var principals = map[string]access.Principal{
 
 var testNow = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// service is the sample behind a handler, with a switch for maintenance.
+// service is the sample behind a handler. It can be closed for maintenance.
 type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates are settings about rates in all domains. later is how far the clock is advanced.
+	// rates has the settings about rates in all domains. later is the time by which the clock is
+	// advanced.
 	rates map[string]string
 	later time.Duration
-	// matched are the matched patterns, in order.
+	// matched lists the matched patterns, in order.
 	matched []string
 	db      *store.DB
 	log     strings.Builder
-	// unsigned is true when the domain does not sign answers.
+	// unsigned is set when the domain does not sign answers.
 	unsigned bool
 }
 
@@ -353,8 +354,8 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// sign returns a function that makes a signature from the caller's name. It fails in a domain
-// without signatures.
+// sign returns a function whose signature contains the caller's name. It fails in a domain without
+// signatures.
 func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")
@@ -420,7 +421,7 @@ func authenticate(_ context.Context, d passerelle.Domain, shown access.BearerTok
 	return p, nil
 }
 
-// call is a request in a table of tests. Zero fields are left out of the request.
+// call is a request in a table of tests. The request omits fields with zero values.
 type call struct {
 	method, url, token, body, contentType string
 	header                                map[string]string

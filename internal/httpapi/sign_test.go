@@ -2,8 +2,8 @@ package httpapi_test
 
 import "testing"
 
-// A signed answer is the payload of its signature, byte for byte, with the same status. Only
-// successful answers are signed. The endpoint does not run for a caller who cannot get a signature.
+// The payload of a signature is the answer, byte for byte, and the status stays the same. The API
+// signs only successful answers. The endpoint does not run for a caller who cannot get a signature.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)
 	signed := func(url, payload string) outcome {

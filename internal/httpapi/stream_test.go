@@ -22,7 +22,8 @@ func streamed(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Strea
 	}}, nil
 }
 
-// TestStream checks that a streamed output either arrives completely or ends with a cut connection.
+// TestStream checks that a streamed output arrives completely. Otherwise the connection must be
+// cut.
 func TestStream(t *testing.T) {
 	s := newService(t)
 	server := httptest.NewServer(s)

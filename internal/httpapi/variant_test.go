@@ -36,7 +36,7 @@ func TestVariantsOfABody(t *testing.T) {
 	}
 }
 
-// The scalar fields of a variant may be in a form or in the query, like other fields.
+// Like other fields, the scalar fields of a variant may be in a form or in the query.
 func TestVariantsFromElsewhere(t *testing.T) {
 	s := newService(t)
 	form := "application/x-www-form-urlencoded"
@@ -81,8 +81,8 @@ func TestDocumentDescribesVariants(t *testing.T) {
 	}
 }
 
-// A public call has a parameter that makes it need a token. Without the parameter, any token or
-// none is accepted. With it, the token is checked.
+// A public call has a parameter that makes the call need a token. Without this parameter, the API
+// accepts any token, or none. With it, the API checks the token.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

@@ -51,7 +51,7 @@ func passed(_ context.Context, _ *httpapi.Caller, in passedOn) (httpapi.RawJSON,
 	return httpapi.RawJSON(in.Data), nil
 }
 
-// A body with undeclared keys is passed on unchanged.
+// The endpoint receives a body with undeclared keys unchanged.
 func TestBodiesOfAnyKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {
@@ -101,7 +101,7 @@ func TestBodiesOfOtherKeys(t *testing.T) {
 	}
 }
 
-// An object that is passed on unchanged keeps its order, digits and text.
+// The endpoint receives an object unchanged, with its order, digits and text.
 func TestObjectsPassedOn(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {

@@ -24,8 +24,8 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// While the allowed number of requests runs, others are refused at once. They are accepted again
-// when one has ended.
+// While the allowed number of requests runs, the limiter refuses others immediately. It accepts
+// requests again when one has ended.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
 	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
@@ -86,8 +86,8 @@ func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
 	}
 }
 
-// A client that reads nothing of an answer is cut off. A client that reads a part in time may
-// continue for as long as it likes.
+// The server cuts off a client that reads nothing of an answer. A client that reads a part in time
+// may continue without limit.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
 	s, ended := startLongAnswer(t, stall)
@@ -115,8 +115,8 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 
 const longAnswer = 64 << 20
 
-// startLongAnswer starts a server whose answers are larger than all buffers. The channel reports
-// how each answer ended.
+// startLongAnswer starts a server. Its answers are larger than all buffers. The channel reports how
+// each answer ended.
 func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -141,7 +141,7 @@ func readAll(t *testing.T, stall time.Duration) (int64, error) {
 	return io.Copy(io.Discard, answer.Body)
 }
 
-// The number of connections is limited. The next one is served when one has ended.
+// The number of connections is limited. The server serves the next connection when one has ended.
 func TestConnectionsAreBounded(t *testing.T) {
 	begun, end := make(chan bool, 1), make(chan bool)
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,8 +172,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-answered
 }
 
-// When a new connection comes, the connection that has waited longest for its next request is
-// closed.
+// For a new connection, the server closes the connection that has waited longest for its next
+// request.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
@@ -193,7 +193,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// To accept a new connection, the server also closes a connection that never sent a request.
+// For a new connection, the server also closes a connection that never sent a request.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -212,8 +212,8 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 the server counts a connection as idle before the answer is sent. It must not be cut
-// then.
+// Over HTTP/2, the server counts a connection as idle before it sends the answer. It must not cut
+// the connection then.
 func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -236,14 +236,15 @@ func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	}
 }
 
-// asks sends a request, and reports whether it was answered.
+// asks sends a request. It reports whether the server answered.
 func asks(c net.Conn) bool {
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 	return err == nil && answer.Body.Close() == nil
 }
 
-// upload sends the header of a request with a body of a size, and the first bytes of the body.
+// upload sends the header of a request, and the first bytes of the request's body. The header has
+// the complete size of the body.
 func upload(t *testing.T, s service, size, sent int) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Addr())
@@ -256,7 +257,7 @@ func upload(t *testing.T, s service, size, sent int) net.Conn {
 	return c
 }
 
-// statusOn returns the status of a connection's answer, and whether the connection then ends.
+// statusOn returns the status of the answer on a connection, and whether the connection then ends.
 func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -267,8 +268,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// Unfinished bodies take limited memory for any number of clients. Small requests are answered
-// while the limit is reached, and large ones afterwards.
+// Unfinished bodies take limited memory for any number of clients. At the limit, the server answers
+// small requests. It answers large requests afterwards.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
@@ -309,7 +310,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// The memory that a body takes after it is inflated counts like the body.
+// The memory of an inflated body counts like the body.
 func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -325,8 +326,8 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	}
 }
 
-// A request is refused when its body ends after other requests have taken all places. It has not
-// begun anything yet. The other requests are served.
+// A request can reach the end of its body after other requests have taken all places. The limiter
+// refuses this request, which has not begun anything yet. The server serves the other requests.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

@@ -26,7 +26,7 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// lines is a log that can be read while it is being written.
+// lines is a log that the test can read while the server writes it.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -93,7 +93,7 @@ func (s service) get(t *testing.T, path string) (*http.Response, string) {
 	return answer, string(body)
 }
 
-// stop drains the server. Afterwards all log lines are written.
+// stop drains the server. The log is then complete.
 func (s service) stop(t *testing.T) {
 	t.Helper()
 	if err := s.Stop(context.Background()); err != nil {
@@ -264,7 +264,7 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held returns a handler that signals a request and answers when released.
+// held returns a handler that signals a request and answers when the test releases it.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -366,7 +366,7 @@ func TestServesTLS(t *testing.T) {
 	}
 }
 
-// An HTTP/2 connection can have only a limited number of requests at a time.
+// An HTTP/2 connection can have only a limited number of requests at the same time.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -396,8 +396,8 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	}
 }
 
-// A request with both Transfer-Encoding and Content-Length ends its connection, so that the bytes
-// after it are not read as another request.
+// A request with both Transfer-Encoding and Content-Length ends its connection. The server must not
+// read the bytes after it as another request.
 func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	var asked atomic.Int64
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -412,7 +412,7 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	defer c.Close()
 	hidden := "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden)
-	answer, err := io.ReadAll(c) // reads until the connection ends
+	answer, err := io.ReadAll(c) // this reads until the connection ends
 	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatal(err)
 	}
@@ -421,8 +421,8 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client that writes a too large body before it reads gets the answer. The connection stays open
-// if the complete body arrived.
+// A client may write a too large body before it reads. It gets the answer. The connection stays
+// open if the complete body arrived.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var over *http.MaxBytesError
@@ -446,7 +446,7 @@ func TestTooLargeIsAnAnswer(t *testing.T) {
 		reader := bufio.NewReader(c)
 		answer, err := http.ReadResponse(reader, nil)
 		if !drained && err != nil {
-			continue // the body is larger than what the server discards
+			continue // the server does not discard a body of this size
 		}
 		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || answer.Close == drained {
 			t.Errorf("%d bytes are answered with %v (%v)", size, answer, err)

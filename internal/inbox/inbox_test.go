@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox, with a function that puts a file into it and a function that lists its
-// files by name.
+// place is an inbox. It has a function that puts a file into the inbox, and a function that lists
+// the inbox's files by name.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)
@@ -96,9 +96,8 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// TestInbox checks that files are returned in the order of their names, once they are complete,
-// and are moved when they are processed. An existing file with the same name must not be
-// replaced.
+// TestInbox checks that the inbox returns complete files in the order of their names, and moves
+// processed files. It must not replace an existing file with the same name.
 func TestInbox(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +109,7 @@ func TestInbox(t *testing.T) {
 			read := func() []string {
 				t.Helper()
 				var texts []string
-				for range 2 { // a file in a folder must stay unchanged from one call to the next
+				for range 2 { // a file in a folder must stay unchanged between two calls
 					texts = nil
 					files, err := p.Files(t.Context())
 					if err != nil {
@@ -148,8 +147,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// TestInboxRefuses checks that a file that is too large is not read to its end, and that an
-// unreachable server is distinguished from a file that cannot be read.
+// TestInboxRefuses checks that a file that is too large is not read to its end. The error for an
+// unreachable server must differ from the error for an unreadable file.
 func TestInboxRefuses(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		p := open(t)

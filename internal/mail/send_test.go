@@ -24,7 +24,7 @@ var message = mail.Message{
 	Date: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC),
 }
 
-// at returns the server with an address. roots may be nil.
+// at returns the mail server at an address. roots may be nil.
 func at(t *testing.T, url string, roots *x509.CertPool) *mail.SMTPServer {
 	t.Helper()
 	s, err := mail.NewServer(url, sender)
@@ -71,7 +71,7 @@ func TestMailsArrive(t *testing.T) {
 	}
 }
 
-// reads checks the content of a mail that was received.
+// reads checks the content of a received mail.
 func reads(t *testing.T, raw string, want mail.Message) {
 	t.Helper()
 	read, err := netmail.ReadMessage(strings.NewReader(raw))
@@ -113,8 +113,8 @@ func reads(t *testing.T, raw string, want mail.Message) {
 	}
 }
 
-// TestWordsStayInTheirPlace checks that, whatever the subject and the text are, a mail has only
-// the headers of the program and ends where it should.
+// TestWordsStayInTheirPlace checks mails with any subject and text. A mail must have only the
+// program's headers, and must end in the right place.
 func TestWordsStayInTheirPlace(t *testing.T) {
 	for _, words := range []string{
 		"a\r\nBcc: x@evil.example", "a\nBcc: x@evil.example\n\nbody", "a\rb", "é — 例え", strings.Repeat("long ", 100), "=?utf-8?q?x?=", "\x01\x7f",

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// mailServer is a mail server (RFC 5321) that records what it receives, and answers as a test
-// specifies.
+// mailServer is a mail server (RFC 5321). It records what it receives, and answers in the way that
+// a test specifies.
 type mailServer struct {
 	t       *testing.T
 	address string
@@ -29,8 +29,8 @@ type mailServer struct {
 	// user and password are for AUTH PLAIN. If they are empty, the server needs no
 	// authentication.
 	user, password string
-	// answers contains other answers to a command, such as RCPT, or to "." for the end of a
-	// mail. Each text is used once.
+	// answers has other answers to a command, such as RCPT, or to "." for the end of a mail. The
+	// server uses each text once.
 	answers map[string][]string
 	// stuck is a command that the server never answers.
 	stuck string
@@ -41,14 +41,14 @@ type mailServer struct {
 	ends sync.WaitGroup
 }
 
-// receivedMail is a mail as the server received it.
+// receivedMail is a mail in the form that the server received.
 type receivedMail struct {
 	from, to, text string
 	secured        bool
 	signedIn       bool
 }
 
-// open starts the server. If implicit is true, it speaks TLS from the first byte.
+// open starts the server. With implicit, the server uses TLS from the first byte.
 func (p *mailServer) open(t *testing.T, implicit bool) *mailServer {
 	t.Helper()
 	p.t = t
@@ -154,7 +154,7 @@ func (c *smtpSession) extensions() string {
 	return strings.Join(append(offers, "250 SIZE 100000"), "\r\n")
 }
 
-// take reads a mail up to its end, and records it.
+// take reads a mail to its end, and records it.
 func (c *smtpSession) take() {
 	var text strings.Builder
 	for {
@@ -178,7 +178,7 @@ func (c *smtpSession) take() {
 }
 
 func (c *smtpSession) say(text string) {
-	fmt.Fprintf(c.connection, "%s\r\n", text) // an error would only mean that the client has gone
+	fmt.Fprintf(c.connection, "%s\r\n", text) // an error would only mean that the client has left
 }
 
 func (p *mailServer) answer(verb, usual string) string {
@@ -197,21 +197,21 @@ func (p *mailServer) note(line string) {
 	p.said = append(p.said, line)
 }
 
-// mails returns the mails received so far.
+// mails returns the received mails so far.
 func (p *mailServer) mails() []receivedMail {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]receivedMail(nil), p.got...)
 }
 
-// receivedLines returns the commands received so far.
+// receivedLines returns the received commands so far.
 func (p *mailServer) receivedLines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.said...)
 }
 
-// certified makes a certificate for 127.0.0.1 and the authority that issued it.
+// certified makes a certificate for 127.0.0.1, and the authority that has issued it.
 func certified(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

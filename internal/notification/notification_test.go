@@ -15,7 +15,7 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestAddresses checks that only a complete, unchanged address of the domain is accepted.
+// TestAddresses checks that the service accepts only a complete, unchanged address of the domain.
 func TestAddresses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		ring := keys.Generate()

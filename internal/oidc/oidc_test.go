@@ -50,7 +50,7 @@ func (v *signIn) configure(change func(*oidc.Config)) {
 	}
 }
 
-// leave sends the browser to the provider, and returns the query with which it comes back.
+// leave sends the browser to the provider. It returns the query of the browser's return.
 func (v *signIn) leave() (oidc.Departure, url.Values) {
 	v.t.Helper()
 	address, d, err := v.provider.Leave(v.t.Context(), back)
@@ -152,7 +152,7 @@ func anyKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // TestASignInBelongsToOneBrowser checks that the parameters of one browser are not valid in
-// another, and that a code is valid only once.
+// another. A code must be valid only once.
 func TestASignInBelongsToOneBrowser(t *testing.T) {
 	v := newSignIn(t)
 	mine, query := v.leave()
@@ -253,8 +253,8 @@ func TestProvidersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestASilentProvider checks that callers wait only briefly for another caller's fetch, and that
-// after a failure the description is not fetched for a moment.
+// TestASilentProvider checks that callers wait only briefly for another caller's fetch. After a
+// failure, no fetch may take place for a moment.
 func TestASilentProvider(t *testing.T) {
 	v := newSignIn(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -277,10 +277,10 @@ func TestASilentProvider(t *testing.T) {
 		away()
 	}()
 	<-asked
-	away() // while the first call still waits; makes no request
+	away() // the first call still waits, so this call makes no request
 	answer <- struct{}{}
 	<-first
-	away() // makes no request either
+	away() // this call makes no request either
 	v.now = v.now.Add(6 * time.Second)
 	go func() {
 		<-asked
@@ -289,8 +289,8 @@ func TestASilentProvider(t *testing.T) {
 	away()
 }
 
-// TestKeysAreRemembered signs several people in. The keys must be fetched once, again for a new
-// key, and again after an hour.
+// TestKeysAreRemembered signs several people in. It checks that the keys are fetched once, again
+// for a new key, and again after an hour.
 func TestKeysAreRemembered(t *testing.T) {
 	v := newSignIn(t)
 	vouched := func(asked int) {
@@ -313,8 +313,8 @@ func TestKeysAreRemembered(t *testing.T) {
 	vouched(3)
 }
 
-// TestForeignKeys signs in with tokens that the provider has not signed. They may cause only one
-// fetch of its keys within several seconds.
+// TestForeignKeys signs in with tokens that the provider has not signed. These tokens may cause
+// only one fetch of the provider's keys within several seconds.
 func TestForeignKeys(t *testing.T) {
 	v := newSignIn(t)
 	if _, err := v.whole(); err != nil {
@@ -338,8 +338,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestAProviderIsCalledSafely checks that descriptions with addresses at which a third party
-// could answer are refused.
+// TestAProviderIsCalledSafely checks that the package refuses descriptions with addresses at which
+// a third party could answer.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {

@@ -22,13 +22,13 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture has the use cases on a database for this test, with a clock that the test moves.
+// fixture has the use cases on a database for this test. The test moves its clock.
 type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile runs once, in the middle of an operation. It runs when the clock is read, after
-	// the clock was already read as often as after says.
+	// meanwhile runs once, in the middle of an operation: at the first reading of the clock after
+	// the number of readings in after.
 	meanwhile func()
 	after     int
 }
@@ -59,8 +59,7 @@ func each(t *testing.T, run func(t *testing.T, d *fixture)) {
 	})
 }
 
-// tooLong is a wrong password that is refused because of its length, without the slow
-// comparison.
+// tooLong is a wrong password. Its length makes the service refuse it without the slow comparison.
 var tooLong = strings.Repeat("x", 2000)
 
 func must(t *testing.T, err error) {
@@ -116,7 +115,7 @@ func (d *fixture) acts(name string) []string {
 	return acts
 }
 
-// code returns the code that an app shows now. It is computed independently of the program.
+// code returns the code that an app shows now. The test computes it independently of the program.
 func (d *fixture) code(key string) string {
 	d.t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
@@ -174,7 +173,7 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 		}
 		_, err := d.signIn("zoe", password, "192.0.2.1")
 		wantError(t, err, operators.ErrLocked)
-		_, err = d.signIn("zoe", password, "198.51.100.1") // at her usual address
+		_, err = d.signIn("zoe", password, "198.51.100.1") // zoe's usual address
 		must(t, err)
 		d.now = d.now.Add(15*time.Minute - time.Second)
 		_, err = d.signIn("zoe", password, "192.0.2.1")
@@ -191,8 +190,8 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 	})
 }
 
-// TestANameThatManyGuessIsLocked checks that a name is locked after many attempts from different
-// addresses. Attempts from an address that is already locked must not count for the name.
+// TestANameThatManyGuessIsLocked checks that many attempts from different addresses lock a name.
+// Attempts from an address that is already locked must not count for the name.
 func TestANameThatManyGuessIsLocked(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Viewer)
@@ -234,8 +233,8 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestNobodyComesInWhoMayNotAnyMore checks that a change of an operator during the sign-in
-// applies to the session that the sign-in would make.
+// TestNobodyComesInWhoMayNotAnyMore changes an operator during the sign-in. The change must apply
+// to the session that the sign-in would make.
 func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for name, c := range map[string]struct {
@@ -253,7 +252,8 @@ func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
 			must(t, err)
 			_, password, err := d.ResetPassword(t.Context(), "zoe")
 			must(t, err)
-			// The counters read the clock three times. After that, the operator was recognised.
+			// The counters read the clock three times. After that, the service has recognised the
+			// operator.
 			d.meanwhile, d.after = c.meanwhile, 3
 			pass, err := d.signIn("zoe", password, "192.0.2.1")
 			if !errors.Is(err, c.want) || d.meanwhile != nil {
@@ -339,7 +339,7 @@ func TestSecondFactor(t *testing.T) {
 		second := func(code string) (operators.IssuedSession, error) {
 			return d.SecondFactor(t.Context(), pass.Token, code, "7")
 		}
-		_, err = second(d.code(key)) // the code that confirmed the second factor
+		_, err = second(d.code(key)) // this code has confirmed the second factor
 		wantError(t, err, operators.ErrRefused)
 		_, err = second("")
 		wantError(t, err, operators.ErrRefused)
@@ -484,7 +484,8 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: " Zoe "}); who.Operator.Name != "zoe" || who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
-		// The operator is linked now, and must be found by identity and not by name.
+		// The operator is linked now. The service must find the operator by identity and not by
+		// name.
 		if who := inside(operators.ProviderIdentity{Subject: "1", Name: "adam", Twice: true}); who.Operator.Name != "zoe" || !who.HasSecondFactor() {
 			t.Errorf("%+v", who)
 		}
@@ -516,8 +517,8 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 	})
 }
 
-// TestNobodyIsVouchedForWhoMayNotComeIn checks that an operator who is disabled during the
-// sign-in at the provider gets no session and is not linked.
+// TestNobodyIsVouchedForWhoMayNotComeIn disables an operator during the sign-in at the provider.
+// The operator must get no session, and must not be linked.
 func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
@@ -531,8 +532,8 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	})
 }
 
-// TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile checks that an operator who is unlinked during
-// the sign-in at the provider gets no session, and that earlier sessions end.
+// TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile unlinks an operator during the sign-in at the
+// provider. The operator must get no session, and earlier sessions must end.
 func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)

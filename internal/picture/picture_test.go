@@ -21,7 +21,7 @@ func decoded(t *testing.T, raw []byte) image.Image {
 	return shown
 }
 
-// colours counts the pixels of each colour.
+// colours returns the number of pixels of each colour.
 func colours(shown image.Image) map[color.RGBA]int {
 	all := map[color.RGBA]int{}
 	for y := range shown.Bounds().Dy() {
@@ -33,7 +33,7 @@ func colours(shown image.Image) map[color.RGBA]int {
 	return all
 }
 
-// A logo has the requested size and colour, and its letters can be read.
+// A logo has the requested size and colour, and readable letters.
 func TestLogo(t *testing.T) {
 	white, ink := color.RGBA{0xff, 0xff, 0xff, 0xff}, color.RGBA{0x22, 0x22, 0x22, 0xff}
 	for name, test := range map[string]struct {
@@ -69,7 +69,7 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// A logo without a valid colour has one that depends only on the name.
+// A logo without a valid colour has a colour that depends only on the name.
 func TestLogoWithoutColour(t *testing.T) {
 	grounds := map[color.Color]bool{}
 	for _, name := range []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta"} {
@@ -108,7 +108,7 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// keep saves a picture so that people can look at it.
+// keep saves a picture in a file for people.
 func keep(t *testing.T, name string, raw []byte) {
 	t.Helper()
 	if folder := os.Getenv("PASSERELLE_TEST_PICTURES"); folder != "" {

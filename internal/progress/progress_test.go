@@ -10,7 +10,8 @@ import (
 	"passerelle/internal/progress"
 )
 
-// TestLines checks that a line is written every ten seconds, and none for work that ends sooner.
+// TestLines checks that the package writes a line every ten seconds. It must write none for work
+// that ends sooner.
 func TestLines(t *testing.T) {
 	for name, test := range map[string]struct {
 		json bool

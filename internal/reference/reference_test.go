@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight is the largest size in bytes of a page with everything that it loads, as it is sent.
-// Pages are compressed, style sheets and scripts are not.
+// maxWeight is the largest size of a page with everything that it loads, in the bytes that are
+// sent. Pages are compressed. Style sheets and scripts are not.
 const maxWeight = 100_000
 
 var (
@@ -41,7 +41,7 @@ func read(t *testing.T, address string, status int) string {
 	return string(body)
 }
 
-// compressed returns the size in bytes of a page as it is sent.
+// compressed returns the number of bytes that are sent for a page.
 func compressed(t *testing.T, address string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -61,8 +61,8 @@ func compressed(t *testing.T, address string) int {
 	return int(size)
 }
 
-// TestEveryLinkLeads follows the links through all pages. Each link has a page, each anchor exists
-// on its page, and no page is too large.
+// TestEveryLinkLeads follows the links through all pages. Each link must have a page, and each
+// anchor must exist on its page. No page may be too large.
 func TestEveryLinkLeads(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	read := func(path string) string { return read(t, s.Origin+path, http.StatusOK) }
@@ -129,8 +129,8 @@ func TestEveryCallIsDescribed(t *testing.T) {
 	}
 }
 
-// TestCallsHaveExamples checks that calls have examples in three languages, with their answers and
-// with the ids of this sandbox.
+// TestCallsHaveExamples checks that calls have examples in three languages. The examples must have
+// their answers and the ids of this sandbox.
 func TestCallsHaveExamples(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	id := s.Create(s.Token("payments:admin"), servicetest.Draft())
@@ -186,8 +186,8 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage checks that browsers get the page, and that programs get the same answer as
-// without it.
+// TestTheFirstPage checks that browsers get the page. Programs must get the same answer as without
+// the page.
 func TestTheFirstPage(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for accept, want := range map[string]struct {

@@ -31,8 +31,8 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestBanksAreReloaded checks that files are independent of each other, and that an invalid file
-// does not change its bank.
+// TestBanksAreReloaded checks that files are independent of each other. An invalid file must not
+// change its bank.
 func TestBanksAreReloaded(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)
@@ -60,8 +60,8 @@ func TestBanksAreReloaded(t *testing.T) {
 	write("b.toml", 12, "Bank B")
 	s.ReloadBanks(t.Context())
 	expect("with both", "Bank A", "Bank B")
-	// An operator's settings for a connector also apply to a bank from a file, and stay when the
-	// file is read again.
+	// An operator's settings for a connector also apply to a bank from a file. They stay when the
+	// service reads the file again.
 	uuid := fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", 12)
 	hidden := func() bool {
 		var out struct{ Hidden bool }

@@ -24,11 +24,11 @@ func heap() int64 {
 	return int64(m.HeapAlloc) //nolint:gosec // heaps are never that large
 }
 
-// begin sends a request to the built-in receiver of a domain, without the last bytes of its
-// body.
+// begin sends a request to the built-in receiver of a domain. It does not send the last bytes of
+// the body.
 func begin(c net.Conn, header, body string, without int) {
 	fmt.Fprintf(c, "POST /sandbox/receiver/n HTTP/1.1\r\nHost: test.example\r\nContent-Length: %d\r\n%s\r\n", len(body), header)
-	_, _ = io.WriteString(c, body[:len(body)-without]) // it fails when the request is refused before its end
+	_, _ = io.WriteString(c, body[:len(body)-without]) // writing fails when the service refuses the request before its end
 }
 
 // post begins a request on a new connection.
@@ -56,12 +56,12 @@ func answerOn(t *testing.T, c net.Conn) (servicetest.Answer, http.Header) {
 const (
 	crowd     = 100
 	maxBodies = 16 << 20
-	// margin is the memory that the service and the test need besides the bodies.
+	// margin is the memory that the service and the test need in addition to the bodies.
 	margin = 64 << 20
 )
 
-// TestBodiesThatNeverEnd checks that unfinished bodies use a limited amount of memory. Beyond
-// it, large bodies are refused, and small bodies are still accepted.
+// TestBodiesThatNeverEnd checks that unfinished bodies use a limited amount of memory. Beyond this
+// amount, the service must refuse large bodies, and still accept small ones.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -76,7 +76,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 			answers <- line
 		}()
 	}
-	// At most four of them fit, so the others are answered.
+	// At most four bodies fit, so the service answers the other requests.
 	for range crowd - maxBodies/delivery.MaxReceivedBody {
 		if line := <-answers; !strings.HasPrefix(line, "HTTP/1.1 503 ") {
 			t.Errorf("answered %q", line)
@@ -128,8 +128,8 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestNoRoomForABody checks that every handler that reads a body reports when there is no room
-// for it.
+// TestNoRoomForABody checks that every handler that reads a body fails correctly when there is no
+// room for the body.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

@@ -20,7 +20,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// listening is a bank that accepts one order and records the headers of the calls, by method.
+// listening is a bank that accepts one order. It records the headers of the calls, by method.
 type listening struct {
 	mu      sync.Mutex
 	headers map[string]http.Header
@@ -42,7 +42,7 @@ func (b *listening) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// last returns the headers of the last call with a method, and forgets them.
+// last returns the headers of the last call with a method, and removes them.
 func (b *listening) last(method string) http.Header {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +50,7 @@ func (b *listening) last(method string) http.Header {
 	return b.headers[method]
 }
 
-// listen starts the bank and returns the folder with its file.
+// listen starts the bank, and returns the folder with its file.
 func (b *listening) listen(t *testing.T) string {
 	t.Helper()
 	b.headers = map[string]http.Header{}
@@ -68,7 +68,7 @@ func (b *listening) listen(t *testing.T) string {
 	return folder
 }
 
-// from sends a request from an address of this machine and returns the body of the answer.
+// from sends a request from an address of this machine. It returns the body of the answer.
 func from(t *testing.T, address, method, to, token string, body any, header ...string) []byte {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -101,9 +101,10 @@ func from(t *testing.T, address, method, to, token string, body any, header ...s
 	return content
 }
 
-// TestAddressOfThePerson: a bank gets the address of the person's browser, or of the device that an
-// application names. It never gets the address of an application. An order must have an address, so
-// it has that of the service when the person's is unknown.
+// TestAddressOfThePerson checks the address that a bank gets. This is the address of the person's
+// browser, or of the device that an application names. It is never the address of an application.
+// An order must have an address. When the person's address is unknown, the order has the service's
+// address.
 func TestAddressOfThePerson(t *testing.T) {
 	const application, browser, device, service = "127.0.0.7", "127.0.0.8", "192.0.2.9", "127.0.0.1"
 	bank := &listening{}
@@ -118,7 +119,7 @@ func TestAddressOfThePerson(t *testing.T) {
 		return h
 	}
 	draft := servicetest.Draft()
-	draft["instructions"].([]any)[0].(map[string]any)["execution_date_type"] = "first_open_day" // instant payments cannot be cancelled
+	draft["instructions"].([]any)[0].(map[string]any)["execution_date_type"] = "first_open_day" // nobody can cancel instant payments
 	order := func() string { return fmt.Sprintf("%s/payments/%d", s.Base, s.Create(token, draft)) }
 	validation := map[string]any{"connector_uuid": "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", "webview_url": "https://shop.example/pay", "validated": true}
 	cancellation := map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/back"}

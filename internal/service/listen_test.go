@@ -17,8 +17,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// called sends a request for a host to a listener, and returns the answer. It follows no
-// redirects.
+// called sends a request for a host to a listener. It returns the answer, and follows no redirects.
 func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)
@@ -70,8 +69,8 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestWhereTheConsoleIs checks that the console has a separate listener, is disabled, or is at
-// the same listener as the API.
+// TestWhereTheConsoleIs checks the three places of the console: a separate listener, no listener,
+// or the API's listener.
 func TestWhereTheConsoleIs(t *testing.T) {
 	const found, absent = "Sign in", "notFound"
 	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
@@ -96,7 +95,7 @@ func TestWhereTheConsoleIs(t *testing.T) {
 	}
 }
 
-// attempt signs in with a wrong password, like a browser.
+// attempt signs in like a browser, with a wrong password.
 func attempt(t *testing.T, address, forwarded string) (status int) {
 	t.Helper()
 	page, body := called(t, "GET", address, "test.example", "/console/sign-in", nil)
@@ -122,8 +121,8 @@ func attempt(t *testing.T, address, forwarded string) (status int) {
 	return answer.StatusCode
 }
 
-// TestUnknownProxyIsWarnedOf checks that sign-ins through an unknown proxy cause a warning once
-// an hour, and that other sign-ins cause none.
+// TestUnknownProxyIsWarnedOf checks that sign-ins through an unknown proxy cause one warning per
+// hour. Other sign-ins must cause none.
 func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	for name, test := range map[string]struct {

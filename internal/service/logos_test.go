@@ -15,8 +15,7 @@ import (
 )
 
 // TestLogosOfTheOperator checks that the API serves the operator's own logo of a bank in both
-// sizes. For other banks, and after the operator has removed the logo, it must serve a drawn
-// one.
+// sizes. For other banks, and after the removal of the logo, it must serve a drawn logo.
 func TestLogosOfTheOperator(t *testing.T) {
 	must := func(t *testing.T, err error) {
 		t.Helper()

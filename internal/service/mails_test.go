@@ -41,7 +41,7 @@ type shownMail struct {
 	Error     *string `json:"error"`
 }
 
-// outage is a sandbox with a frozen clock and a webhook. The test sets the answers of its
+// outage is a sandbox with a frozen clock and a webhook. The test sets the answers of the webhook's
 // receiver.
 type outage struct {
 	*servicetest.Instance
@@ -86,7 +86,7 @@ func (o *outage) set(values map[string]string) {
 	}
 }
 
-// happen emits and sends events of a number of payments.
+// happen emits and sends the events of a number of payments.
 func (o *outage) happen(count int) {
 	o.t.Helper()
 	for range count {
@@ -258,7 +258,7 @@ type senderFunc func(ctx context.Context, m mail.Message) error
 
 func (p senderFunc) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }
 
-// outbox is a service without loops, with a mailer and a clock that the test sets.
+// outbox is a service without loops, with a mailer. The test sets its clock.
 type outbox struct {
 	*service.Service
 	t      *testing.T
@@ -298,7 +298,7 @@ func (o *outbox) write(subject string) {
 	}
 }
 
-// pass sends due mails and checks their subjects.
+// pass sends the due mails, and checks their subjects.
 func (o *outbox) pass(want ...string) {
 	o.t.Helper()
 	if err := o.SendMails(o.t.Context()); err != nil {
@@ -343,8 +343,8 @@ func TestMailsAreSentOnce(t *testing.T) {
 	})
 }
 
-// TestMailsAreTriedAgain checks that mails are tried again without end, with pauses that grow
-// from a minute to an hour.
+// TestMailsAreTriedAgain checks that the service tries to send a mail again without end. The pauses
+// must grow from a minute to an hour.
 func TestMailsAreTriedAgain(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		var ids []string

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
 
-// metricsPage lists the metrics of the service.
+// metricsPage is the page that lists the metrics of the service.
 const metricsPage = "../../docs/metrics.md"
 
 const metricsIntroduction = `# Metrics
@@ -37,8 +37,8 @@ says what to watch.
 // description parses the description of a metric.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
 
-// measured returns the names of all metrics, and a row for each of the service's own metrics,
-// with its labels and meaning.
+// measured returns the names of all metrics. For each of the service's own metrics, it also returns
+// a row with the labels and the meaning.
 func measured(t *testing.T) (names map[string]bool, rows []string) {
 	t.Helper()
 	all := make(chan *prometheus.Desc)

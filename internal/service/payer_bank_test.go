@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestBankOfThePayer: when the payer's account is known, the webview selects its bank and does not
-// list banks that have other accounts. The API refuses these banks.
+// TestBankOfThePayer has payments with a known account of the payer. The webview must select the
+// account's bank, and must not list banks with other accounts. The API must refuse these banks.
 func TestBankOfThePayer(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

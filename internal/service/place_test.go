@@ -104,8 +104,8 @@ func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	}
 }
 
-// TestAPanicIsRefusedInTheFormOfTheInterface checks that a panic outside the API is answered
-// with an error body of the API.
+// TestAPanicIsRefusedInTheFormOfTheInterface checks the answer to a panic outside of the API. It
+// must be an error body of the API.
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool
 	now := func() time.Time {
@@ -119,8 +119,7 @@ func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	refused(t, s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)), http.StatusInternalServerError, "bug")
 }
 
-// TestTargetsWithoutAPathAreRefused sends request targets without a path, which no route
-// matches.
+// TestTargetsWithoutAPathAreRefused sends request targets without a path. No route matches them.
 func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for _, line := range []string{"OPTIONS *", "GET *", "GET " + s.Origin, "CONNECT bank.example:443", "CONNECT " + s.Addr(), "GET /nothing"} {
@@ -128,7 +127,7 @@ func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	}
 }
 
-// raw sends a request line exactly as it is.
+// raw sends a request line unchanged.
 func raw(t *testing.T, address, line string) servicetest.Answer {
 	t.Helper()
 	connection := dial(t, address)
@@ -160,8 +159,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return connection
 }
 
-// opened returns an open service that does not serve yet, with a sandbox domain and a live
-// domain.
+// opened returns an open service with a sandbox domain and a live domain. The service does not
+// serve yet.
 func opened(t *testing.T, c service.Config) *service.Service {
 	t.Helper()
 	c.Migrate, c.Timing = true, sandbox.CI
@@ -183,7 +182,7 @@ func opened(t *testing.T, c service.Config) *service.Service {
 			t.Error(err)
 		}
 	})
-	// The order matters, because loopback names lead to the first domain.
+	// The order matters, because loopback names mean the first domain.
 	for _, d := range []passerelle.Domain{{Name: "test.example", Kind: passerelle.Sandbox}, {Name: "bank.example", Kind: passerelle.Live}} {
 		if _, err := s.FirstDomain(t.Context(), d.Name, d.Kind, "https://"+d.Name+"/2.0"); err != nil {
 			t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestASlowClientDoesNotKeepTheServiceFromStopping checks that a client that does not finish
-// loses only its own request. The service must report that it is draining, and close the
-// database in time.
+// TestASlowClientDoesNotKeepTheServiceFromStopping has a client that does not finish its request.
+// The client must lose only this request. The service must report that it is draining, and close
+// the database in time.
 func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
@@ -45,7 +45,7 @@ func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	})
 }
 
-// hang leaves the service with a request whose body is incomplete.
+// hang leaves a request with an incomplete body at the service.
 func hang(t *testing.T, address string) {
 	t.Helper()
 	connection := dial(t, address)

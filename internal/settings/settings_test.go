@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // time zones, for a machine that has none
+	_ "time/tzdata" // time zones, for a machine without them
 
 	"github.com/google/go-cmp/cmp"
 
@@ -123,8 +123,8 @@ func TestCheck(t *testing.T) {
 	wantInvalid(t, settings.Check("", ""), "")
 }
 
-// authority returns a certificate of an authority if isCA is true, and another certificate
-// otherwise.
+// authority returns a certificate of an authority if isCA is true. Otherwise it returns another
+// certificate.
 func authority(t *testing.T, isCA bool) string {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -187,8 +187,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesThatSlippedIn checks that invalid rows, written by hand or by another version, do
-// not stop the service.
+// TestValuesThatSlippedIn checks that invalid rows do not stop the service. A person or another
+// version may have written such rows.
 func TestValuesThatSlippedIn(t *testing.T) {
 	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
 	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
@@ -268,8 +268,8 @@ func shown(s *string) string {
 	return *s
 }
 
-// TestKeysSayWhatTheyTake checks that every key describes its values with the words that a
-// refusal contains, and that its default is allowed.
+// TestKeysSayWhatTheyTake checks that a refusal contains the words with which the key describes its
+// values. The key's default must be allowed.
 func TestKeysSayWhatTheyTake(t *testing.T) {
 	for name, want := range map[string]struct {
 		takes   string
@@ -296,8 +296,8 @@ func TestKeysSayWhatTheyTake(t *testing.T) {
 	}
 }
 
-// TestChangesAreOnRecordWithTheirActs checks that acts are recorded with the change, and are not
-// recorded when the change is refused.
+// TestChangesAreOnRecordWithTheirActs checks that acts are recorded with the change. They must not
+// be recorded when the change is refused.
 func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	db, domain := open(t)
 	act := store.Audit{Domain: domain, At: now, Act: "change", Request: "r"}

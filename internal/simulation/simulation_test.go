@@ -31,7 +31,7 @@ func client(t *testing.T, s *servicetest.Instance) store.Client {
 	return all[0]
 }
 
-// transitions lists the states through which a payment went.
+// transitions returns the states of a payment in order.
 func transitions(t *testing.T, s *servicetest.Instance, id passerelle.PaymentID) (states []payment.State) {
 	t.Helper()
 	steps, err := s.DB.Transitions(t.Context(), s.Domain.ID, id)
@@ -42,7 +42,7 @@ func transitions(t *testing.T, s *servicetest.Instance, id passerelle.PaymentID)
 	return states
 }
 
-// domain returns the stored domain, because a scenario may have moved its clock.
+// domain returns the stored domain. A scenario may have moved the domain's clock.
 func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	t.Helper()
 	d, err := s.DB.Domain(t.Context(), s.Domain.ID)
@@ -131,7 +131,7 @@ func TestLoginsMakeConnections(t *testing.T) {
 	})
 }
 
-// TestActsAreOnRecord checks that an act is recorded after it has happened, and only then.
+// TestActsAreOnRecord checks that the log records an act after the act has happened, and only then.
 func TestActsAreOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		ctx := t.Context()

@@ -20,7 +20,7 @@ const oneConnection = `0130006    00001EUR2 12345678901  171126                 
 0730006    00001EUR2 12345678901  201126                                                  0000000024811G                
 `
 
-// Three events can be sent as statements. Their samples give the expected ones.
+// The service can send three events as statements. Their samples result in the expected statements.
 func TestSamples(t *testing.T) {
 	for event, want := range map[webhook.Event]struct {
 		text    string
@@ -82,7 +82,7 @@ func TestWhatAStatementCarries(t *testing.T) {
 	}
 }
 
-// An amount with more digits than its currency has is not rounded.
+// An amount is not rounded when it has more digits than its currency.
 func TestDecimals(t *testing.T) {
 	s, _ := of(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)
 	if s.Account.Decimals != 5 || s.Balance != 150000 || s.Movements[0].Amount != -12 {

@@ -37,7 +37,8 @@ func fetch(address string) *httptest.ResponseRecorder {
 	return answer
 }
 
-// Text on the colours of any application, and in these colours, can be read in both schemes.
+// Everybody can read text on the colours of any application, and text in these colours, in both
+// schemes.
 func TestBrandsCanBeReadByEverybody(t *testing.T) {
 	raw, err := os.ReadFile("static/passerelle.css")
 	if err != nil {

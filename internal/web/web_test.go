@@ -71,7 +71,7 @@ func TestABrokenPageSendsNothing(t *testing.T) {
 	}
 }
 
-// A client that already has the present content of a part gets a 304 without content.
+// A client that already has the current content of a part gets a 304 without content.
 func TestPartsOfPages(t *testing.T) {
 	send := func(body, etag string) *httptest.ResponseRecorder {
 		answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
@@ -149,7 +149,7 @@ func TestOtherAddressesAreNoAssets(t *testing.T) {
 	}
 }
 
-// sealed sets a cookie and returns it as a browser would send it.
+// sealed sets a cookie. It returns the cookie in the form that a browser would send.
 func sealed(t *testing.T, sealer *web.Sealer, name, value string) *http.Cookie {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -255,8 +255,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A page that other sites may show in a frame names those sites in the only header that can list
-// several. Its cookies are sent only in such a frame.
+// A page that other sites may show in a frame lists these sites in a header. Only this header can
+// list several sites. Browsers send the cookies of the page only in such a frame.
 func TestPagesInsideOfOthers(t *testing.T) {
 	answer := httptest.NewRecorder()
 	err := web.MustPages(templates).Send(answer, web.Page{

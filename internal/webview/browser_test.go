@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop serves a client's site. Its page shows that a payer has arrived.
+// shop serves a client's site. The page of the site shows that a payer has arrived.
 func shop(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -30,8 +30,8 @@ func shop(t *testing.T) string {
 	return server.URL + "/back"
 }
 
-// A payer who comes back from the bank's app need not press a button. In a real browser, the page
-// asks the bank and then continues to the shop.
+// A payer who comes back from the bank's app does not need to press a button. In a real browser,
+// the page asks the bank, and then continues to the shop.
 func TestThePageAsksTheBankByItself(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	client, _, err := s.access.Register(t.Context(), s.domain.ID, "Shop", []string{shop(t)})
@@ -91,8 +91,8 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
-// pageInspection is a browser with one window size. It checks the rules for all pages on the
-// payment pages.
+// pageInspection is a browser with one window size. It checks the payment pages against the rules
+// for all pages.
 type pageInspection struct {
 	*stack
 	t       *testing.T
@@ -101,8 +101,8 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens and checks the page of a payment. more is added to its query, to open the page of a
-// step.
+// at opens and checks the page of a payment. The parameter more is added to the page's query. It
+// selects the page of a step.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
@@ -133,7 +133,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 			s.brand(t, "#7a1f5c", "#0f62ac")
 			l := pageInspection{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}
 			said := servicetest.Listen(l.browser, t)
-			// Some pages continue by themselves. This keeps them from doing so during the checks.
+			// Some pages continue by themselves. This script prevents that during the checks.
 			_, err := chromedp.Call(l.browser, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.setTimeout = () => 0`})
 			must(t, err)
 			l.orders()
@@ -144,7 +144,7 @@ func TestEveryPaymentPageIsForEverybody(t *testing.T) {
 	}
 }
 
-// orders checks the pages on which payments are ordered.
+// orders checks the pages on which payers order payments.
 func (l pageInspection) orders() {
 	p := l.create(l.t, nil)
 	l.at("few-banks", p, "", `.banks`)
@@ -192,12 +192,12 @@ func (l pageInspection) steps() {
 	}
 }
 
-// ends checks the pages that offer no action.
+// ends checks the pages without an action.
 func (l pageInspection) ends() {
 	able := l.Connectors.Initiators()[1]
 	l.offer(l.t, silent{bank{able, able.Profile()}})
 	p := l.create(l.t, nil)
-	l.Now = func() time.Time { return time.Now().Add(-time.Hour) } // after a long wait the page asks less often
+	l.Now = func() time.Time { return time.Now().Add(-time.Hour) } // after a long wait, the page asks less often
 	_, err := l.Validate(l.t.Context(), l.domain, p.ID, initiation.Choice{Connector: able.Profile().UUID, Validated: true, WebviewURL: l.origin + "/before"})
 	must(l.t, err)
 	l.at("wait", p, "", `.progress`)

@@ -40,8 +40,8 @@ func shownIn(amount, when, terms string) payment.ShownPayment {
 	}
 }
 
-// The content of the page that the payer saw is stored together with the act. A refused or repeated
-// act stores nothing.
+// The service stores the content of the page that the payer saw together with the act. A refused or
+// repeated act stores nothing.
 func TestWhatThePayerSawIsKept(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
@@ -72,7 +72,7 @@ func TestWhatThePayerSawWhenCancelling(t *testing.T) {
 	})
 }
 
-// The payer's final answer to the bank is recorded as a separate act.
+// The evidence has the payer's final answer to the bank as a separate act.
 func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for word, act := range map[string]payment.Act{"yes": payment.ActAgree, "no": payment.ActRefuse} {
@@ -89,8 +89,8 @@ func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	})
 }
 
-// An act that cannot store its evidence, because there is other evidence in its place, does not
-// change the payment.
+// An act may be unable to store its evidence, because other evidence is in its place. The act then
+// does not change the payment.
 func TestEvidenceIsKeptWithTheActOrNotAtAll(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// A link that does not work shows advice and a link back to the application. The address comes from
-// the broken link, if the application may use it, or else from the flow that the browser had access
-// to.
+// A broken link shows advice, and a link back to the application. The address comes from the broken
+// link if the application may use it. Otherwise it comes from the payment to which the browser had
+// access.
 func TestBrokenLinksLeadBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		client := number(passerelle.PaymentID(s.client.ID))
@@ -41,8 +41,8 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 	})
 }
 
-// A person who opens the page after their access has ended finds a link back to the application,
-// whether they have paid or not.
+// A person may open the page after their access has ended. The page then has a link back to the
+// application, whether or not the person has paid.
 func TestAnEndedRightLeadsBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -17,7 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// european returns banks in several countries of Europe, enough for the page to offer a search.
+// european returns banks in several countries of Europe. They are enough for the page to offer a
+// search.
 func european(p connector.Profile) []connector.Profile {
 	all := several(9)(p)
 	for i, place := range []struct {
@@ -49,8 +50,9 @@ func seen(body string) (names []string) {
 	return names
 }
 
-// Without a script, the service searches for the words of a name, and ignores accents and case. It
-// searches first in the country of the payee, and on request in another country or in all.
+// Without a script, the service searches for the words of a name. It ignores accents and case. It
+// searches first in the country of the payee, and on request in another country or in all
+// countries.
 func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
@@ -89,8 +91,8 @@ func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	})
 }
 
-// The page preselects the country of the browser's language, or else the country of the payee, if
-// that country has banks.
+// The page preselects the country of the browser's language if that country has banks. Otherwise it
+// preselects the country of the payee.
 func TestTheCountryIsPreset(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -105,8 +107,8 @@ func TestTheCountryIsPreset(t *testing.T) {
 	}
 }
 
-// The list has the banks that were used before, then the operator's favourites, and then the
-// other banks.
+// The list first has the banks that the payer used before, then the operator's favourites, and then
+// the other banks.
 func TestFavouriteBanks(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))
@@ -130,8 +132,8 @@ func numberedBanks(s *stack, n int) []connector.Connector {
 	return all
 }
 
-// Countries are chosen on a separate page. The language of the page decides their names and their
-// order.
+// People choose a country on a separate page. The language of the page decides the names and the
+// order of the countries.
 func TestCountriesOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)
@@ -162,7 +164,7 @@ func TestCountriesOfBanks(t *testing.T) {
 }
 
 // The banks with which a person paid come first the next time. Only the person's browser stores
-// them.
+// these banks.
 func TestBanksArePaidWithAgain(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {

@@ -59,7 +59,7 @@ func (p *browserWalker) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// see waits for an element on a page, and checks the page against all rules for pages.
+// see waits for an element on a page. It then checks the page against all rules for pages.
 func (p *browserWalker) see(selector, name string) {
 	p.t.Helper()
 	p.do(servicetest.Shown(selector))
@@ -113,7 +113,7 @@ func TestJourneysInABrowser(t *testing.T) {
 	}
 }
 
-// A flow works through a list of institutions and the institution's page on another site.
+// A complete flow works with a list of institutions and the institution's page on another site.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	}
 }
 
-// Browsers do not send the fragment of an address. A code in the fragment still reaches the
-// service, and is removed from the address.
+// Browsers do not send the fragment of an address. The page still sends a code in the fragment to
+// the service, and removes the code from the address.
 func TestACodeBehindAHash(t *testing.T) {
 	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")
@@ -153,7 +153,7 @@ func TestACodeBehindAHash(t *testing.T) {
 }
 
 // parent serves a page of the application on another site. The page shows a link in a frame, and
-// sets its title to the last message.
+// sets its own title to the last message.
 func parent(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

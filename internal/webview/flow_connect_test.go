@@ -39,7 +39,8 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// checkConsents checks the number of stored consents, and that all were given on these pages.
+// checkConsents checks the number of stored consents. It also checks that the person gave all of
+// them on these pages.
 func checkConsents(t *testing.T, p *walker, count int) {
 	t.Helper()
 	var out struct {
@@ -60,8 +61,8 @@ func checkConsents(t *testing.T, p *walker, count int) {
 	}
 }
 
-// A person who arrives without a code becomes a new user. The application gets a code for the
-// new user and exchanges it for a token.
+// A person who arrives without a code becomes a new user. The application receives a code for the
+// new user, and exchanges it for a token.
 func TestConnectMakesAUser(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("one", "code", "")
@@ -85,7 +86,7 @@ func TestConnectMakesAUser(t *testing.T) {
 	})
 }
 
-// The pages ask for everything that an institution needs, in as many steps as it takes.
+// The pages ask for everything that an institution needs, in as many steps as necessary.
 func TestConnectStates(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for _, c := range []struct {
@@ -127,8 +128,8 @@ func (p *walker) in(t *testing.T) *walker {
 	return &other
 }
 
-// After wrong codes, the pages ask for codes again for the same connection. Missing values are
-// reported before anything is sent.
+// After wrong codes, the pages ask for codes again for the same connection. They report missing
+// values before the service sends anything.
 func TestConnectWithAWrongPassword(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
@@ -148,7 +149,7 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	})
 }
 
-// When an institution has its own page, the person is redirected to it.
+// When an institution has its own page, the service redirects the person to this page.
 func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
@@ -176,7 +177,7 @@ func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	})
 }
 
-// decide submits the form of the bank's page and returns the address to which it leads.
+// decide submits the form on the bank's page. It returns the address of the redirect.
 func (p *walker) decide(bank string, with url.Values) string {
 	p.t.Helper()
 	body := p.open(bank).body

@@ -33,7 +33,7 @@ func (p *walker) fileConnection() string {
 	return out.ID.String()
 }
 
-// choose submits a form of the page with files, which are pairs of name and content.
+// choose submits a form of the page with files. The files are pairs of a name and a content.
 func (p *walker) choose(s shown, step string, files ...string) shown {
 	p.t.Helper()
 	action, form := p.form(s, step)
@@ -76,7 +76,7 @@ func (p *walker) transactions() int {
 	return list.Total
 }
 
-// Without scripts, a person sees the contents of their files and then imports them.
+// Without scripts, a person first sees the contents of the files, and then imports them.
 func TestFilesAreHandedOver(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -95,8 +95,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	})
 }
 
-// When one file is refused, the others are not imported either. The page shows the reason, and no
-// content of a file becomes markup.
+// When the service refuses one file, it does not import the others. The page shows the reason, and
+// no content of a file becomes markup.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -116,7 +116,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		if n := p.transactions(); n != 0 {
 			t.Errorf("%d transactions are stored", n)
 		}
-		// Connections to institutions accept no files, and forms from other people are not read.
+		// Connections to institutions accept no files. The service does not read forms from other
+		// people.
 		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Import statement"), "Remove this connection")
 		other.body = strings.ReplaceAll(other.body, `value="forget"`, `value="preview"`)
 		if a := p.choose(other, "preview", "november.csv", november); a.status < 400 {
@@ -129,8 +130,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	})
 }
 
-// Several files are compared as if they were imported one after the other. A transaction in two of
-// them counts as new once, and a transaction of a later file is not reported as missing.
+// The service compares several files as if it imported one after the other. A transaction in two of
+// them counts as new once. The report does not count a transaction of a later file as missing.
 func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
@@ -146,7 +147,7 @@ func TestFilesTogether(t *testing.T) {
 	})
 }
 
-// The reason why a file is refused is shown in the person's language.
+// The page shows the reason for a refusal in the person's language.
 func TestRefusalsInALanguage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -164,8 +165,7 @@ func TestRefusalsInALanguage(t *testing.T) {
 	})
 }
 
-// The page works in a real browser, with the window sizes and colours that are used for the other
-// pages.
+// The page works in a real browser, with the window sizes and colours of the tests of other pages.
 func TestFilesInABrowser(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"november.csv": november, "january.csv": january, "damaged.csv": damaged} {

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// institutionConnector is a test institution whose answers the test sets.
+// institutionConnector is a test institution. The test sets its answers.
 type institutionConnector struct {
 	profile connector.Profile
 	read    func(req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
@@ -27,8 +27,8 @@ func (i institutionConnector) Read(_ context.Context, req connector.DataRequest,
 	return i.read(req, out)
 }
 
-// newInstitutionConnector returns an institution with a number and a name in some countries. It
-// asks for no fields.
+// newInstitutionConnector returns an institution that has a number and a name in some countries. It
+// requests no fields.
 func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
 	return institutionConnector{
 		profile: connector.Profile{
@@ -42,7 +42,7 @@ func newInstitutionConnector(id int64, name string, countries ...string) institu
 	}
 }
 
-// journey opens a link for a new user and returns the page.
+// journey opens a link for a new user, and returns the page.
 func (s *stack) journey(t *testing.T) answer {
 	t.Helper()
 	var grant access.Grant
@@ -67,8 +67,8 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A long list can be filtered by country, leaves out hidden institutions, and shows the country of
-// each.
+// A person can filter a long list by country. The list omits hidden institutions, and shows the
+// country of each institution.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")
@@ -102,7 +102,7 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 	})
 }
 
-// The names and texts of an institution, its fields and its accounts are escaped in HTML.
+// HTML contains the names and texts of an institution, its fields and its accounts in escaped form.
 func TestHostileInstitutions(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`

@@ -10,7 +10,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// An address is accepted with and without a language, with every parameter that filters the offer.
+// The service accepts an address with and without a language, with every parameter that filters the
+// offer.
 func TestLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		query := func(pairs ...string) string {
@@ -108,7 +109,7 @@ func TestWrongLinks(t *testing.T) {
 	})
 }
 
-// A single-use code gives access to one browser. Any other code can be used until it expires.
+// A single-use code gives access to one browser. Other codes can be used until they expire.
 func TestCodesOfLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var single struct{ Code string }
@@ -132,7 +133,7 @@ func TestCodesOfLinks(t *testing.T) {
 	})
 }
 
-// A form is accepted only when it has the token of its page, and comes from that page.
+// The service accepts a form only if the form has its page's token and comes from that page.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

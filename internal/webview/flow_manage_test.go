@@ -14,7 +14,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// A person sees their connections and the accounts that each shares, and deletes one of them.
+// A person sees their connections, and the accounts that each connection shares. The person deletes
+// one connection.
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")
@@ -52,8 +53,8 @@ func TestManage(t *testing.T) {
 	})
 }
 
-// A person who manages connections adds one and returns to the list, whatever the result. The
-// application gets the new connection like any other.
+// A person who manages connections adds one, and returns to the list, whatever the result. The
+// application receives the new connection like any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -73,14 +74,14 @@ func TestManageAddsAConnection(t *testing.T) {
 	})
 }
 
-// quiet waits until no connection is being read.
+// quiet waits until no sync reads a connection.
 func (p *walker) quiet() {
 	p.t.Helper()
 	p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 }
 
-// A link about one connection shows only that connection, and the flow ends there. When the
-// application has no address, the flow ends on a last page.
+// A link about one connection shows only that connection. Such a flow ends with this connection.
+// When the application has no address, the flow ends on a last page.
 func TestManageOneConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -93,7 +94,7 @@ func TestManageOneConnection(t *testing.T) {
 	})
 }
 
-// Parameters select the connections to manage.
+// Parameters select the connections that the person manages.
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -103,8 +104,8 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
-// A connection that needs the person's action can be repaired through a link to it and from the
-// list.
+// A person can repair a connection that needs their action, through a link to the connection and
+// from the list.
 func TestReconnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -138,7 +139,7 @@ func (p *walker) waiting(login string) string {
 	return all[len(all)-1].ID.String()
 }
 
-// The person is asked once for new credentials when the application requests it.
+// The page asks the person once for new credentials when the application requests them.
 func TestReconnectWithNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -152,7 +153,8 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
-// A link about sources that the connection does not use needs no action of the person.
+// A link may name only sources that the connection does not use. The person then needs to do
+// nothing.
 func TestReconnectOfSources(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.waiting("otp")
@@ -179,8 +181,8 @@ func TestCodeByForm(t *testing.T) {
 		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
 			t.Errorf("another's connection: %d", got.status)
 		}
-		// When the person is about to connect, the code identifies them, and no new user is
-		// created.
+		// The code identifies a person who is about to connect. The service then creates no new
+		// user.
 		page = p.open(p.link("connect", "code", ""))
 		_, form := p.form(page, "begin")
 		form.Set("step", "code")
@@ -229,7 +231,7 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// The person is offered only data that the application asks for.
+// The page offers only the data that the application requests.
 func TestSharingSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("anna")
@@ -271,7 +273,7 @@ func TestSharingAll(t *testing.T) {
 	})
 }
 
-// A flow ends after two hours. The flow of a new user ends at the latest when the user expires.
+// A flow ends after two hours. The flow of a new user ends no later than the user's expiry.
 func TestJourneysTakeTooLong(t *testing.T) {
 	for _, c := range []struct {
 		code  bool
@@ -298,7 +300,7 @@ func TestJourneysTakeTooLong(t *testing.T) {
 	}
 }
 
-// A flow ends when its user is deleted, and the application gets an error.
+// A flow ends when its user is deleted. The application then gets an error.
 func TestJourneysEnd(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))
@@ -327,8 +329,8 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// When a person ends a flow, in any way, the browser keeps no data of the flow. The next person who
-// opens the link there sees that it was already used.
+// When a person ends a flow in any way, the browser keeps no data of the flow. The next person who
+// opens the link in this browser sees that someone has already used it.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }
@@ -366,8 +368,8 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 	})
 }
 
-// When many flows begin in a browser and none ends, it keeps only the latest ones, and its requests
-// stay short.
+// When many flows begin in a browser and none ends, the browser keeps only the latest ones. Its
+// requests stay short.
 func TestJourneysThatNobodyEnds(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var pages []shown

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// domainTransport sends requests like a browser that shows the pages in a frame of the
+// domainTransport sends requests in the form of a browser that shows the pages in a frame of the
 // application's page.
 type domainTransport struct {
 	*walker
@@ -17,7 +17,7 @@ type domainTransport struct {
 }
 
 // RoundTrip adds the headers that browsers send from a frame. Browsers send secure cookies to their
-// own machine even without https. Go's cookie jar does not, so this method adds them.
+// own machine even without https. Go's cookie jar does not, so RoundTrip adds these cookies.
 func (i domainTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Sec-Fetch-Dest", "iframe")
@@ -123,8 +123,8 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// The page of an institution opens in another window, which has other cookies. When the person
-// comes back, that window confirms the result, and the page in the frame continues.
+// The page of an institution opens in another window with other cookies. When the person comes
+// back, that window confirms the result, and the page in the frame continues.
 func TestTheInstitutionInAWindowOfItsOwn(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		inside, window := p.framed("https://app.example"), p

@@ -18,7 +18,7 @@ import (
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// light checks that a page with all its files is smaller than 100 kB.
+// light checks that a page and all its files together have less than 100 kB.
 func (s *stack) light(t *testing.T, a answer) {
 	t.Helper()
 	total := len(a.body)
@@ -30,14 +30,14 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned returns the address of another part of the list on a page.
+// turned returns the address on a page that leads to another part of the list.
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))
 }
 
-// The chooser has 2,000 banks with long names in 40 countries. Its pages are small parts of the
-// list, and the service searches.
+// The chooser has 2,000 banks with long names in 40 countries. Each page shows a small part of the
+// list. The service does the search.
 const (
 	thousands   = 2000
 	inCountries = 40
@@ -131,7 +131,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 	})
 }
 
-// Four hundred accounts are shared in parts. A form changes only the part on its page.
+// A person shares four hundred accounts in parts. A form changes only the part on its own page.
 func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const accounts = 400

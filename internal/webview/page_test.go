@@ -76,8 +76,8 @@ func TestAmountsAndDaysInWords(t *testing.T) {
 	}
 }
 
-// Dates follow the rules of each language, including a special form for the first day of a
-// month.
+// Dates follow the rules of each language. These rules may include a special form for the first day
+// of a month.
 func TestDaysInEveryLanguage(t *testing.T) {
 	s := start(t, storetest.SQLite(t), generous)
 	year := time.Now().Year() + 1
@@ -135,7 +135,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
-// The page at the root shows no payment. It explains whom the pages below it are for.
+// The page at the root shows no payment. It explains who the pages below it are for.
 func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
@@ -174,8 +174,8 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		reports []payment.Report
-		// page is a text on the shown page. When it is empty, the payer is redirected to the
-		// address at, with state and code.
+		// page is a text on the shown page. When page is empty, the service redirects the payer to
+		// the address at, with state and code.
 		page            string
 		at, state, code string
 	}{
@@ -230,7 +230,8 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack checks the path and query of the redirect to the client. The query has no empty values.
+// checkBack checks the path and the query of the redirect to the client. The query has no empty
+// values.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
@@ -276,14 +277,14 @@ func TestTheWholeWayThroughTheBank(t *testing.T) {
 	}
 }
 
-// settle makes the loop ask the bank until no more checks are due.
+// settle makes the loop ask the bank until no check is due.
 func (s *stack) settle(t *testing.T) error {
 	t.Helper()
 	_, err := s.RunDue(t.Context(), s.domain)
 	return err
 }
 
-// onward returns the address where a page redirects the payer without a click.
+// onward returns the address to which a page redirects the payer without a click.
 func (s *stack) onward(t *testing.T, address string) string {
 	t.Helper()
 	got := s.get(t, address)
@@ -296,7 +297,7 @@ func (s *stack) onward(t *testing.T, address string) string {
 
 var hiddenValue = regexp.MustCompile(`name="bank" value="([^"]+)"`)
 
-// form returns the form that the page sends when its button is pressed.
+// form returns the form that the page sends when someone presses its button.
 func (s *stack) form(t *testing.T, page string) url.Values {
 	t.Helper()
 	found := hiddenValue.FindStringSubmatch(s.get(t, page).body)
@@ -330,8 +331,8 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 	})
 }
 
-// Browsers may send a form without its origin, because these pages ask them to, and without any
-// other header about it. In that case the token in the form is checked.
+// These pages ask browsers to hide the origin of forms. A browser may send a form without its
+// origin and without any other header about it. The token in the form then decides.
 func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)

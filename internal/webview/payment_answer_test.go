@@ -24,8 +24,8 @@ import (
 // sorry has the client's redirect URI for payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
-// ordered orders a payment on its page, with a use case that the client chose before, and returns
-// the address of the page.
+// ordered orders a payment on the payment's page and returns the address of that page. The client
+// has chosen the use case before.
 func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft)) (*payment.Payment, string) {
 	t.Helper()
 	p := s.create(t, change)
@@ -40,14 +40,14 @@ func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft
 	return p, page
 }
 
-// labelled sets the label that makes the test bank behave as the script says.
+// labelled sets the label that makes the test bank behave in the way that the script describes.
 func labelled(script string) func(*payment.Draft) {
 	return func(d *payment.Draft) {
 		d.Instructions[0].Label, d.Instructions[0].DateType = script, payment.FirstOpenDay
 	}
 }
 
-// move is a form to send. shows is a text that its page must have.
+// move is a form to send. shows is a text on the next page.
 type move struct {
 	shows string
 	form  url.Values
@@ -109,7 +109,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 	}
 }
 
-// play sends forms in sequence, each from the page that is then shown.
+// play sends forms in sequence. Each form comes from the page that the browser then shows.
 func (s *stack) play(t *testing.T, page string, moves []move) {
 	t.Helper()
 	for _, m := range moves {
@@ -204,8 +204,8 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 
 var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
 
-// secondsLeft returns the remaining time on a page. It returns -1 when the page shows none, or when
-// its script has another value than its text.
+// secondsLeft returns the remaining time on a page. It returns -1 when the page shows no time. It
+// also returns -1 when the values in the page's script and text differ.
 func secondsLeft(page string) int {
 	found := timeLeft.FindStringSubmatch(page)
 	if found == nil {
@@ -220,7 +220,7 @@ func secondsLeft(page string) int {
 	return left
 }
 
-// broken is a bank that fails whenever it gets the payer's input.
+// broken is a bank that fails each time it receives the payer's input.
 type broken struct {
 	connector.Responder
 	failure error

@@ -14,7 +14,7 @@ import (
 
 var cancel = url.Values{"step": {"cancel"}}
 
-// byPayer has the parameters that the client gets for a payment that its payer cancelled.
+// byPayer has the parameters that the client receives for a payment that the payer cancelled.
 var byPayer = url.Values{"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"}}
 
 // question follows the link on the page to the question whether to cancel.
@@ -53,7 +53,7 @@ func TestAPaymentThatNoBankHasIsCancelledAtOnce(t *testing.T) {
 func TestThePayerApprovesTheCancellationAtTheBank(t *testing.T) {
 	for _, c := range []struct {
 		name, label string
-		// pending is set when the payment was approved before it is cancelled.
+		// pending is set when the payer approves the payment before its cancellation.
 		pending bool
 	}{
 		{"while validating", "actn(redirect)/done", false},
@@ -154,7 +154,8 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 	}
 }
 
-// lasting is a connector whose payers can approve for a day after they have abandoned a payment.
+// lasting is a connector whose payers can still approve for a day after they have abandoned a
+// payment.
 type lasting struct{ connector.Responder }
 
 func (l lasting) Profile() connector.Profile {
@@ -163,8 +164,8 @@ func (l lasting) Profile() connector.Profile {
 	return p
 }
 
-// A payer who abandons a payment that they could still approve at the bank goes back to the client.
-// The payment has no outcome yet.
+// A payer may abandon a payment that they could still approve at the bank. The payer goes back to
+// the client, and the payment has no outcome yet.
 func TestAnAbandonedPaymentHasNoOutcomeYet(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, lasting{s.numbered(t, 58).(connector.Responder)})
@@ -179,8 +180,8 @@ func TestAnAbandonedPaymentHasNoOutcomeYet(t *testing.T) {
 	})
 }
 
-// A payer who has approved at the bank, for example in another window, can no longer cancel without
-// the bank. The bank is asked, and the payment goes on.
+// A payer may approve at the bank, for example in another window. The payer can then no longer
+// cancel without the bank. The service asks the bank, and the payment goes on.
 func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.numbered(t, 58))

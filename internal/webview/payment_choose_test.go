@@ -14,7 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// several returns banks with different names. The first asks for more fields than the others.
+// several returns banks with different names. The first bank requests more fields than the others.
 func several(n int) func(connector.Profile) []connector.Profile {
 	return func(p connector.Profile) []connector.Profile {
 		all := make([]connector.Profile, n)
@@ -34,7 +34,8 @@ func several(n int) func(connector.Profile) []connector.Profile {
 	}
 }
 
-// The payer chooses a bank with a link, and nothing is ordered before they have seen the payment.
+// The payer chooses a bank with a link. The service orders nothing before the payer has seen the
+// payment.
 func TestBanksAreChosenFromAList(t *testing.T) {
 	each(t, several(3), func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
@@ -151,8 +152,8 @@ func TestWithoutABankThereIsAWayBack(t *testing.T) {
 	})
 }
 
-// leave follows the link by which the payer leaves a page. It first leads to the service, which
-// records that the payer leaves.
+// leave follows the link by which the payer leaves a page. The link first opens an address of the
+// service, which records that the payer leaves.
 func (s *stack) leave(t *testing.T, page string, shown answer) answer {
 	t.Helper()
 	away := page + "&step=leave"
@@ -176,7 +177,7 @@ func TestOnlyTheOwnFormIsRead(t *testing.T) {
 }
 
 // In a sandbox, banks with realistic names come first. Banks with special behaviour follow under
-// their own heading. None is preselected.
+// their own heading. No bank is preselected.
 func TestTheTestBankIsAtHand(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.simulated.Connectors()...)

@@ -30,7 +30,7 @@ import (
 	"passerelle/payment"
 )
 
-// bank is a connector to the sandbox bank with a profile that the test sets.
+// bank is a connector to the sandbox bank. The test sets its profile.
 type bank struct {
 	connector.Initiator
 	profile connector.Profile
@@ -42,8 +42,8 @@ func (b bank) Profile() connector.Profile {
 	return profile
 }
 
-// stack is the part of the service that these pages need, with a real database and a real listener.
-// Its browser follows no redirects.
+// stack has the part of the service that these pages need, with a real database and a real
+// listener. Its browser follows no redirects.
 type stack struct {
 	*initiation.Initiation
 	access  *access.Access
@@ -57,7 +57,7 @@ type stack struct {
 	tokens map[string]string
 	// data has the use cases for connections.
 	data *aggregation.Aggregation
-	// logos are the operator's logos.
+	// logos has the operator's logos.
 	logos picture.Logos
 }
 
@@ -66,8 +66,8 @@ func each(t *testing.T, tune func(connector.Profile) []connector.Profile, run fu
 	storetest.Each(t, func(t *testing.T, url string) { run(t, start(t, url, tune)) })
 }
 
-// start starts a stack. tune changes the profiles of its banks. When tune is nil, the stack has the
-// default bank, which can make every kind of payment.
+// start starts a stack. The function tune changes the profiles of the stack's banks. When tune is
+// nil, the stack has the default bank, which can make every kind of payment.
 func start(t *testing.T, database string, tune func(connector.Profile) []connector.Profile) *stack {
 	t.Helper()
 	ring := keys.Generate()
@@ -162,7 +162,7 @@ func (s *stack) populate(t *testing.T) {
 	s.domain, s.client = d, client
 }
 
-// draft returns a payment with one instruction, after change has modified it.
+// draft returns a payment with one instruction. The function change has modified it.
 func draft(change func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{
 		ClientRedirectURI: "https://shop.example/back", ClientState: "a&b=ü",
@@ -184,7 +184,7 @@ func (s *stack) create(t *testing.T, change func(*payment.Draft)) *payment.Payme
 	return p
 }
 
-// code returns a token bound to a payment.
+// code returns a token for one payment.
 func (s *stack) code(t *testing.T, id passerelle.PaymentID, scopes ...passerelle.Scope) string {
 	t.Helper()
 	maker := access.Principal{Domain: s.domain.ID, Client: s.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}
@@ -193,7 +193,7 @@ func (s *stack) code(t *testing.T, id passerelle.PaymentID, scopes ...passerelle
 	return grant.Text
 }
 
-// open follows the link of a payment and returns the address of its page.
+// open follows the link of a payment. It returns the address of the payment's page.
 func (s *stack) open(t *testing.T, id passerelle.PaymentID, more url.Values) string {
 	t.Helper()
 	query := url.Values{"code": {s.code(t, id, passerelle.ScopePaymentsValidate)}}
@@ -226,8 +226,8 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form like a browser on a page of that site. It adds the hidden fields of the page's
-// forms.
+// post sends a form in the way in which a browser does on a page of that site. It adds the hidden
+// fields of the page's forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
 	if token := s.token(t, address); token != "" && !form.Has("csrf") {
@@ -241,8 +241,8 @@ func (s *stack) post(t *testing.T, address, site string, form url.Values) answer
 	return s.do(t, request)
 }
 
-// token returns the form token of the payment at an address. It reads the page when the token is
-// not known yet.
+// token returns the form token of the payment at an address. It reads the page when it does not
+// know the token yet.
 func (s *stack) token(t *testing.T, address string) string {
 	t.Helper()
 	page, query, _ := strings.Cut(address, "?")

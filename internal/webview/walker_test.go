@@ -20,20 +20,20 @@ import (
 // returnURL is the application's redirect address in these tests.
 const returnURL = "https://app.example/back"
 
-// walker is a person with a browser on the pages of the complete service, and the application that
-// sends them there.
+// walker is a person with a browser on the pages of the complete service. It also acts as the
+// application that sends the person to these pages.
 type walker struct {
 	*servicetest.Instance
 	t       *testing.T
 	browser *http.Client
-	// token is the token of the person, for calls by the application.
+	// token is the person's token, for calls of the application.
 	token string
 	// acknowledged is the last confirmation page.
 	acknowledged string
 }
 
-// eachWalker runs a test on each kind of database. The application's only registered redirect
-// address is returnURL.
+// eachWalker runs a test on each kind of database. The application has registered only the redirect
+// address returnURL.
 func eachWalker(t *testing.T, run func(t *testing.T, p *walker)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
@@ -72,13 +72,13 @@ func (p *walker) link(flow string, pairs ...string) string {
 	return p.Origin + "/webview/en/" + flow + "?" + query.Encode()
 }
 
-// shown is the page that the browser shows after redirects, and its address.
+// shown is the page that the browser shows after redirects, and the page's address.
 type shown struct {
 	answer
 	at *url.URL
 }
 
-// open opens an address and follows redirects within the service.
+// open opens an address, and follows redirects within the service.
 func (p *walker) open(address string) shown {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -92,7 +92,7 @@ func (p *walker) follow(request *http.Request) shown {
 		got := p.once(request)
 		if _, done, said := strings.Cut(got.header.Get("Refresh"), "url="); said && strings.Contains(done, "step=done") {
 			p.acknowledged = got.body
-			got.location = done // the page does this by itself after it has shown the confirmation
+			got.location = done // the page itself does this after the confirmation
 		}
 		if got.location == "" {
 			return shown{got, request.URL}
@@ -124,8 +124,8 @@ var (
 	carried = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 )
 
-// form returns the form for a step on a page, with the values that a browser would send if the
-// person filled in nothing.
+// form returns the form for a step on a page, with the values that a browser would send without any
+// input.
 func (p *walker) form(s shown, step string) (action string, form url.Values) {
 	p.t.Helper()
 	for _, found := range posted.FindAllStringSubmatch(s.body, -1) {
@@ -199,7 +199,8 @@ func (s shown) lacks(t *testing.T, texts ...string) shown {
 	return s
 }
 
-// back checks that the browser was sent to the application, and returns the parameters.
+// back checks that the browser was redirected to the application. It returns the parameters of that
+// redirect.
 func (s shown) back(t *testing.T) url.Values {
 	t.Helper()
 	if s.at.Scheme+"://"+s.at.Host+s.at.Path != returnURL {
@@ -222,14 +223,14 @@ func (p *walker) click(s shown, text string) shown {
 	return shown{}
 }
 
-// connecting returns the page after the person has sent the test connector a login.
+// connecting returns the page after the person has sent a login to the test connector.
 func (p *walker) connecting(login string, pairs ...string) shown {
 	p.t.Helper()
 	page := p.open(p.link("connect", append([]string{"connector_uuids", sandbox.TestConnector}, pairs...)...))
 	return p.settled(p.send(page, "begin", "field.login", login, "field.password", customers.Password))
 }
 
-// connection creates a connection through the API and returns its number.
+// connection creates a connection through the API, and returns its number.
 func (p *walker) connection(login string) string {
 	p.t.Helper()
 	var out struct{ ID json.Number }

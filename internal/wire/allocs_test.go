@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// mostToEncode is how many allocations rendering and encoding a payment of one line may take. It is
-// a quarter above the measured number.
+// mostToEncode is the largest number of allocations for rendering and encoding a payment with one
+// line. It is a quarter above the measured number.
 const mostToEncode = 28
 
 // TestAllocationsOfAPayment checks that answers and events do not become more expensive.

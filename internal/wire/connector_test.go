@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// members decodes an object as a client does.
+// members decodes an object in the way in which a client does.
 func members(t *testing.T, object any) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -21,7 +21,7 @@ func members(t *testing.T, object any) map[string]any {
 	return out
 }
 
-// With empty settings, no list is null, and the only limit is the one for all payments.
+// With empty settings, no list is null. The only limit is the limit for all payments.
 func TestConnectorOfFewWords(t *testing.T) {
 	got := members(t, wire.NewConnector(wire.Bank{UUID: "u", ID: 7, Name: "B", Payments: &payment.Settings{PayerAccount: payment.PayerOptional}}, wire.ConnectorView{}))
 	settings := got["payment_settings"].(map[string]any)
@@ -60,7 +60,7 @@ func TestConnectorBounds(t *testing.T) {
 	}
 }
 
-// Countries are shown with their names. A code of no country is shown unchanged.
+// An answer shows countries with their names. It shows a code without a country unchanged.
 func TestConnectorExpansions(t *testing.T) {
 	b := wire.Bank{Payments: &payment.Settings{Mechanisms: []string{"webauth"}}, Countries: []string{"FR", "GB", "?"}, Fields: []payment.Field{{Name: "f", Type: "text", Label: "F"}}}
 	got := members(t, wire.NewConnector(b, wire.ConnectorView{PaymentFields: true, Countries: true}))
@@ -76,7 +76,7 @@ func TestConnectorExpansions(t *testing.T) {
 	}
 }
 
-// One reason is enough to exclude a connector. A compared value that is a list is never null.
+// One reason is enough to exclude a connector. A list in a comparison is never null.
 func TestIncompatibility(t *testing.T) {
 	warning := payment.Reason{Code: "maxAmount", Severity: payment.Warning, ConnectorValue: json.Number("1000.00"), PaymentValue: json.Number("1000.01")}
 	excluding := payment.Reason{Code: "nspFrequency", Severity: payment.Incompatible, ConnectorValue: []payment.Frequency(nil), PaymentValue: payment.Frequency("daily")}
@@ -92,7 +92,7 @@ func TestIncompatibility(t *testing.T) {
 	}
 }
 
-// A connector shows which data it can read, and which source is used first.
+// A connector shows which data it can read, and which source new connections use first.
 func TestConnectorsThatRead(t *testing.T) {
 	b := wire.Bank{
 		Capabilities: []string{"bank", "document"}, AccountTypes: []passerelle.AccountType{"checking"}, Usages: []passerelle.Usage{passerelle.Private}, MonthsToFetch: 3,

@@ -36,8 +36,8 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 	}
 }
 
-// TestPayloadsHoldResources checks that a body is compact JSON. It must contain the resources as
-// Encode writes them, with the added members at their ends.
+// TestPayloadsHoldResources checks that a body is compact JSON. The body must contain the resources
+// in the form that Encode writes, with the added members at their ends.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()
@@ -101,8 +101,8 @@ func TestPayloadsFail(t *testing.T) {
 	}
 }
 
-// mostOfABody is how many allocations a transaction in a body may take. It is a quarter above the
-// measured number.
+// mostOfABody is the largest number of allocations for a transaction in a body. It is a quarter
+// above the measured number.
 const mostOfABody = 1.25
 
 // TestAllocationsOfABody checks that the transactions of a long history do not become more

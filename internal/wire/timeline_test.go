@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// An occurrence is shown on its own day in the domain's time zone, whenever the bank reported it.
-// Every other event is shown at its own time.
+// An answer shows an occurrence on its own day in the domain's time zone, whenever the bank
+// reported it. It shows every other event at the event's own time.
 func TestNotesInAZone(t *testing.T) {
 	day, err := passerelle.ParseDate("day", "2026-11-20")
 	if err != nil {

@@ -39,8 +39,8 @@ func newExporter(t *testing.T, endpoint string, ratio float64) (*otlp.Exporter, 
 
 func header(parent string) http.Header { return http.Header{"Traceparent": {parent}} }
 
-// TestParents checks that a trace that a client names is continued, and that the client's flag
-// for recording is ignored.
+// TestParents checks that the tracer continues a trace that a client names. It must ignore the
+// client's flag for recording.
 func TestParents(t *testing.T) {
 	all := newTracer(t, 1)
 	none := newTracer(t, 0)
@@ -71,7 +71,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestContinue checks that a stored trace continues as it began, whatever the ratio is now.
+// TestContinue checks that a stored trace continues with its first decision, whatever the ratio is
+// now.
 func TestContinue(t *testing.T) {
 	none := newTracer(t, 0)
 	for _, stored := range []string{parent, parent[:53] + "00"} {
