@@ -122,7 +122,7 @@ func principal(t store.Token) Principal {
 }
 
 // Grant is a token that was just made. The caller shows its text once. The service does not store
-// the text, except for permanent user tokens, which [store.Tx.KeepUserToken] stores.
+// the text, with one exception: [store.Tx.KeepUserToken] stores permanent user tokens.
 type Grant struct {
 	Text    string
 	Token   store.Token

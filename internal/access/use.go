@@ -22,9 +22,9 @@ const (
 	useBatch = 500
 )
 
-// uses has the credentials that were used since the last call of KeepUses and whose stored last use
-// is more than an hour old. When there is no room for a credential, its next use records it. The
-// same applies when the process loses a use.
+// uses has the credentials that were used since the last call of KeepUses. It omits a credential if
+// the stored last use is less than an hour old. When there is no room for a credential, its next
+// use records it. The same applies when the process loses a use.
 type uses struct {
 	mu sync.Mutex
 	at map[credential]time.Time

@@ -84,8 +84,8 @@ func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool 
 }
 
 // Spend marks a code for one exchange as used, in the unit that issues the token. When several
-// exchanges happen at the same time, one succeeds. The units of the others fail with an error that
-// Spent recognises.
+// exchanges happen at the same time, one succeeds. All other units fail with an error that Spent
+// recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
 		tx.RevokeToken(code.Domain, code.ID, a.Now())

@@ -179,8 +179,8 @@ func (s *Service) able(ctx context.Context, c *httpapi.Caller, in listConnectors
 	return able, err
 }
 
-// usePeriod is the time in which payments count for the most used connectors. useSample limits how
-// many payments are counted, and with it the cost.
+// The most used connectors are the connectors with the most payments in the last usePeriod. At most
+// useSample payments count, to limit the cost.
 const (
 	usePeriod = 30 * 24 * time.Hour
 	useSample = 1000

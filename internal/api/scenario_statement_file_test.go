@@ -432,8 +432,8 @@ func ofxFile(transactions ...string) string {
 }
 
 // An OFX file can name a transaction that it replaces or deletes. That transaction does not return
-// after a second import of the earlier file. It does not return after an import of both files in
-// the other order or together either.
+// after a second import of the earlier file. Nor does it return when a user imports both files
+// together, or in the other order.
 func TestStatementCorrectionsInOFX(t *testing.T) {
 	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
 	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")

@@ -63,7 +63,7 @@ func TestTermsOfADomain(t *testing.T) {
 	})
 }
 
-// encrypt encrypts a value in the way in which a page encrypts a payer's input.
+// encrypt encrypts a value like a page that encrypts a payer's input.
 func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	t.Helper()
 	r := s.do(t, ask{domain: domainName, method: "GET", path: "/publickey"}).says(t, 200, "", "")
@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue equals the list of the simulated banks, with one difference: an absent value is
-// null in one and empty in the other.
+// The catalogue equals the list of the simulated banks, with one difference: one has null for an
+// absent value, and the other has an empty value.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

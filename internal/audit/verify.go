@@ -38,7 +38,7 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 type ChainCheck struct {
 	// Chain is the id of a domain. It is zero for the acts without a domain.
 	Chain passerelle.DomainID
-	// Last is the last act that the check has read and whose hash is right.
+	// Last is the last act with a right hash that the check has read.
 	Last Checkpoint
 	// Waiting is the number of acts that have no place yet. It is at most MaxWaiting, even if more
 	// acts wait.

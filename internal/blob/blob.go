@@ -2,7 +2,7 @@
 //
 // The package owns the place of the bytes. It ensures that a file exists completely or not at all.
 // It needs a limited amount of memory for files of any size. Rows of package store say which files
-// exist, whose they are and what they contain. Callers write the row before they store a file, and
+// exist, who owns them and what they contain. Callers write the row before they store a file, and
 // remove the row after they have removed the file. A crash may therefore leave a row without bytes,
 // but never bytes without a row. The name of a file is its number from package store. No name that
 // a person chose becomes part of a path or a key. Only an [ObjectStore] accesses by key the objects

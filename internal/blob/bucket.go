@@ -39,7 +39,7 @@ type ObjectStore struct {
 }
 
 // ParseAddress reads an address s3://KEY:SECRET@HOST/BUCKET. A prefix for all keys may follow the
-// bucket. The parameters are region, which is us-east-1 by default, and tls. With tls=none, the
+// bucket. The parameters are region and tls. The default region is us-east-1. With tls=none, the
 // service calls a server on this machine over plain HTTP. ParseAddress does not call the server.
 func ParseAddress(place string) (ObjectStore, error) {
 	u, err := url.Parse(place)

@@ -95,7 +95,7 @@ func countries(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// mechanisms returns the ways in which a user can authorise reading.
+// mechanisms returns the mechanisms by which a user can authorise reading.
 func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	for _, s := range b.Sources {

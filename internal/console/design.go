@@ -33,8 +33,8 @@ type designBar struct {
 // designSample is a JSON text that the page shows as a tree.
 const designSample = `{"id":42,"state":"done","instructions":[{"amount":12.50,"currency":{"id":"EUR"},"label":"Invoice 42"}],"payer":null,"empty":[]}`
 
-// design shows every component at once, for people who change the design of pages. The buttons and
-// forms on the page have no effect.
+// design shows all components on one page, for people who change the design of pages. The buttons
+// and forms on the page have no effect.
 func (c *Console) design(pc *page.Context) error {
 	now := pc.Now()
 	data := designData{

@@ -117,8 +117,8 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// said returns the rows for a bank's answer: its status with the codes that explain the status, its
-// text, and the requests to which it belongs.
+// said returns the rows for a bank's answer: the status with the codes that explain it, the text,
+// and the requests that it answers.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
 	return page.Details("Status", word, "Reason codes", reasons, "Message", text, "Requests", requests)

@@ -239,7 +239,7 @@ func (w *fixture) invest(t testing.TB) {
 	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
 }
 
-// receive creates a user whose bank stores receipts with transactions.
+// receive creates a user at a bank that stores receipts with transactions.
 func (w *fixture) receive(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// removeBatch is the number of files that one unit removes. removeLease is the time by which a
-// crash during the removal delays the next attempt.
+// removeBatch is the number of files that one unit removes. removeLease is the delay of the next
+// attempt after a crash during the removal.
 const (
 	removeBatch = 100
 	removeLease = 10 * time.Minute

@@ -1,8 +1,8 @@
 // Package failpoint marks each commit, each bank call and each webhook request. A crash just before
 // such an action has other effects than a crash just after it.
 //
-// The package owns the marks. It also owns the crash at a mark. Only a program that was built with
-// the tag torture, and whose environment names the mark, crashes. The tests decide which marks they
+// The package owns the marks. It also owns the crash at a mark. A program crashes only if it was
+// built with the tag torture and its environment names the mark. The tests decide which marks they
 // try, and what must be true afterwards. In other programs, a mark does nothing.
 //
 // The package fails on purpose: it ends the process like a power cut.

@@ -113,8 +113,8 @@ func withoutNothing(r *http.Request) *http.Request {
 	return asked
 }
 
-// strictWriter replaces the standard library's plain text with the API's error body. It does so
-// when a range is not satisfiable or a file is unreadable.
+// strictWriter replaces the standard library's plain text with the API's error body. The standard
+// library writes such text when a range is not satisfiable or a file is unreadable.
 type strictWriter struct {
 	http.ResponseWriter
 	request *http.Request

@@ -76,7 +76,7 @@ type meter struct {
 	whole map[source]time.Time
 }
 
-// take counts a request. It does not count a request beyond the limit, which must wait. Repeated
+// take counts a request. A request beyond the limit must wait, and take does not count it. Repeated
 // attempts therefore do not make the wait longer.
 func (m *meter) take(from source, limit int64, now time.Time) quota {
 	m.mu.Lock()

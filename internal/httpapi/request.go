@@ -181,8 +181,8 @@ func (p *plan) fromQuery(query url.Values) []string {
 	return names
 }
 
-// merge adds the scalar fields in the query to the body. A field in both has the value of the body,
-// which has a JSON type. It fails when the two values differ.
+// merge adds the scalar fields in the query to the body. A field in both has the value from the
+// body, because that value has a JSON type. It fails when the two values differ.
 func merge(body *node, query url.Values, names []string) error {
 	for _, name := range names {
 		extra, err := single(name, query[name])

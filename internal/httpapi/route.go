@@ -107,7 +107,7 @@ func successStatus(out any) int {
 	return http.StatusOK
 }
 
-// endpoint is a route in the form in which the API serves it.
+// endpoint is a route that is ready to be served.
 type endpoint struct {
 	route Route
 	plan  *plan

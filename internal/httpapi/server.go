@@ -103,7 +103,7 @@ type exchange struct {
 	pattern       string
 	names, values []string
 	query         url.Values
-	// raw is the body of a request whose method has one.
+	// raw is the body of the request, if its method has one.
 	raw    []byte
 	caller Caller
 	// shown is the token of the request. It is set even when the route needs no token.

@@ -131,8 +131,8 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 	return nil
 }
 
-// RawObject is a JSON object in the form in which the client sent it. Its members keep their order,
-// and its numbers keep their digits. It is nil when the request omits the object or has null.
+// RawObject is a JSON object in the client's own form. Its members keep their order, and its
+// numbers keep their digits. It is nil when the request omits the object or has null.
 type RawObject []byte
 
 func (o *RawObject) readNode(at *path, n *node) error {

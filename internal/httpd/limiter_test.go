@@ -327,7 +327,8 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 }
 
 // A request can reach the end of its body after other requests have taken all places. The limiter
-// refuses this request, which has not begun anything yet. The server serves the other requests.
+// refuses this request, because it has not begun anything yet. The server serves the other
+// requests.
 func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

@@ -51,8 +51,8 @@ type Options struct {
 	// the whole request. IdleTimeout limits the wait for the next request. Zero means the default,
 	// and a negative value means no limit.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// Stall is the longest time for which a client may take each part of an answer, which has at
-	// most 64 KiB. The server cuts off a slower client. Zero means the default. The time for the
+	// Stall is the longest time that a client may need to take each part of an answer. A part has
+	// at most 64 KiB. The server cuts off a slower client. Zero means the default. The time for the
 	// complete answer has no limit, because a call that waits for a bank or a large file may take
 	// long.
 	Stall time.Duration

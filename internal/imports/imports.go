@@ -310,7 +310,7 @@ func refusedFor(wrong *statementfile.FileError) error {
 	return why
 }
 
-// These reasons are further reasons besides those of package statementfile.
+// Package statementfile has further reasons.
 const (
 	// Unbalanced means that statements are incomplete, or that their entries do not match their
 	// balances.

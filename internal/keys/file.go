@@ -29,8 +29,8 @@ func Load(path string) (*Ring, error) {
 	return load(path, CheckPrivate)
 }
 
-// LoadOrCreate reads the key file. If there is none, it makes a file with the keys of Generate,
-// which only the owner can read. When several processes start together, all get the keys of the
+// LoadOrCreate reads the key file. If there is none, it makes a file with the keys of Generate.
+// Only the owner can read that file. When several processes start together, all get the keys of the
 // first file. LoadOrCreate accepts a file with any mode, because it is for development on any file
 // system.
 func LoadOrCreate(path string) (*Ring, error) {
@@ -49,8 +49,8 @@ func LoadOrCreate(path string) (*Ring, error) {
 // file exists, Create fails with fs.ErrExist and does not change the file.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
-// Save writes the ring to a key file, which only the owner can read. It replaces the whole file, so
-// a crash leaves either the old file or the new one.
+// Save writes the ring to a key file. Only the owner can read the file. It replaces the whole file,
+// so a crash leaves either the old file or the new one.
 func (r *Ring) Save(path string) error {
 	return r.write(path, os.Rename)
 }

@@ -15,8 +15,8 @@ import (
 // errSoon is the error when no request is made, because an earlier request failed a moment ago.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
-// keys has a provider's signing keys. A token with the signature of an unknown key causes a fetch.
-// After a fetch without that key, no further fetch takes place for a moment.
+// keys has a provider's signing keys. When an unknown key has signed a token, the package fetches
+// the keys. After a fetch without that key, no further fetch takes place for a moment.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time

@@ -238,9 +238,9 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
 }
 
-// style returns how the service authenticates at the provider. This is the header, which all
-// providers must support, or the body if the provider supports only the body. style makes no test
-// call, because a failed call would use up the code.
+// style returns how the service authenticates at the provider. All providers must support the
+// header. style returns the body for a provider that does not list the header, and for a service
+// without a secret. style makes no test call, because a failed call would use up the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`

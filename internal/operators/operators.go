@@ -39,8 +39,8 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// These limits define how many subjects may have a count of failures, how many counts one unit
-// removes, and how many units one call of Forget runs.
+// These are limits for the subjects with a count of failures, for the counts that one unit removes,
+// and for the units in one call of Forget.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000

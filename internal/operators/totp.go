@@ -19,7 +19,7 @@ import (
 )
 
 // The second factor is a time-based one-time password of RFC 6238, with the parameters that all
-// apps support. The hash is SHA-1, which is as safe as other hashes in an HMAC.
+// apps support. The hash is SHA-1. In an HMAC, it is as safe as other hashes.
 const (
 	totpPeriod = 30 * time.Second
 	totpDigits = 6

@@ -35,7 +35,7 @@ const (
 	// mailRecord limits the time to record a mail while the process stops.
 	mailRecord = 10 * time.Second
 	// firstMailPause is the pause after the first failed attempt to send a mail. Each later pause
-	// is twice as long as the one before.
+	// is twice the previous pause.
 	firstMailPause = time.Minute
 	maxMailPause   = time.Hour
 )

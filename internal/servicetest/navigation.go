@@ -49,7 +49,7 @@ func Follow(selector string) chromedp.Action[chromedp.Void] {
 }
 
 // Shown waits until an element that matches a selector is visible. The driver would search its own
-// copy of the page, which may be outdated. This function queries the page itself.
+// copy of the page, and that copy may be outdated. This function queries the page itself.
 func Shown(selector string) chromedp.Action[chromedp.Void] {
 	visible := fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.checkVisibility({visibilityProperty: true}))`, selector)
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })

@@ -15,7 +15,8 @@ import (
 // starts the current program beside the old one on the same PostgreSQL database. The current
 // program migrates the database, and the test stops the old one. It then returns to the old program
 // in the same way. Meanwhile, clients pay, read accounts and receive events.
-// PASSERELLE_TEST_PREVIOUS is the path of the old program, which scripts/previous-version builds.
+// PASSERELLE_TEST_PREVIOUS is the path of the old program. The script scripts/previous-version
+// builds it.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

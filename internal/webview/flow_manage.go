@@ -144,7 +144,7 @@ func shortName(a passerelle.BankAccount) string {
 	return name
 }
 
-// loginHint returns a part of a connection's login by which the person recognises the login. A
+// loginHint returns a part of a connection's login. The person recognises the login by this part. A
 // connection that the person authorised on the institution's page has no hint.
 func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, error) {
 	values, _, err := bankstore.From(w.DB).ConnectionSecrets(pc.context(), pc.domain.ID, c.ID)

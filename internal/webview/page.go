@@ -129,7 +129,8 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 
 // formTargets lists the origins to which the answer to a form may redirect. The list contains the
 // client's origin for payments that are refused, cancelled or complete. It does not contain the
-// bank's site, which is not known yet. A later page of this service redirects to the bank.
+// bank's site, because the service does not know it yet. A later page of this service redirects to
+// the bank.
 func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {

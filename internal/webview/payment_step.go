@@ -94,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether an answer of the bank is missing. The bank may still owe the answer to
-// the payer's last act, or the way in which the payer approves.
+// awaited reports whether the bank still has to answer. The missing answer is about the payer's
+// last act, or says how the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }

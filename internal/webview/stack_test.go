@@ -226,8 +226,8 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form in the way in which a browser does on a page of that site. It adds the hidden
-// fields of the page's forms.
+// post sends a form like a browser on a page of that site. It adds the hidden fields of the page's
+// forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
 	if token := s.token(t, address); token != "" && !form.Has("csrf") {

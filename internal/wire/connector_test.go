@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// members decodes an object in the way in which a client does.
+// members decodes an object like a client.
 func members(t *testing.T, object any) map[string]any {
 	t.Helper()
 	var out map[string]any

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Encode returns the JSON of an object in the form in which the service sends it. The JSON is
-// compact and does not escape HTML characters, because receivers sign and compare bytes.
+// Encode returns the JSON of an object that the service sends. The JSON is compact and does not
+// escape HTML characters, because receivers sign and compare bytes.
 func Encode(object any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -27,7 +27,7 @@ func NewPayload(out io.Writer) *Payload {
 // Each calls a function for each item of a list, in order.
 type Each[T any] func(write func(T)) error
 
-// AccountRead is an account, with those objects of the account that changed.
+// AccountRead is an account with its changed objects.
 type AccountRead struct {
 	BankAccount
 	Investments  Each[Investment]
@@ -36,13 +36,13 @@ type AccountRead struct {
 	MarketOrders Each[MarketOrder]
 }
 
-// SubscriptionRead is a subscription, with those of its documents that changed.
+// SubscriptionRead is a subscription with its changed documents.
 type SubscriptionRead struct {
 	Subscription
 	Documents Each[Document]
 }
 
-// ConnectionRead is a connection, with those of its objects that changed.
+// ConnectionRead is a connection with its changed objects.
 type ConnectionRead struct {
 	Connection
 	Accounts      Each[AccountRead]

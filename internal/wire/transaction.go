@@ -141,8 +141,8 @@ func currency(c passerelle.Currency) *Currency {
 	return &out
 }
 
-// stemmed returns a label in capitals and without accents, for comparisons. Labels in ASCII do not
-// need the transformers, which use 12 KiB for each text.
+// stemmed returns a label in capitals and without accents, for comparisons. The transformers use 12
+// KiB for each text, and labels in ASCII do not need them.
 func stemmed(label string) string {
 	if !strings.ContainsFunc(label, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(label)

@@ -75,8 +75,8 @@ func (s *Service) deltas(ctx context.Context, c *httpapi.Caller, in balancesInpu
 const (
 	// maxBalanceDays is the largest number of days for which one call computes balances.
 	maxBalanceDays = 366
-	// maxBalanced is the largest number of accounts in one call: accounts whose balances it adds
-	// up, or in which it searches for a holder.
+	// maxBalanced is the largest number of accounts in one call. The call adds up the balances of
+	// these accounts, or searches them for a holder.
 	maxBalanced = 1000
 )
 

@@ -15,7 +15,7 @@ type Route struct {
 	Serve   func(*Context) error
 	// Open is set for pages that need no session.
 	Open bool
-	// Room is the number of bytes by which forms at this address may exceed the usual limit.
+	// Room increases the usual limit for forms at this address, in bytes.
 	Room int64
 }
 

@@ -101,8 +101,8 @@ func (h *hooks) showVerifyForm(pc *page.Context, data verifyData) error {
 	return pages.Send(pc, "webhook-verify", "Check a signature", data)
 }
 
-// verify shows whether a signature is right. It never shows the right signature, which is as
-// confidential as the secret.
+// verify shows whether a signature is right. It never shows the right signature, because that
+// signature is as confidential as the secret.
 func (h *hooks) verify(pc *page.Context) error {
 	data := verifyData{SignedRequest: delivery.SignedRequest{
 		Provider: strings.TrimSpace(pc.Field("id_auth")), Method: strings.ToUpper(strings.TrimSpace(pc.Field("method"))), URL: strings.TrimSpace(pc.Field("url")),

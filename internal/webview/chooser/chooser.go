@@ -174,7 +174,8 @@ func withRecent(there, found []Institution, recent []string) []Institution {
 }
 
 // divide splits a list into sections: institutions used before, favourites, other institutions, and
-// institutions of the sandbox with special behaviour. It limits the other institutions to a number.
+// institutions of the sandbox with special behaviour. The argument most limits the number of other
+// institutions.
 func (c *List) divide(r Inquiry, all []Institution, most int) {
 	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
 	for i, e := range all {
