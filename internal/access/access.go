@@ -103,7 +103,8 @@ func (a *Access) expired(token store.Token) bool {
 // anyKind is the kind of a signed token before its lookup. The row of the token has its real kind.
 const anyKind TokenKind = ""
 
-// recognise returns the kind that the form of a token shows, or anyKind for a signed token.
+// recognise returns the kind of a token. It reads the kind from the token's form. For a signed
+// token, it returns anyKind.
 func (a *Access) recognise(ctx context.Context, domain passerelle.DomainID, bearer string) (TokenKind, bool, error) {
 	if !signed(bearer) {
 		kind, ok := wellFormed(bearer)

@@ -9,8 +9,8 @@ import (
 )
 
 // maxThrottled is the largest number of callers with wrong secrets in memory. Beyond this number,
-// each new caller replaces an old one. The number limits the memory. An attacker still needs so
-// many failed attempts until the throttle forgets an earlier one.
+// each new caller replaces an old one. The number limits the memory. To make the throttle forget an
+// earlier failure, an attacker still needs this number of failed attempts.
 const maxThrottled = 10_000
 
 // throttle counts wrong secrets in this process, by application and address. It blocks the guessing

@@ -280,7 +280,7 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 }
 
 // namedUser makes the user with this id permanent. Without an id, namedUser creates a permanent
-// user. The function also runs in the same transaction.
+// user. The argument also is a function that runs in the same transaction.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)

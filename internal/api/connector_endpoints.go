@@ -81,7 +81,7 @@ const (
 )
 
 // banks returns the connectors of the caller's domain that have a capability, in display order. The
-// capability "anything" selects all connectors.
+// constant anything selects all connectors.
 func (s *Service) banks(ctx context.Context, c *httpapi.Caller, capability string) ([]wire.Bank, error) {
 	all, err := s.Aggregation.Banks(ctx, c.Domain)
 	return slices.DeleteFunc(all, func(b wire.Bank) bool {

@@ -75,7 +75,7 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 }
 
 // tame returns the result of fault. It first adds a request id to an answer without one. The
-// listener assigns the ids, and this request did not pass it.
+// listener assigns the ids, and this request did not go through the listener.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

@@ -108,7 +108,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 }
 
 // Signature returns a function that signs answers with the newest key of the caller's domain. The
-// header of the signature contains the key's address, as the caller can reach it. Signature fails
+// header of the signature contains an address of the key that the caller can reach. Signature fails
 // when the domain does not sign its answers.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {

@@ -94,8 +94,8 @@ type paymentTermsOutput struct {
 	ToSign string `json:"to_sign,omitempty" doc:"true while these terms are still to be accepted; absent once they were accepted"`
 }
 
-// paymentTerms returns the terms that the payer has accepted. Before that, it returns the current
-// terms to accept.
+// paymentTerms returns the terms that the payer has accepted. Before the payer accepts terms, it
+// returns the current terms.
 func (s *Service) paymentTerms(ctx context.Context, c *httpapi.Caller, in onePaymentInput) (paymentTermsOutput, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package archive writes all stored data of an end user into one file.
 //
-// The package owns the lists in the file, and the names of these lists. The objects have the form
-// of the API, which package wire owns. Callers decide who may get the file. The package fails with
+// The package owns the lists in the file, and the names of these lists. It does not own the form of
+// the objects (package wire), and does not decide who may get the file. The package fails with
 // errors of the store, and with NotFound when the user is deleted meanwhile. The file is then
 // incomplete.
 package archive

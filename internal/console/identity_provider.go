@@ -14,7 +14,7 @@ import (
 )
 
 // providerCookie is the name of the cookie that exists during a sign-in at the identity provider.
-// awayLife is its longest life.
+// The cookie exists for at most awayLife.
 const (
 	providerCookie = "console_provider"
 	awayLife       = 10 * time.Minute

@@ -186,8 +186,8 @@ const (
 	ofExample  = "FR7630006000011234567890189"
 )
 
-// walk fetches all pages. It also sends all forms, unless the operator may reveal. The service may
-// refuse the forms of operators who do not set up the domain.
+// walk fetches all pages. It also sends all forms, unless the operator may reveal personal data.
+// The service may refuse the forms of operators who do not set up the domain.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {

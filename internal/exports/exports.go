@@ -5,8 +5,8 @@
 // an account.
 //
 // The package fails with a *passerelle.Error when there are too many transactions or no balance.
-// When the transactions change while it writes the statement, the last entry is an error. The
-// package only reads.
+// When the transactions change during the writing, the last entry is an error. The package only
+// reads.
 package exports
 
 import (
@@ -150,7 +150,7 @@ func (e *export) statement(ctx context.Context) (statementfile.Written, error) {
 	return w, nil
 }
 
-// without returns an amount minus another amount. It returns nil when one of them is nil, or when
+// without returns an amount minus another amount. It returns nil when either amount is nil, or when
 // the result has too many digits.
 func without(amount, less *decimal.Decimal) *decimal.Decimal {
 	if less == nil {

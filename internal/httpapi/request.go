@@ -182,7 +182,7 @@ func (p *plan) fromQuery(query url.Values) []string {
 }
 
 // merge adds the scalar fields in the query to the body. A field in both has the value from the
-// body, because that value has a JSON type. It fails when the two values differ.
+// body, because that value has a JSON type. merge fails when the two values differ.
 func merge(body *node, query url.Values, names []string) error {
 	for _, name := range names {
 		extra, err := single(name, query[name])
@@ -199,7 +199,7 @@ func merge(body *node, query url.Values, names []string) error {
 	return nil
 }
 
-// single converts the values of a parameter to one node. It fails when the values differ.
+// single converts the values of a parameter to one node. It fails when these values differ.
 func single(name string, values []string) (node, error) {
 	at := path{steps: []step{memberStep(name)}}
 	for _, value := range values {

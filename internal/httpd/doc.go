@@ -4,6 +4,6 @@
 // The package owns what is the same for every request, such as the limits for data that clients
 // send and the service holds. Other packages own routes, authentication, and the bodies of APIs.
 // When a handler panics, the package logs the panic and answers with the configured page. When
-// draining does not end in time, the package cuts the remaining connections. Logs and metrics name
+// draining fails to end in time, the package cuts the remaining connections. Logs and metrics name
 // the matched route. They never contain the path, query, headers, body or address of a client.
 package httpd

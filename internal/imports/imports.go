@@ -2,8 +2,8 @@
 // makes the connection read it.
 //
 // The package owns the checks before the first write, the comparison with stored data, and the
-// consent that a file implies. Package statementfile owns the formats. Package connector/statements
-// owns the identity of entries. Package aggregation stores the data.
+// consent that a file implies. It does not own the formats (package statementfile), the identity of
+// entries (package connector/statements) or the storing (package aggregation).
 //
 // For a wrong file, the package fails with a *passerelle.Error that has the field file and the
 // line. It has then stored nothing. A crash while the package stores a file leaves a part of the
@@ -310,7 +310,7 @@ func refusedFor(wrong *statementfile.FileError) error {
 	return why
 }
 
-// Package statementfile has further reasons.
+// These are reasons for refusals. Package statementfile has further reasons.
 const (
 	// Unbalanced means that statements are incomplete, or that their entries do not match their
 	// balances.

@@ -1,8 +1,8 @@
 // Package inbox reads files that other programs have put into a place for the service: a folder, or
 // a prefix of a bucket of an S3 server.
 //
-// The package decides when a file is complete, and where processed files move. It does not process
-// files.
+// The package owns the decision when a file is complete, and the folders for processed files. It
+// does not process files.
 //
 // The package fails with Unavailable when a bucket's server cannot be reached or refuses the
 // request. Otherwise it fails with the error of the disk.

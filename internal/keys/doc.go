@@ -3,4 +3,8 @@
 //
 // The package owns the key file, the form of a sealed value, and the derivation of all other keys.
 // It uses no database: callers decide which columns are secret and where to store sealed values.
+//
+// A sealed value is bound to its domain, table, column and row. Opening a copy at another place
+// fails with an error, so no caller mistakes the copy for an empty value. Errors, and the printed
+// form of a Ring, never contain key material or plain text.
 package keys

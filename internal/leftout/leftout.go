@@ -1,8 +1,8 @@
 // Package leftout skips tests that need a program which this machine does not have.
 //
-// The package decides whether to skip. On a developer's machine it skips such tests. In CI it fails
-// them, because CI must run all tests. The package installs nothing: scripts/install-tools does
-// that.
+// The package owns the decision whether to skip. On a developer's machine it skips such tests. In
+// CI it fails them, because CI must run all tests. The package installs nothing:
+// scripts/install-tools does that.
 package leftout
 
 import (

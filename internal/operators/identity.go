@@ -18,8 +18,8 @@ var ErrUnlinked = errors.New("no operator is linked to this identity")
 type ProviderIdentity struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
-	// Name is the name of the operator to link an unlinked person to. It is empty when there is no
-	// such name.
+	// Name is the name of an operator, or empty. The service links an unlinked person to the
+	// operator with this name.
 	Name string
 	// Twice is set when the provider has asked for a second factor. The service then does not ask
 	// for its own second factor.

@@ -398,7 +398,7 @@ func coin(random *rand.Rand) func() bool {
 	}
 }
 
-// amountOf returns a duration like amount.
+// amountOf returns the length of a test in time. It works like amount.
 func amountOf(name string, usual time.Duration) time.Duration {
 	if length, err := time.ParseDuration(os.Getenv(name)); err == nil {
 		return length

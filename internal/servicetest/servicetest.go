@@ -2,9 +2,9 @@
 // the service like its users.
 //
 // The package owns starting, stopping and restarting such a service, and the small client for
-// calls. The expectations belong to the tests. The package uses the real program with its database,
-// its listener and the simulated bank. It fails the test when any part of the service does not
-// start.
+// calls. It does not own expectations, because they belong to the tests. The package uses the real
+// program with its database, its listener and the simulated bank. It fails the test when any part
+// of the service does not start.
 package servicetest
 
 import (

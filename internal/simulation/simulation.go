@@ -1,9 +1,9 @@
 // Package simulation has the use cases of a sandbox. It moves the sandbox's clock, does the due
 // work, plays the scenarios of the simulated banks, and empties the built-in receiver.
 //
-// The package owns the order of these steps, and their limits. The use cases of payments,
-// connections and webhooks own the rules for these objects. Package connector/sandbox owns the
-// behaviour of simulated banks.
+// The package owns the order of these steps, and their limits. It does not own the rules of
+// payments, connections and webhooks, for which it calls their use cases. It does not own the
+// behaviour of simulated banks (package connector/sandbox).
 //
 // The package fails with NotFound in live domains and for unknown scenarios. It fails with Invalid
 // when a clock would go backwards or too far. It fails with Conflict when another caller has moved

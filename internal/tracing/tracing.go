@@ -1,10 +1,10 @@
 // Package tracing records the work that a request causes, in the terms of OpenTelemetry. Such work
 // is a statement of the database, a call of a bank, or a request to a receiver of webhooks.
 //
-// The package defines the data that a span may contain. It also defines the text that names a trace
-// in a header ("traceparent", W3C Trace Context) or in the database. Callers decide where spans
-// begin and end. Package otlp decides where to send them. Spans contain no personal data: callers
-// add only names from the program, ids and numbers.
+// The package owns the data that a span may contain. It also owns the text that names a trace in a
+// header ("traceparent", W3C Trace Context) or in the database. Callers decide where spans begin
+// and end. Package otlp decides where to send them. Spans contain no personal data: callers add
+// only names from the program, ids and numbers.
 //
 // Nothing here fails. A nil Tracer records nothing. A context that belongs to no trace also records
 // nothing.

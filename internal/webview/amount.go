@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// amountText writes an amount in the notation of the language.
+// amountText returns an amount as text, in the notation of the language.
 func amountText(w web.Words, m passerelle.Money) string {
 	return m.Written(w.Say("locale"))
 }
@@ -35,8 +35,8 @@ func accountText(a passerelle.Account) string {
 	return strings.Join(chunks(a.Identification, 4), " ")
 }
 
-// dateText writes a date in the notation of the language. Some languages have a special notation
-// for the first day of a month.
+// dateText returns a date as text, in the notation of the language. Some languages have a special
+// notation for the first day of a month.
 func dateText(w web.Words, d passerelle.Date) string {
 	day := d.In(time.UTC)
 	month := w.Say(fmt.Sprintf("month.%d", day.Month()))

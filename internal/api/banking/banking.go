@@ -2,8 +2,9 @@
 // transactions and their parts, subscriptions and documents. Each endpoint is a row with a
 // function, as in package api. Package api also serves these endpoints.
 //
-// The package owns the names and types in these requests. Package httpapi owns the conventions of
-// all calls, package api owns the list of connectors, and the use cases own the business rules.
+// The package owns the names and types in these requests. It does not own the conventions of all
+// calls (package httpapi), the list of connectors (package api) or the business rules (the use
+// cases).
 //
 // Its errors follow the same rules as the errors of package api.
 package banking

@@ -152,7 +152,7 @@ type (
 	}
 )
 
-// settled is a place that exists. The field named is the account of the place, or nil when the
+// settled is a place that exists. The field named has the account of the place. It is nil when the
 // place has no account.
 type settled struct {
 	transactionPlace

@@ -154,8 +154,8 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	return all[:min(len(all), maxConcerns)], err
 }
 
-// unanswered describes how calls to a bank fail. The argument here says whether this replica or
-// another one saw the failures.
+// unanswered describes how calls to a bank fail. With here, this replica has seen the failures.
+// Otherwise another replica has seen them.
 func unanswered(here bool, failures int) string {
 	if !here {
 		return "Reported by another replica; this one still reaches the bank. The service retries automatically."

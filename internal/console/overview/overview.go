@@ -1,9 +1,9 @@
 // Package overview has the first page of a domain in the operators' console. The page shows the
 // domain's problems, and the state of its payments, banks and webhooks.
 //
-// The package decides what counts as a problem and what solves it, and it calculates the figures.
-// Each figure comes from a limited number of rows. When a domain has many payments, the package
-// caches the figures for a while. Many viewers of the page then cost no more than one viewer.
+// The package owns the list of problems with their remedies, and the figures. Each figure comes
+// from a limited number of rows. When a domain has many payments, the package caches the figures
+// for a while. Many viewers of the page then cost no more than one viewer.
 //
 // It fails like package page.
 package overview

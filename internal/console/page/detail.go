@@ -52,7 +52,7 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 // NoConnector is the filter value that selects payments without a connector.
 const NoConnector = "none"
 
-// Amount formats an amount. As in English, it separates groups of three digits.
+// Amount formats an amount. It separates groups of three digits with commas, as in English.
 func Amount(m passerelle.Money) string {
 	text := m.Decimal()
 	whole := len(text)

@@ -30,8 +30,8 @@ const (
 	jsonOpen  = 2
 )
 
-// JSONTree parses a JSON text. It returns false for invalid JSON and for values with too deep a
-// nesting.
+// JSONTree parses a JSON text. It returns false for invalid JSON, and when values are nested too
+// deeply.
 func JSONTree(text string) (*JSONNode, bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

@@ -19,7 +19,7 @@ type Pager struct {
 }
 
 // Window returns the window of a list, newest first, for the position in the address. The argument
-// is the number of numbers in a position. The window has one row more than a page: the additional
+// says how many numbers form a position. The window has one row more than a page: the additional
 // row shows that another page follows. A position gives no rights. A changed position only shows
 // another part of the same list.
 func (pc *Context) Window(numbers int) store.Window {

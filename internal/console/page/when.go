@@ -17,7 +17,7 @@ type When struct {
 	Exact, Stamp string
 }
 
-// longAgo is the age from which on lists show the day instead of the age.
+// longAgo is the smallest age for which lists show the day instead of the age.
 const longAgo = 7 * 24 * time.Hour
 
 // When converts an instant on the domain's clock.

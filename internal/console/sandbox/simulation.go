@@ -244,8 +244,8 @@ func asked(pc *page.Context, name string) int64 {
 	return n
 }
 
-// played loads the payment that the operator has just created. The address has its id, and its
-// client_state is the name of its scenario.
+// played loads the payment that the operator has just created. The address has the payment's id.
+// The payment's client_state is the name of the scenario.
 func (c *handler) played(pc *page.Context) (*played, error) {
 	id := asked(pc, "payment")
 	if id == 0 {

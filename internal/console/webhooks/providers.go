@@ -192,7 +192,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 // shownUsers is the number of webhooks that a provider's page names.
 const shownUsers = 20
 
-// providerData is the content of a provider's page. The secret is set only just after its
+// providerData is the content of a provider's page. The secret is set only directly after its
 // generation.
 type providerData struct {
 	providerRow

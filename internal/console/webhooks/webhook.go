@@ -212,7 +212,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done stri
 	return h.toWebhook(pc, w.ID, done)
 }
 
-// recoverWebhook makes undelivered events due now, from an instant on.
+// recoverWebhook makes all undelivered events since an instant due now.
 func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
 	if err != nil {

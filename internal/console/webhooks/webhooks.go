@@ -1,9 +1,9 @@
 // Package webhooks has the console pages about webhooks: registration, health, deliveries with
 // their requests, and providers.
 //
-// The package owns these pages and the rules about which role sees which button on them. Package
-// delivery sends and signs, with the same use cases as for the API, and records the operators'
-// acts. Package page finds the page for a request.
+// The package owns these pages and the rules about which role sees which button on them. It does
+// not send or sign anything. Package delivery does that, with the same use cases as for the API,
+// and records the operators' acts. Package page finds the page for a request.
 //
 // A failure shows a page in plain words, as in package page.
 package webhooks

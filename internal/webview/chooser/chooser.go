@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// many is the number of institutions from which on a list has a search field.
+// many is the smallest number of institutions for which a list has a search field.
 const many = 9
 
 // Most is the largest number of institutions on one page of a list. It keeps the page small on a
