@@ -37,10 +37,10 @@ const (
 	maxWords = 100
 )
 
-// mailColumn is the column name in the index of e-mail addresses.
+// mailColumn is the name of the column in the blind indexes of e-mail addresses.
 const mailColumn = "payment_word.mail"
 
-// Words returns the words that find a text. Each word occurs once.
+// Words returns the words by which a search finds a text. Each word occurs once.
 func Words(text string) []string {
 	var words []string
 	for word := range strings.FieldsFuncSeq(database.Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -56,8 +56,8 @@ func cut(word string) string {
 	return string(runes[:min(len(runes), maxWord)])
 }
 
-// mail returns the value that finds an address. It returns an empty text without keys. The value
-// never equals a word: it begins with @, and words do not contain this character.
+// mail returns the value by which a search finds an address. It returns an empty text without keys.
+// The value never equals a word: it begins with @, and words do not contain this character.
 func mail(ring *keys.Ring, domain passerelle.DomainID, address string) string {
 	if ring == nil {
 		return ""

@@ -19,7 +19,7 @@ import (
 // which the receiver stores the request.
 const receiverPath = "/sandbox/receiver/"
 
-// receive is the built-in receiver of a sandbox domain. It stores and accepts every request.
+// receive stores and accepts every request to the built-in receiver of a sandbox domain.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) {
 	if err := s.keep(w, r); err != nil {
 		s.api.Refuse(w, r, err)
@@ -63,8 +63,8 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // inflate returns the decompressed body. Signatures cover this form of the body. The body must be
-// complete, because inflate must not read from the connection. While it waited for bytes that may
-// never arrive, it could use up to a thousand times as much memory.
+// complete, because inflate must not read from the connection. A call that waits for bytes that may
+// never arrive could use a thousand times the memory of the compressed body.
 func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 	whole, err := gzip.NewReader(bytes.NewReader(sent))
 	if err != nil {

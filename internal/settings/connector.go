@@ -27,7 +27,7 @@ func ConnectorFrequency(uuid string) string { return connectorKey(uuid, "sync_fr
 // SourceMechanism returns the key for the mechanism of a source.
 func SourceMechanism(id int64) string { return sourceKey(id, "auth_mechanism") }
 
-// SourceDisabled returns the key for the instant since when a source is disabled.
+// SourceDisabled returns the key for the instant at which a source was disabled.
 func SourceDisabled(id int64) string { return sourceKey(id, "disabled") }
 
 func connectorKey(name, member string) string { return "connectors." + name + "." + member }

@@ -44,8 +44,8 @@ func Keys() []Key {
 	return slices.SortedFunc(slices.Values(catalogue), func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the key with a name or an alias. A name of a family is an unused key, although the
-// catalogue does not list keys of families.
+// Find returns the key with a name or an alias. For a name that belongs to a family, Find returns
+// an unused key, although the catalogue does not list such keys.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {

@@ -2,8 +2,8 @@
 // work, plays the scenarios of the simulated banks, and empties the built-in receiver.
 //
 // The package owns the order of these steps, and their limits. It does not own the rules of
-// payments, connections and webhooks, for which it calls their use cases. It does not own the
-// behaviour of simulated banks (package connector/sandbox).
+// payments, connections and webhooks: it calls their use cases. It does not own the behaviour of
+// simulated banks (package connector/sandbox).
 //
 // The package fails with NotFound in live domains and for unknown scenarios. It fails with Invalid
 // when a clock would go backwards or too far. It fails with Conflict when another caller has moved

@@ -23,7 +23,7 @@ func secure(header http.Header) {
 
 // policy returns the content security policy of a page. The policy allows the service's own style
 // sheets and images, and no inline code. It allows scripts only on a page with a Module. If Asks is
-// set, the script may send requests to the service. It may never send requests to other hosts.
+// set, the script may send requests to the service. No script may send requests to other hosts.
 func (p Page) policy() string {
 	rules := []string{
 		"default-src 'none'", "style-src 'self'", "img-src 'self' data:",

@@ -277,8 +277,8 @@ func (t *flowSession) count(query url.Values) error {
 	return nil
 }
 
-// identify exchanges a code for its user. A person without a code who makes a connection becomes a
-// new user with their first action.
+// identify exchanges a code for its user. Without a code, a person who makes a connection becomes a
+// new user at their first action.
 func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 	if text == "" {
 		return nil

@@ -458,8 +458,8 @@ func (w *Webview) openBankPage(pc *pageContext, s *flowConnection, form url.Valu
 	return nil
 }
 
-// connectionActions maps the value of the field "step" to the function for that form about a
-// connection.
+// connectionActions has the functions of the forms about a connection. The key is the value of a
+// form's field "step".
 var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection, url.Values) error{
 	"fill":   (*Webview).fillIn,
 	"again":  (*Webview).tryAgain,
@@ -469,7 +469,8 @@ var connectionActions = map[string]func(*Webview, *pageContext, *flowConnection,
 	"forget": (*Webview).deleteConnection,
 }
 
-// flowActions maps the value of the field "step" to the function for that other form of a flow.
+// flowActions has the functions of all other forms of a flow. The key is the value of a form's
+// field "step".
 var flowActions = map[string]func(*Webview, *pageContext, *flowSession, url.Values) error{
 	"code":  (*Webview).takeCode,
 	"begin": (*Webview).begin,

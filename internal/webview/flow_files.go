@@ -123,7 +123,7 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 	return w.takeFiles(pc, s, form.Get("step") == "import", files)
 }
 
-// maxFileParts is more than the parts of any form of these pages.
+// maxFileParts is larger than the number of parts in any form of these pages.
 const maxFileParts = 2*maxFiles + 10
 
 // readFiles reads the fields and files of a form. A field for a file that was sent before has the

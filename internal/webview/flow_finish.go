@@ -254,9 +254,9 @@ func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	return pc.words.Say("more.made", s.bank.Name, newCounted(pc.words, false).things(accounts, contracts)), nil
 }
 
-// askForCode shows a page that sends the code of a person who arrived without one. Older programs
-// put the code into the fragment of the address. Browsers do not send fragments to the service, so
-// the page's script sends the code.
+// askForCode shows a page that can send a missing code. Older programs put the code into the
+// fragment of the address. Browsers do not send fragments to the service, so the page's script
+// sends the code.
 func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	body := pc.body(t, "code")
 	page := w.flowPage(pc, t, "code", body.Title, body)

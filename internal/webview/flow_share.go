@@ -58,7 +58,7 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is more than the accounts, or the subscriptions, of any institution.
+// mostItems is larger than the number of accounts, or of subscriptions, at any institution.
 const mostItems = 1000
 
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
@@ -316,8 +316,8 @@ type selection struct {
 	subscriptions picked[passerelle.SubscriptionID]
 }
 
-// picked lists the items of one kind to share, and those to share no longer. It also counts the
-// ticked items.
+// picked has the items of one kind that the person newly shares, and the items that the person no
+// longer shares. It also counts the ticked items.
 type picked[T ~int64] struct {
 	shared, withheld []T
 	ticked           int

@@ -19,7 +19,8 @@ import (
 // maxForm is larger, in bytes, than any form of these pages.
 const maxForm = 64 << 10
 
-// paymentActions maps the value of the field "step" to the function for that form about a payment.
+// paymentActions has the functions of the forms about a payment. The key is the value of a form's
+// field "step".
 var paymentActions = map[string]func(*Webview, *pageContext, *payerSession, url.Values) error{
 	"":       (*Webview).pay,
 	"fields": (*Webview).fill,

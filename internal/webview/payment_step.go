@@ -221,7 +221,7 @@ func (w *Webview) approve(pc *pageContext, s *payerSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// ask shows to the payer the questions of the bank.
+// ask shows the bank's questions to the payer.
 func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "fields")
 	body.Questions = questions(s.payment.Fields, pc.values, pc.problem.field)

@@ -59,8 +59,8 @@ type Source struct {
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
-	// Disabled is the time since when the source is disabled, in the form for clients. It is nil
-	// for an enabled source.
+	// Disabled is the time at which the source was disabled, in the form for clients. It is nil for
+	// an enabled source.
 	Disabled *string
 }
 
