@@ -64,7 +64,7 @@ func sortedQuery(path string) string {
 }
 
 // history creates payments over seven weeks around a new year. Amounts and states repeat. Two
-// payments are on either side of the end of a month in Paris.
+// payments are shortly before and shortly after the end of a month in Paris.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})

@@ -23,8 +23,8 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 }
 
 // TestSilentReceiversHoldUpTheirDomainAlone makes the largest allowed number of calls of a domain
-// wait for receivers. The service refuses further calls, which change nothing. Another domain is
-// not affected.
+// wait for receivers. The service refuses further calls, and these calls change nothing. Another
+// domain is not affected.
 func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8

@@ -113,8 +113,8 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 }
 
 // until2xx repeats a request until the service accepts it. A refused request fails the test.
-// until2xx repeats a request that came too early, or that was one of too many, like an unanswered
-// request.
+// until2xx repeats a request that came too early, or that exceeded a limit, as it repeats an
+// unanswered request.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
 		status, answer := send()
