@@ -189,8 +189,7 @@ func (q documentQuery) stamps(c *httpapi.Caller, f bankstore.DocumentFilter) (ba
 	return f, err
 }
 
-// documentDays returns the days of the oldest and the newest document, or nil when there are no
-// documents.
+// documentDays returns the days of the oldest and the newest document, or nil without documents.
 func (s *Service) documentDays(ctx context.Context, f bankstore.DocumentFilter) (*string, *string, error) {
 	var (
 		first *string

@@ -304,8 +304,7 @@ func bound(field, text string) (*decimal.Decimal, error) {
 	return &d, nil
 }
 
-// valuesNamed parses the amounts 12.50, -12.50, 12.50|-12.50 and ±12.50. It returns nil for an
-// empty text.
+// valuesNamed parses the amounts 12.50, -12.50, 12.50|-12.50 and ±12.50. An empty text gives nil.
 func valuesNamed(text string) ([]decimal.Decimal, error) {
 	if text == "" {
 		return nil, nil
@@ -527,8 +526,7 @@ func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 	return e, nil
 }
 
-// code returns the category's full code: the code of the parent, a point and the category's own
-// code.
+// code returns the category's full code: the parent's code, a point and the category's own code.
 func (in categoryInput) code(field string) (string, error) {
 	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
 		if strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
