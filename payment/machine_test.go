@@ -115,8 +115,8 @@ var meaning = map[payment.Trigger]string{
 
 const statesPage = `# Payment states
 
-This page shows the states of a payment, what moves it from one to the next, and which change sends which
-webhook. Tests generate it from the table in ` + "`payment/machine.go`" + `; ` + "`make generate`" + ` updates it. The database
+This page shows the states of a payment, the causes of each change of state, and the webhooks that report it.
+Tests generate the page from the table in ` + "`payment/machine.go`" + `, and ` + "`make generate`" + ` updates it. The database
 rejects every history that this table does not allow.
 
 ` + "```mermaid" + `
@@ -149,25 +149,25 @@ The timeline also has notes. They change no state and send no event.
 During a cancellation, the payment is validating or pending with the state detail ` + "`cancelling`" + `. The detail
 disappears in one of three ways:
 
-- The bank grants the cancellation. The payment is rejected with the code for whoever asked.
-- The bank or the payer refuses it. The payment continues.
+- The bank grants the cancellation. The payment is rejected. The error code shows who asked for the cancellation.
+- The bank or the payer refuses the cancellation. The payment continues.
 - The payment ends in another way first. The bank's outcome counts.
 
 ## Who is told, and when
 
-Every change of state emits the event ` + "`PAYMENT_STATE_UPDATED`" + `, and its webhooks are sent at once.
+Every change of state emits the event ` + "`PAYMENT_STATE_UPDATED`" + `. The service immediately sends the webhooks of this event.
 
 Domains created before 2024-09-13 00:00 UTC have an older behaviour. Use ` + "`passerelle domain create --created`" + ` for
 a domain that moved here. In these domains, webhooks do not report changes that the payer's return reports:
 
-- The webhooks of each change wait ` + "`payment.callback_grace_minutes`" + ` (5) of the domain's time, until the payer
-  returns to the client's callback with ` + "`payment_state`" + `.
-- The payer's return drops the waiting webhooks. Their record stays, with the reason.
-- When the payer does not return in time, the webhooks are sent. Changes after the return are sent at once.
+- The webhooks of each change wait for the payer's return to the client's callback with ` + "`payment_state`" + `. They wait
+  for at most ` + "`payment.callback_grace_minutes`" + ` (5), in the domain's time.
+- When the payer returns in time, the service drops the waiting webhooks. It keeps a record with the reason.
+- When the payer does not return in time, the service sends the webhooks. It immediately sends later changes.
 
-The client's own page (` + "`webview_url`" + `) is not the callback. Receivers learn of its changes after the wait. The
-setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age of the domain: ` + "`1`" + ` selects the present behaviour,
-` + "`0`" + ` the older one.
+The client's own page (` + "`webview_url`" + `) is not the callback. Receivers learn of changes on this page after the wait.
+The setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age of the domain: ` + "`1`" + ` selects the present
+behaviour, ` + "`0`" + ` selects the older behaviour.
 `
 
 // kind describes each kind of note, for the same page.
@@ -180,9 +180,9 @@ var kind = map[string]string{
 	payment.NoteOccurrence:            "a periodic order was executed once",
 	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order continues",
 	payment.NoteBankStatus:            "the bank has another status, or has a message about the order",
-	payment.NoteSettled:               "an operator stated the outcome of an order that the bank could not tell",
+	payment.NoteSettled:               "an operator stated the outcome, because the bank could not",
 	payment.NoteStale:                 "the bank reported an older state; nothing changed",
-	payment.NoteSenseless:             "the bank's report was not understood; nothing changed",
+	payment.NoteSenseless:             "the service did not understand the report of the bank; nothing changed",
 }
 
 func TestPageOfStates(t *testing.T) {
