@@ -163,7 +163,8 @@ a domain that moved here. In these domains, webhooks do not report changes that 
 - The webhooks of each change wait for the payer's return to the client's callback with ` + "`payment_state`" + `. They wait
   for at most ` + "`payment.callback_grace_minutes`" + ` (5), in the domain's time.
 - When the payer returns in time, the service drops the waiting webhooks. It keeps a record with the reason.
-- When the payer does not return in time, the service sends the webhooks. It immediately sends later changes.
+- When the payer does not return in time, the service sends the webhooks.
+- The service immediately sends the webhooks of changes after the return.
 
 The client's own page (` + "`webview_url`" + `) is not the callback. Receivers learn of changes on this page after the wait.
 The setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the age of the domain: ` + "`1`" + ` selects the present
