@@ -21,10 +21,10 @@ var (
 	bankCalls      = measure("calls_total", "Calls to the bank, by kind.", "call")
 	bankGood       = measure("call_success_ratio", "Share of the last 256 calls that the bank answered.", "call")
 	bankP95        = measure("call_duration_p95_seconds", "95th percentile of the duration of the last 256 calls.", "call")
-	bankOpen       = measure("circuit_open", "1 while the bank is not called because calls failed in a row.")
-	bankFailures   = measure("failures_in_a_row", "Failed calls since the last successful one.")
-	bankSuccess    = measure("last_success_timestamp_seconds", "When the bank last answered.")
-	bankExpiration = measure("certificate_expiry_timestamp_seconds", "When a certificate of the bank file expires.", "certificate")
+	bankOpen       = measure("circuit_open", "1 while the service does not call the bank, because calls failed in a row.")
+	bankFailures   = measure("failures_in_a_row", "Failed calls since the last successful call.")
+	bankSuccess    = measure("last_success_timestamp_seconds", "Time of the bank's last answer.")
+	bankExpiration = measure("certificate_expiry_timestamp_seconds", "Expiry time of a certificate of the bank file.", "certificate")
 )
 
 // Describe implements prometheus.Collector.

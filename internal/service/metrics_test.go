@@ -27,8 +27,8 @@ const metricsIntroduction = `# Metrics
 
 <!-- Generated from the program; make generate updates it. -->
 
-This page lists what ` + "`/metrics`" + ` shows in addition to the metrics of the Go runtime and the process. [observability.md](observability.md)
-says what to watch.
+This page lists the metrics at ` + "`/metrics`" + `, except the metrics of the Go runtime and the process. [observability.md](observability.md)
+shows how to monitor the service with them.
 
 | Metric | Labels | Meaning |
 |---|---|---|
