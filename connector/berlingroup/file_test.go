@@ -302,10 +302,10 @@ const introduction = `# Bank files
 
 <!-- Generated from the program; make generate updates it. -->
 
-Each bank with the XS2A API of the Berlin Group (NextGenPSD2 1.3) has a file in the folder that ` + "`--banks`" + ` names, in
-[TOML](https://toml.io), with a name that ends in ` + "`.toml`" + `. Paths are relative to the file. Fields that are not listed here are refused.
-` + "`passerelle bank list`" + ` shows the errors with their lines. ` + "`passerelle bank show`" + ` prints the values that apply.
-[banks.md](banks.md) is the guide, from the certificate to the first payment.
+This page lists every field of a bank file. A bank file describes a bank with the XS2A API of the Berlin Group
+(NextGenPSD2 1.3), in [TOML](https://toml.io). It is in the folder of ` + "`--banks`" + `, and its name ends in ` + "`.toml`" + `. Paths are
+relative to the file. The service refuses unknown fields. ` + "`passerelle bank list`" + ` shows errors with their lines, and
+` + "`passerelle bank show`" + ` prints all values, including defaults. [banks.md](banks.md) is the guide to connecting a bank.
 `
 
 // TestReferenceIsFresh: the reference page describes each field as the code does.
