@@ -95,9 +95,9 @@ var BankScenarios = []BankScenario{
 const bankScenariosHead = `
 ## Test banks in another program
 
-` + "`passerelle dev --bank`" + ` starts [test banks](test-bank.md) as a second program and connects them over mutual TLS. Each is
-named after its profile, as in "Example Bank (Berlin Group, redirect)". The name of the beneficiary selects what the bank does. In
-these rows the payer approves, and the clocks of the bank and the sandbox then advance by up to ten hours.
+` + "`passerelle dev --bank`" + ` starts [test banks](test-bank.md) as a second program and connects them over mutual TLS. Each
+bank has the name of its profile, as in "Example Bank (Berlin Group, redirect)". The name of the beneficiary selects the bank's
+behaviour. In these rows, the payer approves. The clocks of the bank and the sandbox then advance by up to ten hours.
 
 | Profile | Beneficiary | Shows | Result |
 |---|---|---|---|
@@ -218,8 +218,8 @@ func ending(o sandbox.Outcome) string {
 const loginsHead = `
 ## Logins
 
-The field ` + "`login`" + ` controls connections to the test connector and to the other sandbox connectors that read data. The word at
-its beginning selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data, which is the same each time.
+The field ` + "`login`" + ` controls connections to the test connector and to the other sandbox connectors that read data. Its first
+word selects the behaviour, as in ` + "`otp`" + ` or ` + "`otp-anna`" + `. The rest selects the data. The same login always has the same data.
 Every password except ` + "`" + customers.Password + "`" + ` is wrong.
 
 | Login begins with | Behaviour |
@@ -230,22 +230,22 @@ var scenariosHead = `# Scenarios of the sandbox
 
 This page lists how to reach every state, action, error code and incompatibility of a payment with the test banks, and
 how to control connections by their [login](#logins). ` + "`GET /2.0/sandbox/scenarios`" + ` returns the same list for programs,
-with every instruction. It needs the config token. ` + "`passerelle scenarios`" + ` prints this page.
+with every instruction. This call needs the config token. ` + "`passerelle scenarios`" + ` prints this page.
 
 Four things control the bank: the label of the first instruction, its amount, the accounts, and the field
 ` + "`use_case_pay`" + `.
 
-Unless its row says otherwise, a payment has one instruction of type ` + "`" + string(payment.FirstOpenDay) + "`" + ` to
+If its row does not say otherwise, a payment has one instruction of type ` + "`" + string(payment.FirstOpenDay) + "`" + ` to
 ` + "`" + usual().Number + "`" + ` (IBAN), and names no account of the payer. Day +5 is five days from today. The rows use these steps:
 
 | Step | Who does what |
 |---|---|
 | validate | The payer chooses the bank in the webview and continues, with the named fields. |
 | approve, refuse | The payer decides on the bank's page or in its app, from the named account. |
-| submit, confirm, psu_validate, resume | The payer answers the webview's next question: with the named fields, with yes or no, or by returning. |
+| submit, confirm, psu_validate, resume | The payer answers the webview's next question with the named fields, with yes or no, or by returning. |
 | ask to cancel | The application sends ` + "`POST /payments/{id}` with `{\"cancel\": true, \"client_redirect_uri\": …}`" + `. |
 | cancel, keep | The payer decides about the cancellation on the bank's page. |
-| check | The service asks the bank once more: ` + "`POST /2.0/sandbox/run`" + `. |
+| check | The service asks the bank again: ` + "`POST /2.0/sandbox/run`" + `. |
 | advance 2d | The clock moves: ` + "`POST /2.0/sandbox/clock` with `{\"advance\": \"2d\"}`" + `. |
 
 | Scenario | Shows | Bank | Request | Steps | Result |
