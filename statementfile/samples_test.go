@@ -65,10 +65,10 @@ func TestPublicSamples(t *testing.T) {
 const samplesHead = `# Public sample files
 
 This page shows which sample files of other programs the service reads. ` + "`make samples`" + ` fetches the repositories
-at these commits, reads each file, and compares the result with this page. No sample file is part of this project.
+at the commits below, reads each file, and compares the result with this page. No sample file is part of this project.
 
 A file counts as read when it has a statement of a bank account or a card, and the service reads all of its transactions.
-If a statement has both balances, its transactions add up from one to the other, except in the files that a table names.
+If a statement has both balances, its transactions add up from the opening to the closing balance. Tables list exceptions.
 
 `
 
