@@ -18,8 +18,8 @@ type auditCommand struct {
 	databaseFlag
 	Domain   string      `placeholder:"NAME" help:"Use only the acts of this domain (default: all)."`
 	NoDomain bool        `help:"Use only acts without a domain, such as signing in."`
-	List     auditList   `cmd:"" help:"List what operators did, which acts were refused, and which personal data they looked at, newest first."`
-	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first place where an entry was changed, removed or added."`
+	List     auditList   `cmd:"" help:"List the acts of operators, refused acts, and looks at personal data, newest first."`
+	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first changed, removed or added entry."`
 }
 
 // books holds the data of the audit commands: the names of domains by id, and the chosen domain, if
@@ -93,7 +93,7 @@ func (b books) viewChain(v audit.ChainCheck) chainView {
 var errBroken = errors.New("the audit log is not what was put on record")
 
 type auditVerify struct {
-	Checkpoint string `placeholder:"NUMBER:HASH" help:"A checkpoint that verify printed earlier. The chain must still contain it. Use it with --domain or --no-domain."`
+	Checkpoint string `placeholder:"NUMBER:HASH" help:"A checkpoint from an earlier verify. The chain must still contain this checkpoint. Use it with --domain or --no-domain."`
 }
 
 // Run reads chains.

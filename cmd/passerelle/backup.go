@@ -14,7 +14,7 @@ import (
 type backupCommand struct {
 	databaseFlag
 	To       string `placeholder:"FILE" type:"path" help:"File to write. An existing file is never replaced. Required without --note-only."`
-	NoteOnly bool   `help:"Make no copy. Only record for the console that a copy was just made by other means, such as on a standby."`
+	NoteOnly bool   `help:"Make no copy. Only record for the console that you have made a copy by other means, such as on a standby."`
 }
 
 // copyView is the output of backup and restore.

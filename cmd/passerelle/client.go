@@ -89,7 +89,7 @@ func (s *clientShow) Run(c *console, g *clientCommand) error {
 type clientUpdate struct {
 	ID           passerelle.ClientID `arg:"" help:"Id of the application."`
 	Name         *string             `placeholder:"TEXT" help:"New name."`
-	RedirectURIs []string            `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return, replacing the earlier ones; repeat for more."`
+	RedirectURIs []string            `name:"redirect-uri" sep:"none" placeholder:"URI" help:"Address to which users may return; repeat for more. The new addresses replace all earlier addresses."`
 	ResetSecret  bool                `help:"Create a new secret and print it once. The old secret stops working."`
 	// Everybody sees the pages, so the contrast of colours is checked against WCAG 2.2.
 	PrimaryColor   *string `placeholder:"#RRGGBB" help:"Colour of buttons and links on hosted pages, dark enough to read on white. Empty restores the default."`

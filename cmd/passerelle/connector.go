@@ -26,9 +26,9 @@ type connectorCommand struct {
 
 	Add    connectorAdd    `cmd:"" help:"Add a connector that runs as a separate program, for all domains. docs/connectors-in-any-language.md describes the protocol."`
 	New    connectorNew    `cmd:"" help:"Write sample programs to start a connector from: a bank that accepts payments, and a source that reads a folder."`
-	Test   connectorTest   `cmd:"" help:"Check a program against every rule for connectors, and print each rule it breaks and the correct behaviour."`
-	Check  connectorCheck  `cmd:"" help:"Read and store the current profile of a connector that was added."`
-	Remove connectorRemove `cmd:"" help:"Remove a connector that was added. Its connections and payments stay, but are no longer updated."`
+	Test   connectorTest   `cmd:"" help:"Check a program against every rule for connectors, and print each broken rule with the correct behaviour."`
+	Check  connectorCheck  `cmd:"" help:"Read and store the current profile of an added connector."`
+	Remove connectorRemove `cmd:"" help:"Remove an added connector. Its connections and payments stay, but the service no longer updates them."`
 }
 
 // connectorView is the printed form of a connector.
@@ -153,7 +153,7 @@ func (s *connectorShow) Run(c *console, g *connectorCommand) error {
 type connectorUpdate struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
 	Hidden        *string `enum:"yes,no," placeholder:"yes|no" help:"Hide the connector from end users."`
-	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism for new connections, one of those that the connector offers."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism for new connections: a mechanism that the connector offers."`
 	SyncFrequency *string `placeholder:"DAYS" help:"Days between two synchronisations, such as 0.5."`
 }
 
@@ -177,7 +177,7 @@ type connectorSource struct {
 	Connector     string  `arg:"" help:"UUID or number of the connector."`
 	Source        int64   `arg:"" help:"Number of the source."`
 	Disabled      *bool   `negatable:"" help:"Accept no new connections and payments through the source."`
-	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism, one of those that the source offers; empty for the default."`
+	AuthMechanism *string `placeholder:"MECHANISM" help:"Authentication mechanism: a mechanism that the source offers; empty for the default."`
 }
 
 // Run changes a domain's settings for a source.

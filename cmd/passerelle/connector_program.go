@@ -123,7 +123,7 @@ func (n *connectorNew) Run(c *console) error {
 
 type connectorCheck struct {
 	programKeys
-	Connector string `arg:"" help:"UUID or number of a connector that was added."`
+	Connector string `arg:"" help:"UUID or number of an added connector."`
 }
 
 // Run reads the program's profile and stores it.
@@ -141,7 +141,7 @@ func (k *connectorCheck) Run(c *console, g *connectorCommand) error {
 }
 
 type connectorRemove struct {
-	Connector string `arg:"" help:"UUID or number of a connector that was added."`
+	Connector string `arg:"" help:"UUID or number of an added connector."`
 }
 
 // Run removes a connector from all domains.

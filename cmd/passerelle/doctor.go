@@ -21,7 +21,7 @@ import (
 type doctorCommand struct {
 	databaseFlag
 	KeyFile    string `placeholder:"FILE" type:"path" help:"Key file to check against the database."`
-	Invariants bool   `help:"Check all stored data for violated rules. Only reads; takes longer the more data there is."`
+	Invariants bool   `help:"Check all stored data for violated rules. This only reads; its duration grows with the amount of data."`
 	bankFolder
 	outbound
 }

@@ -44,7 +44,7 @@ const introduction = `# Commands
 
 This page lists every command of %[1]spasserelle%[1]s, with its flags and environment variables.
 
-- **Exit status.** A command exits with 0, with 1 when it fails, or with 2 when it is called incorrectly. An error is one line on
+- **Exit status.** A command exits with 0 on success, with 1 on failure, and with 2 on incorrect use. An error is one line on
   standard error.
 - **Output for programs.** With %[1]s--json%[1]s, a command prints only one JSON value on standard output.
 - **Environment.** Each flag has a variable. The command line takes precedence. Unknown flags and unknown variables that begin with

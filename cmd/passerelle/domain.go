@@ -37,9 +37,9 @@ func viewDomain(c *console, db *store.DB, d passerelle.Domain) (domainView, erro
 
 type domainCreate struct {
 	Name    string `arg:"" help:"Name of the domain in commands."`
-	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"sandbox simulates its banks; live uses real ones."`
+	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"sandbox simulates its banks; live uses real banks."`
 	BaseURL string `required:"" placeholder:"URL" help:"Address that clients call, such as https://bank.example/2.0."`
-	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC, for a domain that moved here. Where the API changed over time, this date selects the behaviour (default: now)."`
+	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC, for a domain that moved here. The date selects the behaviour of the API in that time (default: now)."`
 }
 
 // Run makes a domain. A name or a host in use is a conflict.

@@ -15,7 +15,7 @@ type importCommand struct {
 	BaseURL    string `required:"" placeholder:"URL" help:"Base URL of the API with its version, such as http://127.0.0.1:8080/2.0."`
 	TokenFile  string `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
 	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default, the user's first connection for files, or a new connection."`
-	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection remembers it."`
+	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection stores this mapping."`
 	Unbalanced bool   `help:"Import statements whose transactions do not add up from the opening to the closing balance."`
 	DryRun     bool   `help:"Only report what an import would change."`
 	Watch      bool   `help:"Keep importing files that arrive in the folder or bucket, and move them to its subfolder imported or refused."`

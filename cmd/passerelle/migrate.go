@@ -10,7 +10,7 @@ import (
 type migrateCommand struct {
 	databaseFlag
 	Check  bool `xor:"change" help:"Change nothing; fail when the schema is not up to date."`
-	DryRun bool `xor:"change" help:"Change nothing; print the migrations that would be applied, with their statements."`
+	DryRun bool `xor:"change" help:"Change nothing; print the pending migrations with their statements."`
 }
 
 // schemaView is the output of migrate.

@@ -15,7 +15,7 @@ type operatorCommand struct {
 	List      operatorList      `cmd:"" help:"List the operators, by name."`
 	Disable   operatorDisable   `cmd:"" help:"Disable an operator and end their sessions."`
 	Enable    operatorEnable    `cmd:"" help:"Enable an operator."`
-	Password  operatorPassword  `cmd:"" help:"Set a new password and print it once. It ends the operator's sessions and clears failed attempts."`
+	Password  operatorPassword  `cmd:"" help:"Set a new password and print it once. This ends the operator's sessions and clears failed attempts."`
 	Link      operatorLink      `cmd:"" help:"Link an operator to an account at an identity provider."`
 	Unlink    operatorUnlink    `cmd:"" help:"Remove an operator's link to an identity provider, and end their sessions."`
 	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove an operator's second factor, and end their sessions."`
@@ -61,7 +61,7 @@ type operatorNamed struct {
 
 type operatorCreate struct {
 	Name string         `arg:"" help:"Name to sign in with: letters, digits and . _ @ -"`
-	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"viewer can look. developer can also configure sandboxes and change their payments. operator can also act on payments, users and connections, and see personal data. administrator can also configure live domains, and create and move domains."`
+	Role operators.Role `required:"" enum:"viewer,developer,operator,administrator" help:"viewer can read. developer can also configure sandboxes and change their payments. operator can also act on payments, users and connections, and see personal data. administrator can also configure live domains, and create and move domains."`
 }
 
 // Run makes an operator.

@@ -13,7 +13,7 @@ import (
 
 type testbankCommand struct {
 	Run   testbankRun   `cmd:"" default:"withargs" help:"Run the test banks as a separate program: their API over mutual TLS, their pages, and an API to control them. The word run is optional."`
-	Certs testbankCerts `cmd:"" help:"Create a test authority and certificates with PSD2 roles, valid and invalid ones."`
+	Certs testbankCerts `cmd:"" help:"Create a test authority, and valid and invalid certificates with PSD2 roles."`
 }
 
 type testbankRun struct {
@@ -25,7 +25,7 @@ type testbankRun struct {
 	Profile    []string      `placeholder:"NAME,…" help:"Profiles of the banks to run; all by default."`
 	Settlement time.Duration `default:"2s" help:"How long a transfer stays pending; instant transfers are never pending."`
 	UntilInput bool          `help:"Exit when standard input ends, such as when the parent program exits."`
-	SlowAnswer time.Duration `default:"3s" help:"Delay of an answer that a test has made slow."`
+	SlowAnswer time.Duration `default:"3s" help:"Delay of slow answers in tests."`
 }
 
 // banksView is the output of testbank when it is ready.

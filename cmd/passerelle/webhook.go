@@ -21,9 +21,9 @@ type webhookCommand struct {
 	List    webhookList    `cmd:"" help:"List the webhooks, oldest first."`
 	Show    webhookShow    `cmd:"" help:"Print one webhook."`
 	Update  webhookUpdate  `cmd:"" help:"Change a webhook. Undelivered payloads go to the new URL."`
-	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives the payloads that were undelivered before, but no events from the time in between."`
+	Enable  webhookEnable  `cmd:"" help:"Enable a disabled or deleted webhook. It receives its earlier undelivered payloads, but no events from the time in between."`
 	Disable webhookDisable `cmd:"" help:"Disable a webhook. It receives no new events, and undelivered payloads wait."`
-	Delete  webhookDelete  `cmd:"" help:"Delete a webhook. Its undelivered payloads are dropped after a while."`
+	Delete  webhookDelete  `cmd:"" help:"Delete a webhook. After a while, the service drops its undelivered payloads."`
 
 	Data     webhookData     `cmd:"" help:"List the payloads of a webhook, delivered and undelivered, newest first."`
 	Attempts webhookAttempts `cmd:"" help:"List the requests to a webhook, newest first."`

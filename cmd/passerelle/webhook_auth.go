@@ -17,10 +17,10 @@ type webhookAuth struct {
 	Create authCreate `cmd:"" help:"Create a provider and print its signing secret once."`
 	List   authList   `cmd:"" help:"List the providers, oldest first."`
 	Show   authShow   `cmd:"" help:"Print one provider, without its secrets."`
-	Update authUpdate `cmd:"" help:"Change a provider. Options that are not given keep their values."`
+	Update authUpdate `cmd:"" help:"Change a provider. Omitted options keep their values."`
 	Delete authDelete `cmd:"" help:"Delete a provider. Its webhooks send nothing until they have another provider."`
 	Rotate authRotate `cmd:"" help:"Replace the signing secret of a provider and print the new one once."`
-	Verify authVerify `cmd:"" help:"Check the signature of a received request, and name what is wrong with it."`
+	Verify authVerify `cmd:"" help:"Check the signature of a received request, and name its errors."`
 }
 
 // authView is the printed form of a provider. Only the commands that generate a secret key print

@@ -232,7 +232,7 @@ func (n *webhookTest) Run(c *console, g *webhookCommand) error {
 
 type webhookRecover struct {
 	oneWebhook
-	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Make everything undelivered since this time due, in the domain's time zone. A day YYYY-MM-DD also works."`
+	Since string `required:"" placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Make all undelivered payloads since this time due, in the domain's time zone. A day YYYY-MM-DD also works."`
 }
 
 // recoverView is the output of recover. Due is the number of events that are now due.
