@@ -15,8 +15,8 @@ func unservedPage() string {
 	var b strings.Builder
 	b.WriteString(`# Calls that are not served
 
-This page lists older calls of this API family that Passerelle does not have, and what replaces them. Their
-paths answer 404 with an explanation. Tests generate this page from the table of these messages.
+This page lists older calls of this API family that Passerelle does not have, with their replacements. The paths of
+these calls answer 404 with an explanation. Tests generate this page from the table of these messages.
 
 | Calls | Paths with | Instead |
 |---|---|---|
