@@ -100,7 +100,7 @@ func (g *configCommand) changed(c *console, name string, changes map[string]*str
 }
 
 type configLog struct {
-	Search string `placeholder:"TEXT" help:"List only settings whose name contains the text."`
+	Search string `placeholder:"TEXT" help:"List only settings with a name that contains the text."`
 	Limit  int    `default:"100" placeholder:"N" help:"List at most this many changes, up to 1000."`
 }
 

@@ -11,7 +11,7 @@ import (
 
 type connectionCommand struct {
 	domainFlags
-	List connectionList `cmd:"" help:"List the connections whose last synchronisation failed, newest first."`
+	List connectionList `cmd:"" help:"List the connections with a failed last synchronisation, newest first."`
 }
 
 // connectionView is the printed form of a connection.

@@ -16,10 +16,10 @@ type importCommand struct {
 	TokenFile  string `required:"" placeholder:"FILE|-" help:"File with the token of the user, or - for standard input."`
 	Connection int64  `placeholder:"ID" help:"Connection for statement files. By default, the user's first connection for files, or a new connection."`
 	Mapping    string `placeholder:"FILE" help:"File with a JSON object that says how to read CSV files. The connection stores this mapping."`
-	Unbalanced bool   `help:"Import statements whose transactions do not add up from the opening to the closing balance."`
+	Unbalanced bool   `help:"Also import statements with transactions that do not add up from the opening to the closing balance."`
 	DryRun     bool   `help:"Only report what an import would change."`
 	Watch      bool   `help:"Keep importing files that arrive in the folder or bucket, and move them to its subfolder imported or refused."`
-	BucketFile string `placeholder:"FILE" help:"File with the address of a bucket, s3://KEY:SECRET@HOST/BUCKET/PREFIX, whose objects are imported. Readable only by its owner."`
+	BucketFile string `placeholder:"FILE" help:"File with the address of a bucket, s3://KEY:SECRET@HOST/BUCKET/PREFIX, readable only by its owner. The command imports the objects of this bucket."`
 
 	Files []string `arg:"" optional:"" name:"file" help:"Statement files, or folders of statement files."`
 }

@@ -39,7 +39,7 @@ type serveCommand struct {
 	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy must provide TLS." type:"path"`
 	TLSKey  string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
 	bankFolder
-	TrustedProxies []string `help:"Networks of proxies whose X-Forwarded headers are trusted, as CIDR."`
+	TrustedProxies []string `help:"Networks of trusted proxies, as CIDR. The service uses the X-Forwarded headers of these proxies."`
 	outbound
 	bounds
 	identities
