@@ -478,13 +478,13 @@ func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 // refused sends a request. The service must refuse it with a status, and change nothing.
 func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
-	before := s.record()
+	before := s.counts()
 	r := s.do(t, a)
 	// A delivery or an erasure in the background may still change rows, but ends soon. A call that
 	// writes changes rows each time.
 	diff := s.changed(before)
 	for again := 0; diff != "" && again < 5; again++ {
-		before = s.record()
+		before = s.counts()
 		s.do(t, a)
 		diff = s.changed(before)
 	}

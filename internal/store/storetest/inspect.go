@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
@@ -17,10 +18,11 @@ import (
 // Inspection reads a database while a service uses it. A test can then compare the stored rows with
 // the service's answers. It cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
-	t      testing.TB
-	pool   *sql.DB
-	tables []string
-	counts string
+	t        testing.TB
+	pool     *sql.DB
+	tables   []string
+	counts   string
+	prepared sync.Map // *sql.Stmt by its text, because SQLite parses the long ones for longer than it runs them
 }
 
 // Event is a row of the table of events.
@@ -69,7 +71,7 @@ func Inspect(t testing.TB, url string) *Inspection {
 
 func (i *Inspection) query(text string, row func(*sql.Rows) error) {
 	i.t.Helper()
-	rows, err := i.pool.QueryContext(context.Background(), text)
+	rows, err := i.statement(text).QueryContext(context.Background())
 	if err != nil {
 		i.t.Fatalf("inspect the database: %v", err)
 	}
@@ -82,6 +84,19 @@ func (i *Inspection) query(text string, row func(*sql.Rows) error) {
 	if err := rows.Err(); err != nil {
 		i.t.Fatalf("inspect the database: %v", err)
 	}
+}
+
+func (i *Inspection) statement(text string) *sql.Stmt {
+	i.t.Helper()
+	if found, ok := i.prepared.Load(text); ok {
+		return found.(*sql.Stmt)
+	}
+	statement, err := i.pool.PrepareContext(context.Background(), text)
+	if err != nil {
+		i.t.Fatalf("inspect the database: %v", err)
+	}
+	i.prepared.Store(text, statement)
+	return statement
 }
 
 // Rows counts the rows of every table.
