@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
@@ -13,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,7 +35,9 @@ type banksOf struct {
 func newBanks(t testing.TB, profiles string) *banksOf {
 	t.Helper()
 	const free = "127.0.0.1:0"
-	said, stop := started(t, "testbank", "--json", "--data", t.TempDir(), "--listen", free, "--pages", free, "--control", free, "--profile", profiles)
+	data := t.TempDir()
+	furnish(t, filepath.Join(data, "certs"))
+	said, stop := started(t, "testbank", "--json", "--data", data, "--listen", free, "--pages", free, "--control", free, "--profile", profiles)
 	t.Cleanup(func() { stop() })
 	folder, _ := said["folder"].(string)
 	control, _ := said["control"].(string)
@@ -41,6 +47,39 @@ func newBanks(t testing.TB, profiles string) *banksOf {
 	}
 	return banks
 }
+
+// furnish writes the certificates of a bank into a folder. All banks have the same ones, because to
+// make them takes a second.
+func furnish(t testing.TB, folder string) {
+	t.Helper()
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range certificates() {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var certificates = sync.OnceValue(func() map[string][]byte {
+	files := map[string][]byte{}
+	folder, err := os.MkdirTemp("", "passerelle-certificates")
+	if err == nil {
+		defer os.RemoveAll(folder)
+		run(context.Background(), []string{"testbank", "certs", folder}, nil, io.Discard, os.Stderr)
+		err = fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				files[name], err = os.ReadFile(filepath.Join(folder, name))
+			}
+			return err
+		})
+	}
+	if err != nil || len(files) == 0 {
+		panic(fmt.Sprintf("the certificates of the test bank: %d files, %v", len(files), err))
+	}
+	return files
+})
 
 // steer calls the control API of a bank.
 func (b *banksOf) steer(method, path string, body any, into any) {

@@ -91,10 +91,10 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 
 // fit reports whether a path matches a pattern, and returns the number of its parameters.
 func fit(pattern, path string) (holes int, fits bool) {
-	words, supplied := strings.Split(pattern, "/"), strings.Split(path, "/")
-	if len(words) != len(supplied) {
+	if strings.Count(pattern, "/") != strings.Count(path, "/") {
 		return 0, false
 	}
+	words, supplied := strings.Split(pattern, "/"), strings.Split(path, "/")
 	for i, word := range words {
 		if strings.HasPrefix(word, "{") {
 			holes++

@@ -24,6 +24,9 @@ type Book struct{ db *sql.DB }
 type Tx struct {
 	ctx context.Context
 	tx  *sql.Tx
+	// prepared holds the statements that have been executed, by their text, because SQLite parses
+	// a short statement for longer than it runs it.
+	prepared map[string]*sql.Stmt
 	// after lists the functions to call after the commit.
 	after []func()
 }
@@ -58,7 +61,7 @@ func (b *Book) Update(ctx context.Context, f func(*Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	t := &Tx{ctx: ctx, tx: tx}
+	t := &Tx{ctx: ctx, tx: tx, prepared: map[string]*sql.Stmt{}}
 	if err := f(t); err != nil {
 		return errors.Join(err, rollback(tx))
 	}
@@ -80,15 +83,34 @@ func rollback(tx *sql.Tx) error {
 }
 
 func (t *Tx) exec(what, query string, args ...any) error {
-	if _, err := t.tx.ExecContext(t.ctx, query, args...); err != nil {
+	statement, err := t.statement(query) //nolint:sqlclosecheck // the end of the transaction closes it
+	if err == nil {
+		_, err = statement.ExecContext(t.ctx, args...)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
 
+// statement returns a prepared statement. The end of the transaction closes it.
+func (t *Tx) statement(query string) (*sql.Stmt, error) {
+	if statement := t.prepared[query]; statement != nil {
+		return statement, nil
+	}
+	statement, err := t.tx.PrepareContext(t.ctx, query)
+	if err == nil {
+		t.prepared[query] = statement
+	}
+	return statement, err
+}
+
 // row reads one row. It returns ErrNotFound when there is none.
 func (t *Tx) row(what, query string, args, into []any) error {
-	err := t.tx.QueryRowContext(t.ctx, query, args...).Scan(into...)
+	statement, err := t.statement(query) //nolint:sqlclosecheck // the end of the transaction closes it
+	if err == nil {
+		err = statement.QueryRowContext(t.ctx, args...).Scan(into...)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
 	}
