@@ -66,7 +66,7 @@ var certificates = sync.OnceValue(func() map[string][]byte {
 	files := map[string][]byte{}
 	folder, err := os.MkdirTemp("", "passerelle-certificates")
 	if err == nil {
-		defer os.RemoveAll(folder)
+		defer func() { _ = os.RemoveAll(folder) }()
 		run(context.Background(), []string{"testbank", "certs", folder}, nil, io.Discard, os.Stderr)
 		err = fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {

@@ -71,7 +71,7 @@ func Inspect(t testing.TB, url string) *Inspection {
 
 func (i *Inspection) query(text string, row func(*sql.Rows) error) {
 	i.t.Helper()
-	rows, err := i.statement(text).QueryContext(context.Background())
+	rows, err := i.statement(text).QueryContext(context.Background()) //nolint:sqlclosecheck // the statement is used again
 	if err != nil {
 		i.t.Fatalf("inspect the database: %v", err)
 	}
@@ -88,8 +88,9 @@ func (i *Inspection) query(text string, row func(*sql.Rows) error) {
 
 func (i *Inspection) statement(text string) *sql.Stmt {
 	i.t.Helper()
-	if found, ok := i.prepared.Load(text); ok {
-		return found.(*sql.Stmt)
+	found, _ := i.prepared.Load(text)
+	if statement, is := found.(*sql.Stmt); is {
+		return statement
 	}
 	statement, err := i.pool.PrepareContext(context.Background(), text)
 	if err != nil {
