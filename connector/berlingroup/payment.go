@@ -336,6 +336,10 @@ func (v *ordering) presumed() bool {
 	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(v.file.Profile.approvalLife()))
 }
 
+// forsaken reports whether the payer gets no new way to approve, because the payer has abandoned the
+// order. The payer may still approve its cancellation.
+func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling == nil }
+
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
 // An error concerns only these steps: the order continues to wait.
 func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report, error) {
@@ -343,7 +347,7 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 	a, report := v.current(), v.report(s)
 	waits := report.Status == payment.Awaiting || v.memory.Cancelling != nil && report.Cancellation == payment.CancellationAwaiting
 	if waits {
-		if !v.Abandoned {
+		if !v.forsaken() {
 			v.renew(ctx, a)
 			err = v.proceed(ctx, a, v.person())
 		}

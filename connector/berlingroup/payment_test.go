@@ -426,6 +426,25 @@ func TestAbandonedOrders(t *testing.T) {
 	}
 }
 
+// TestCancellationsOfAbandonedOrders checks that a payer who has abandoned an order can still approve
+// its cancellation.
+func TestCancellationsOfAbandonedOrders(t *testing.T) {
+	bank := &approving{bodies: map[string]map[string]any{
+		"GET status": status("transactionStatus", "RCVD"),
+		"POST cancellation-authorisations": {"scaStatus": "received", "_links": map[string]any{
+			"scaRedirect": map[string]string{"href": "https://bank.example/cancel"},
+		}},
+	}}
+	o := ordersByKind["single"]
+	o.Abandoned = true
+	o.Memory = []byte(`{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"},
+		"cancelling":{"step":"start","at":"/v1/payments/sepa-credit-transfers/1/cancellation-authorisations","post":true}}`)
+	report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+	if err != nil || report.Cancellation != payment.CancellationAwaiting || report.ValidateURI != "https://bank.example/cancel" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // TestAbandonedOrdersThatAreNotRefused checks that an abandoned order which the bank has not refused
 // by the end of the time for approvals counts as approved: banks refuse orders that nobody approved.
 // An order whose payer never got the page could not be approved.

@@ -155,11 +155,18 @@ func (s bankSession) lastMemory() []byte {
 	return s.saved.memory
 }
 
-// abandoned reports whether the payer has abandoned the payment and has done nothing for it since.
-// An answer no to a question of the bank is different: the bank receives it and ends the order.
+// abandoned reports whether the payer has abandoned the payment and not answered the bank since. A
+// cancellation that the bank refused afterwards changes nothing. The payer's no to a question of the
+// bank is not meant: the bank is told, so that the order ends there. A payment that waits for its
+// client's confirmation was approved at the bank.
 func (s bankSession) abandoned() bool {
-	a, p := s.attempt, s.payment
-	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed && p.State == payment.Validating && p.Action != payment.PSUValidation
+	p := s.payment
+	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && p.Action != payment.PSUValidation && p.Action != payment.Confirm
+}
+
+// abandons reports whether the attempt is the payer's no, and not what followed it.
+func abandons(a store.Attempt) bool {
+	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed
 }
 
 // errNoConnector reports that this program no longer has the connector.

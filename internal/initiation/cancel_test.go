@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -365,6 +366,82 @@ func TestAbandonedUnanswered(t *testing.T) {
 			t.Error("the connector is not told that the payer has abandoned the order")
 		}
 	})
+}
+
+// TestAbandonedAndCancelled checks that a cancellation that the bank refuses neither revokes nor
+// prolongs an abandonment: the payment ends when the time for approvals since the payer's act is over.
+func TestAbandonedAndCancelled(t *testing.T) {
+	byPayer := initiation.CancelRequest{By: payment.ByPayer}
+	refused := before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason}))
+	page := payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still"}
+	asked := page
+	asked.Cancellation = payment.CancellationAwaiting
+	for _, test := range []struct {
+		name   string
+		by     initiation.CancelRequest
+		cancel fault
+		notes  []string
+	}{
+		{"by the client", withdrawal, refused, []string{"cancellationRefused bank"}},
+		{"by the client, with an approval that the payer refuses", withdrawal, answers(asked), []string{"cancelling client", "cancellationOvertaken payer"}},
+		{"by the payer again", byPayer, refused, []string{"cancellationRefused bank", "abandoned payer"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				w.line.tune(func(p *connector.Profile) { p.ApprovalLife = 24 * time.Hour })
+				p := w.steered("actn(redirect)/done")
+				w.line.interrupts(nil, refused)
+				stands, err := w.Cancel(t.Context(), w.domain, p.ID, byPayer)
+				must(t, err)
+				if stands.State != payment.Validating {
+					t.Fatalf("abandoned, the payment is %s", stands.State)
+				}
+				w.line.interrupts(nil, test.cancel)
+				_, err = w.Cancel(t.Context(), w.later(23*time.Hour), p.ID, test.by)
+				must(t, err)
+				told := false
+				w.line.breaks(nil, func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+					told = o.Abandoned
+					report := page
+					if o.Payment.Detail == payment.Cancelling {
+						report.Cancellation = payment.CancellationRefused
+					}
+					return report, nil
+				})
+				w.runDue(t, w.another(), w.later(29*time.Hour), one)
+				if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != payment.CancelledByUser || !told {
+					t.Errorf("the payment is %s with %q, and the connector was told: %t", end.State, end.ErrorCode, told)
+				}
+				w.wantNotes(t, p.ID, append([]string{"cancellationRefused bank", "abandoned payer"}, test.notes...)...)
+			})
+		})
+	}
+}
+
+// TestAbandonedAndConfirmed checks that a payer who approves at the bank after abandoning the payment
+// has approved it, also when the client confirms it after the time for approvals.
+func TestAbandonedAndConfirmed(t *testing.T) {
+	for agreed, want := range map[bool]payment.ErrorCode{true: "", false: payment.ConfirmationRefused} {
+		t.Run(strconv.FormatBool(agreed), func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.abandonedAt("actn(redirect)/done")
+				confirm := answers(payment.Report{Status: payment.Awaiting, Action: payment.Confirm})
+				w.line.breaks(nil, confirm)
+				w.line.interrupts(confirm, nil)
+				later := w.later(29 * time.Hour)
+				w.runDue(t, w.another(), later, one)
+				w.wantState(t, p.ID, payment.Validating)
+				if agreed {
+					w.line.interrupts(answers(payment.Report{Status: payment.Processing}), nil)
+				}
+				stands, err := w.Answer(t.Context(), later, p.ID, payment.ByClient, confirmed(agreed))
+				must(t, err)
+				if stands.ErrorCode != want || agreed != (stands.State == payment.Pending) {
+					t.Errorf("the payment is %s with %q", stands.State, stands.ErrorCode)
+				}
+			})
+		})
+	}
 }
 
 // TestUnapprovedInstantOrders checks that an unapproved instant order is cancelled at a bank where

@@ -155,7 +155,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	case !s.attempt.Live() && report.Memory == nil && s.attempt.Callback == nil && reflect.DeepEqual(*s.payment, p):
 		return s.payment, i.postpone(ctx, s, report)
 	}
-	if s.attempt.Live() && s.abandoned() && p.State == payment.Validating {
+	if s.attempt.Live() && abandons(s.attempt) && s.abandoned() && p.State == payment.Validating {
 		p.Abandon(now)
 	}
 	err = i.commit(ctx, s.domain, &p, steps, i.nextCheck(s.domain, &p, report), func(tx *store.Tx) error {

@@ -78,11 +78,12 @@ func keyLife(bank connector.Initiator) time.Duration {
 // the order has ended unless the bank continued it. No other answer will come. If the bank does not
 // mention a requested cancellation, it will not execute the cancellation.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
-	switch {
-	case s.abandoned():
-		return s.concludeAbandoned(report, now)
-	case s.attempt.Live():
-		return concludeAct(s.attempt, report)
+	abandoned := s.abandoned()
+	if s.attempt.Live() && !(abandoned && abandons(s.attempt)) {
+		report = concludeAct(s.attempt, report)
+	}
+	if abandoned {
+		report = s.concludeAbandoned(report, now)
 	}
 	return report
 }
@@ -109,7 +110,8 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 // approves it at the bank.
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
-	if waits && s.bank != nil && now.Before(s.attempt.Created.Add(s.bank.Profile().ApprovalLife)) || !waits && report.Status != payment.Declined {
+	approvable := s.bank != nil && now.Before(s.attempt.Abandoned.Add(s.bank.Profile().ApprovalLife))
+	if waits && (approvable || report.Action == payment.Confirm) || !waits && report.Status != payment.Declined {
 		return report
 	}
 	if waits {

@@ -39,7 +39,13 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 		return next, passerelle.Conflicting("No bank has an order for this payment.")
 	}
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
-	next.AttemptOrder, next.Trace = s.attempt.AttemptOrder, s.attempt.Trace
+	next.AttemptOrder, next.Trace, next.Abandoned = s.attempt.AttemptOrder, s.attempt.Trace, s.attempt.Abandoned
+	switch {
+	case next.Agreed:
+		next.Abandoned = time.Time{}
+	case abandons(next) && next.Abandoned.IsZero():
+		next.Abandoned = next.Created
+	}
 	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)
 	return next, err
 }

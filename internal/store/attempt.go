@@ -41,6 +41,9 @@ type Attempt struct {
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
+	// Abandoned is the time of the payer's first no since the last yes to a bank, zero when there is
+	// none. Other attempts may have followed.
+	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
 	// empty when there was no trace.
 	Trace string
@@ -106,17 +109,21 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 		device     []byte
 		callback   []byte
 		created    int64
+		abandoned  *int64
 		action, by *string
 		trace      *string
 		agreed     *bool
 	)
 	err := row.Scan(&a.ID, &a.Payment, &a.Domain, &a.Number, &a.Kind, &a.State, &created, &a.Inquiries, &action, &by, &agreed,
-		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &callback, &a.Reported, &trace)
+		&a.OrderID, &a.Key, &a.Connector, &a.Mechanism, &a.Waits, &sealed, &memory, &device, &callback, &a.Reported, &trace, &abandoned)
 	if err != nil {
 		return a, err
 	}
 	a.Created, a.Action, a.By = database.Instant(created), database.Text[payment.Action](action), database.Text[payment.Actor](by)
 	a.Agreed, a.Trace = agreed != nil && *agreed, database.Text[string](trace)
+	if abandoned != nil {
+		a.Abandoned = database.Instant(*abandoned)
+	}
 	plain, err := r.keys.Open(attemptPlace(a.Domain, a.OrderID, "fields"), sealed)
 	if err != nil {
 		return a, fmt.Errorf("%w: the fields of attempt %d: %w", ErrSealed, a.OrderID, err)
@@ -161,7 +168,9 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err
 	}, `SELECT a.id, a.payment_id, a.domain_id, a.number, a.kind, a.state, a.created, a.asked, a.action, a.actor, a.agreed,
-			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, o.callback, p.bank_reports, a.trace
+			o.id, o.key, o.connector_uuid, o.mechanism, o.waits, o.fields, o.memory, o.device, o.callback, p.bank_reports, a.trace,
+			(SELECT MIN(n.created) FROM attempt n WHERE n.payment_id = a.payment_id AND n.action = 'psuValidation' AND NOT n.agreed
+				AND n.number > COALESCE((SELECT MAX(y.number) FROM attempt y WHERE y.payment_id = a.payment_id AND y.agreed), 0))
 		FROM attempt a JOIN attempt o ON o.payment_id = a.payment_id AND o.number = 1 JOIN payment p ON p.id = a.payment_id
 		WHERE +a.domain_id = $1 AND a.payment_id = $2 ORDER BY a.number DESC LIMIT 1`,
 		int64(domain), int64(id))

@@ -298,6 +298,37 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
+// TestAbandonmentIsRemembered: an attempt has the time of the payer's first no since the last yes,
+// whatever attempts follow.
+func TestAbandonmentIsRemembered(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		hour := func(n int64) time.Time { return now.Add(time.Duration(n) * time.Hour) }
+		for _, next := range []struct {
+			kind   store.AttemptKind
+			action payment.Action
+			agreed bool
+			want   time.Time
+		}{
+			{kind: store.AttemptCancellation},
+			{kind: store.AttemptAnswer, action: payment.Confirm},
+			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(4)},
+			{kind: store.AttemptCancellation, want: hour(4)},
+			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(4)},
+			{kind: store.AttemptAnswer, action: payment.Decoupled, agreed: true},
+			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(8)},
+		} {
+			s.write(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
+			a = store.Attempt{
+				Payment: a.Payment, Domain: a.Domain, Number: a.Number + 1, Kind: next.kind, Action: next.action, Agreed: next.agreed, By: payment.ByPayer,
+				Created: hour(a.Number + 1), Abandoned: next.want, AttemptOrder: a.AttemptOrder,
+			}
+			s.write(func(tx *store.Tx) error { return tx.OpenAttempt(&a, time.Hour) })
+			s.wantAttempt(a)
+		}
+	})
+}
+
 // TestSpoiltAttemptIsKnown checks that an attempt that cannot be decrypted is returned with
 // everything except its encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
