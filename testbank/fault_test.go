@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,8 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 		want, reason = "RJCT", "NOAS: "
 	case m.Fails:
 		want = "RJCT"
+	case m.Again:
+		want = "ACSC"
 	}
 	if got := status.text("transactionStatus"); got != want {
 		w.t.Errorf("the order is %s, want %s", got, want)
@@ -98,6 +101,27 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	if got := status.text("tppMessages", 0, "text"); !strings.HasPrefix(got, reason) {
 		w.t.Errorf("the reason is %q, want %q", got, reason)
 	}
+}
+
+// TestAnotherAuthorisation: an order that asks for it stays open when the customer refuses. The third
+// party starts another authorisation, and the customer approves in it.
+func TestAnotherAuthorisation(t *testing.T) {
+	w := newFixture(t, "redirect")
+	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault again"}), present(nil))
+	if back := w.browse(first.link("scaRedirect"), url.Values{"decision": {"refuse"}}); back != "https://third.example/refused" {
+		t.Errorf("the customer is sent to %s", back)
+	}
+	at := w.address("redirect", first.link("self"))
+	if got := w.call(200, "GET", at+"/status", nil, nil).text("transactionStatus"); got != "RCVD" {
+		t.Errorf("refused once, the order is %s", got)
+	}
+	second := w.call(201, "POST", at+"/authorisations", map[string]any{}, present(nil))
+	w.browse(second.link("scaRedirect"), url.Values{"decision": {"approve"}})
+	w.pass("redirect", "1h")
+	if got := w.call(200, "GET", at+"/status", nil, nil).text("transactionStatus"); got != "ACSC" {
+		t.Errorf("approved, the order is %s", got)
+	}
+	w.right("redirect")
 }
 
 // ordersOf returns the ids of the orders with a request id.

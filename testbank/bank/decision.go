@@ -286,7 +286,8 @@ func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	return nil
 }
 
-// fail ends an authorisation as failed and rejects its order or consent.
+// fail ends an authorisation as failed and rejects its order or consent, unless the order asks to stay
+// open.
 func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
 	a.end("failed")
 	if a.Subject.Kind == OfConsent {
@@ -299,7 +300,7 @@ func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
 	switch {
 	case a.Subject.Kind == OfCancellation:
 		o.Cancelling = false
-	case o.waits():
+	case o.waits() && !mannerOf(&o).Again:
 		o.finish("RJCT", reason)
 	}
 	return b.putOrder(tx, &o)

@@ -55,6 +55,9 @@ type Manner struct {
 	Silent bool
 	// Fails means that the customer's approval fails.
 	Fails bool
+	// Again means that an authorisation which fails does not end the order, so that another one may
+	// follow.
+	Again bool
 }
 
 // Manners lists all manners that an order can select.
@@ -73,6 +76,7 @@ func Manners() []Manner {
 		{Word: "503", Amount: "13.53", Status: 503, Shows: "refuses the order: the bank is closed"},
 		{Word: "silent", Amount: "13.60", Silent: true, Shows: "accepts the order, and never answers the customer's approval"},
 		{Word: "sca", Amount: "13.61", Fails: true, Shows: "accepts the order, and the customer's approval fails"},
+		{Word: "again", Amount: "13.62", Again: true, Shows: "accepts the order, and keeps it open when the customer refuses, for another authorisation"},
 	}
 	for i, reason := range reasons {
 		all = append(all, Manner{Word: reason.code, Amount: "14." + twoDigits(i+1), Reason: reason.code, Shows: "rejects the order, or the line of a bulk, at execution: " + reason.text})
