@@ -310,6 +310,45 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
+// TestFailureAfterARenewal: when an authorisation fails after the first page has expired, and the bank
+// keeps the order, the payer gets one new page and can pay there.
+func TestFailureAfterARenewal(t *testing.T) {
+	names := []string{"redirect", "redirect-explicit", "confirmation"}
+	banks := newBanks(t, strings.Join(names, ","))
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		for _, bank := range names {
+			t.Run(bank, func(t *testing.T) {
+				s := newShopper(t, i, banks, bank)
+				p := s.pay(order(line("Fault again", nil)))
+				seen := []string{*p.ValidateURI}
+				next := func(after string) {
+					t.Helper()
+					banks.steer("POST", bank+"/clock", map[string]any{"advance": after}, nil)
+					s.due(after)
+					if p = s.payment(p.ID); p.State != "validating" || p.ValidateURI == nil || slices.Contains(seen, *p.ValidateURI) {
+						t.Fatalf("no other page after %s: %s\n%s", after, inWords(p), s.Logs)
+					}
+					seen = append(seen, *p.ValidateURI)
+				}
+				next("20m")
+				for range 2 {
+					s.follow(s.browser.PostForm(*p.ValidateURI, url.Values{"decision": {"refuse"}, "customer": {"anna"}})) // the payer does not return
+					next("8m")
+				}
+				s.due("9m30s")
+				if again := s.payment(p.ID); *again.ValidateURI != *p.ValidateURI {
+					t.Error("a page that waits is replaced")
+				}
+				if p = s.settle(s.act(p, "approve")); p.State != "done" || s.sent(p) != 1 {
+					t.Errorf("in the end: %s\n%s", inWords(p), s.Logs)
+				}
+				s.booked("single", p)
+				banks.right(bank)
+			})
+		}
+	})
+}
+
 // TestABankNotifies: after a notification, the service checks the status immediately, even if the
 // payer does not return. Only the bank can send a notification. The notification itself changes
 // nothing.

@@ -80,6 +80,8 @@ type authorisation struct {
 	// answer was lost. Only the bank's list of authorisations names it.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
+	// Resumed counts how often an earlier one took the place of one that had failed.
+	Resumed int `json:"resumed,omitempty"`
 }
 
 // startAt returns an authorisation that the connector must start with a request to a path.
@@ -91,8 +93,8 @@ func startAt(at string) authorisation {
 // because the customer may still use it.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
-	former.Earlier, former.Unlisted = nil, false
-	next.Earlier, next.Unlisted = a.Earlier, a.Unlisted
+	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0
+	next.Earlier, next.Unlisted, next.Resumed = a.Earlier, a.Unlisted, a.Resumed
 	switch {
 	case former.Own != "":
 		next.Earlier = append(slices.Clip(next.Earlier), former)
@@ -235,7 +237,7 @@ var errNoStep = errors.New("it wants the person to authorise in a way that the c
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
 		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
-		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Earlier: into.Earlier, Unlisted: into.Unlisted, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
+		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Earlier: into.Earlier, Unlisted: into.Unlisted, Resumed: into.Resumed, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
 	}
 	for link, place := range map[string]*string{"scaStatus": &next.Own, "confirmation": &next.Confirm} {
 		if err := b.place(r, said.Links[link].Href, place); err != nil {
@@ -542,7 +544,8 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 
 // ask asks the bank for the states of the present authorisation and of the earlier ones.
 // Authorisations that are still open change nothing. When the present one has failed, the customer
-// continues with an earlier page, unless the customer refused.
+// continues with the last of the earlier pages, unless the customer refused. If that page is too old,
+// renew starts one new authorisation.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if err := b.askEarlier(ctx, a, p); err != nil {
 		return err
@@ -557,11 +560,22 @@ func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 		}
 		a.restart(said.Status)
 	}
-	if last := len(a.Earlier) - 1; last >= 0 && a.Step == failed && !a.Declined && a.Earlier[last].Page != "" {
+	if last := a.lastPage(); last >= 0 && a.Step == failed && !a.Declined {
 		a.resume(last)
 		a.Back = false
+		a.Resumed++
 	}
 	return nil
+}
+
+// lastPage returns the position of the last earlier authorisation with a page, or -1. Those that only
+// the bank's list names have none.
+func (a *authorisation) lastPage() int {
+	last := len(a.Earlier) - 1
+	for last >= 0 && a.Earlier[last].Page == "" {
+		last--
+	}
+	return last
 }
 
 func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAnswer, error) {

@@ -274,7 +274,7 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 		return err
 	}
 	a.Unlisted = false
-	for _, id := range slices.Backward(listed.IDs[:min(len(listed.IDs), mostEarlier)]) {
+	for _, id := range slices.Backward(listed.IDs[max(0, len(listed.IDs)-mostEarlier):]) {
 		own := r.path + "/" + url.PathEscape(id)
 		known := func(one authorisation) bool { return one.Own == own }
 		if a.Own = cmp.Or(a.Own, own); !known(*a) && !slices.ContainsFunc(a.Earlier, known) {
@@ -363,9 +363,10 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 }
 
 // renew starts the approval again when the bank's page has expired. If that fails, the payer keeps
-// the old page.
+// the old page. Authorisations that have failed count towards the limit, because a payer could fail
+// without end.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
-	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(v.file.Profile.pageLife())) || len(a.Earlier) >= mostEarlier {
+	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(v.file.Profile.pageLife())) || len(a.Earlier)+a.Resumed >= mostEarlier {
 		return
 	}
 	kind := "/authorisations"

@@ -351,6 +351,67 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
+// starting is a bank that starts as many authorisations as it is asked for. It has their statuses.
+type starting struct{ statuses []string }
+
+func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	const order = "/v1/payments/sepa-credit-transfers/1"
+	var n int
+	body := map[string]any{"transactionStatus": "RCVD"}
+	switch _, err := fmt.Sscanf(r.URL.Path, order+"/authorisations/%d", &n); {
+	case err == nil:
+		body = status("scaStatus", b.statuses[n-1])
+	case r.Method == http.MethodPost:
+		b.statuses = append(b.statuses, "received")
+		n = len(b.statuses)
+		body = map[string]any{"scaStatus": "received", "_links": map[string]any{
+			"scaRedirect": map[string]string{"href": fmt.Sprintf("https://bank.example/%d", n)},
+			"scaStatus":   map[string]string{"href": fmt.Sprintf("%s/authorisations/%d", order, n)},
+		}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		panic(err)
+	}
+}
+
+// TestFailedAuthorisations checks that each authorisation which fails after the first page has expired
+// leads to one new authorisation, as often as the limit allows. After that, the payer keeps the first
+// page, and an approval there counts.
+func TestFailedAuthorisations(t *testing.T) {
+	bank := &starting{statuses: []string{"received"}}
+	able := newFixture(t, bank, nil).initiator()
+	o := ordersByKind["single"]
+	o.Memory = []byte(`{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/1","opened":"2026-03-02T12:00:00Z"}}`)
+	o.Now = noon.Add(time.Hour)
+	ask := func(page int) payment.Report {
+		t.Helper()
+		o.Now = o.Now.Add(time.Minute)
+		report, err := able.Status(t.Context(), o)
+		if err != nil || page > 0 && (report.Status != payment.Awaiting || report.ValidateURI != fmt.Sprintf("https://bank.example/%d", page)) {
+			t.Fatalf("%s with %s, %v, want page %d", report.Status, report.ValidateURI, err, page)
+		}
+		if report.Memory != nil {
+			o.Memory = report.Memory
+		}
+		return report
+	}
+	for page := 2; page <= 6; page++ {
+		ask(page)
+		ask(page)
+		bank.statuses[page-1] = "failed"
+	}
+	ask(1)
+	ask(1)
+	if len(bank.statuses) != 6 {
+		t.Errorf("the bank has %d authorisations", len(bank.statuses))
+	}
+	bank.statuses[0] = "finalised"
+	if report := ask(0); report.Status != payment.Processing {
+		t.Errorf("approved on the first page: %+v", report)
+	}
+}
+
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
 // payer had time and did nothing, the order ends as timed out. It ends otherwise when the rejection
 // has a reason, comes earlier, or follows the payer's return or failure.
