@@ -1,8 +1,11 @@
 package berlingroup
 
 import (
+	"context"
+	"net/netip"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"passerelle/connector"
@@ -27,6 +30,9 @@ type Bank struct {
 	now func() time.Time
 	// limit is how long one exchange may take.
 	limit time.Duration
+	// find finds the route to an address. own is the address that the bank sees, nil until it is known.
+	find func(ctx context.Context, to string) (route, error)
+	own  atomic.Pointer[netip.Addr]
 }
 
 // Load reads the file of a bank, and the certificates and keys that it names. The error joins one
@@ -45,10 +51,14 @@ func Load(path string) (*Bank, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bank{
+	b := &Bank{
 		file: file, profile: file.profile(), where: where, material: material, base: strings.TrimRight(file.Address.API, "/"),
-		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now, limit: callTime,
-	}, nil
+		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now, limit: callTime, find: findRoute,
+	}
+	if own, err := netip.ParseAddr(file.Address.Own); err == nil {
+		b.own.Store(&own)
+	}
+	return b, nil
 }
 
 // Continue takes over the recorded health of the bank that was loaded from the same file earlier.

@@ -27,6 +27,7 @@ type Finding struct {
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := b.CheckCertificates(b.now())
 	findings = append(findings, b.checkInterface(ctx)...)
+	findings = append(findings, b.checkAddress(ctx)...)
 	if b.file.OAuth != nil {
 		_, err := b.metadata(ctx)
 		findings = append(findings, found("authorisation server", err, "its metadata contains the required addresses"))
@@ -96,6 +97,21 @@ func (b *Bank) checkClock(a answer) []Finding {
 		return []Finding{{"clock", strings.TrimPrefix(wrong, "; ") + ": check the clocks", true}}
 	}
 	return nil
+}
+
+// checkAddress reports the address that orders and consents have when the user's is unknown. It must
+// not be private unless the bank is in a private network too. A bank that cannot be found has no
+// finding, because the check of the interface has one.
+func (b *Bank) checkAddress(ctx context.Context) []Finding {
+	own, err := b.ownAddress(ctx)
+	if err != nil {
+		return nil
+	}
+	way, err := b.route(ctx)
+	if err == nil && own.IsPrivate() && !way.bank.IsPrivate() && !way.bank.IsLoopback() {
+		return []Finding{{"own address", own.String() + " is private: set address.own to the address that the bank sees", true}}
+	}
+	return []Finding{{Check: "own address", Detail: own.String() + " stands for users whose address is unknown"}}
 }
 
 // judgeAnswer interprets the answer to the request for an unknown resource.

@@ -17,10 +17,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"passerelle/connector"
 	"passerelle/connector/berlingroup"
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/connector/berlingroup/tomlfile"
@@ -114,6 +116,52 @@ func TestCheckFails(t *testing.T) {
 				}
 			}
 			t.Errorf("%q is not among %q", test.says, all)
+		})
+	}
+}
+
+// TestOwnAddress: orders and consents without the user's address have the one that the bank sees. It
+// comes from the bank file, or is looked up once. A private one is reported, unless the bank is private
+// too.
+func TestOwnAddress(t *testing.T) {
+	for _, test := range []struct {
+		name, file, own, bank string
+		want                  string
+		lookups               int
+		wrong                 bool
+	}{
+		{name: "looked up", own: "198.51.100.4", bank: "198.51.100.1", want: "198.51.100.4", lookups: 1},
+		{name: "in the file", file: "203.0.113.7", own: "10.0.0.5", bank: "198.51.100.1", want: "203.0.113.7"},
+		{name: "private", own: "10.0.0.5", bank: "198.51.100.1", want: "10.0.0.5", lookups: 1, wrong: true},
+		{name: "in a private network", own: "10.0.0.5", bank: "10.1.0.1", want: "10.0.0.5", lookups: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
+			w := newFixture(t, bank, nil)
+			if test.file != "" {
+				w.with("[tls]", `own = "`+test.file+"\"\n[tls]")
+			}
+			loaded := w.load()
+			lookups := loaded.SetRoute(test.own, test.bank)
+			able, _ := loaded.Connector().(connector.Initiator)
+			o := ordersByKind["single"]
+			o.Device = connector.Device{}
+			for range 2 {
+				if _, err := able.Initiate(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				if got := bank.requests[len(bank.requests)-1].Header.Get("PSU-IP-Address"); got != test.want {
+					t.Errorf("the order has the address %q, want %q", got, test.want)
+				}
+			}
+			if lookups() != test.lookups {
+				t.Errorf("the address was looked up %d times, want %d", lookups(), test.lookups)
+			}
+			all := loaded.Check(t.Context())
+			at := slices.IndexFunc(all, func(f berlingroup.Finding) bool { return f.Check == "own address" })
+			if at < 0 || all[at].Wrong != test.wrong || !strings.HasPrefix(all[at].Detail, test.want) {
+				t.Errorf("the check finds %+v", all)
+			}
 		})
 	}
 }

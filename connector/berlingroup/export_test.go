@@ -1,9 +1,24 @@
 package berlingroup
 
-import "time"
+import (
+	"context"
+	"net/netip"
+	"time"
+)
 
 // SetClock makes a bank use another clock than the machine's.
 func (b *Bank) SetClock(now func() time.Time) { b.now = now }
 
 // SetLimit sets how long one exchange may take.
 func (b *Bank) SetLimit(most time.Duration) { b.limit = most }
+
+// SetRoute sets the addresses of this machine and of the bank. It returns a function that tells how often
+// they were looked up.
+func (b *Bank) SetRoute(own, bank string) func() int {
+	lookups := 0
+	b.find = func(context.Context, string) (route, error) {
+		lookups++
+		return route{netip.MustParseAddr(own), netip.MustParseAddr(bank)}, nil
+	}
+	return func() int { return lookups }
+}

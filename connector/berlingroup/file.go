@@ -31,6 +31,7 @@ type Standard struct {
 // Address contains the addresses of the bank.
 type Address struct {
 	API string `toml:"api" need:"required" doc:"The https base address of the API: the part before /v1/payments."`
+	Own string `toml:"own" doc:"The IP address that the bank sees when this service calls it. Orders and consents have it when the user's address is unknown. By default, the address of the network interface that leads to the bank. Set this field behind address translation."`
 }
 
 // TLS contains the settings for connections to the bank.

@@ -71,6 +71,8 @@ func TestWrongFile(t *testing.T) {
 		{"another version", "1.3.11", "2.0", 12, "standard.version", "1.3"},
 		{"an open address", "https://127.0.0.1:9443\"\n\n[tls]", "http://127.0.0.1:9443\"\n\n[tls]", 15, "address.api", "https"},
 		{"an address with a user", "https://127.0.0.1:9443\"\n\n[tls]", "https://u:p@127.0.0.1\"\n\n[tls]", 15, "address.api", "without user"},
+		{"a name as our address", "https://127.0.0.1:9443\"\n\n[tls]", "https://127.0.0.1:9443\"\nown = \"gateway.example\"\n\n[tls]", 16, "address.own", "must be an IP address"},
+		{"no address", "https://127.0.0.1:9443\"\n\n[tls]", "https://127.0.0.1:9443\"\nown = \"0.0.0.0\"\n\n[tls]", 16, "address.own", "must be an IP address"},
 		{"no certificate", `certificate = "qwac.pem"`, "", 17, "tls.certificate", "names no file"},
 		{"no key", `key         = "qwac.key"`, "", 17, "tls.key", "names no file"},
 		{"no signing certificate", `certificate = "qsealc.pem"`, "", 22, "signature.certificate", "names no file"},

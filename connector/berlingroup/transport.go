@@ -325,23 +325,53 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.Add(ctx, out, body)
 }
 
-// addAddress sets the address from which this machine calls the bank when the customer's address is
-// unknown. Behind address translation, the bank sees another address. The standard requires an
-// address in orders and consents. Other requests contain the customer's address or none.
+// addAddress sets the address that the bank sees when the customer's address is unknown. The standard
+// requires an address in orders and consents. Other requests contain the customer's address or none.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
-	base, err := url.Parse(b.base)
-	if h.Get(addressHeader) != "" || err != nil {
+	if h.Get(addressHeader) != "" {
 		return
 	}
-	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "udp", net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), "443"))) // sends nothing
+	if own, err := b.ownAddress(ctx); err == nil { // the call itself will report an error
+		h.Set(addressHeader, own.String())
+	}
+}
+
+// ownAddress returns the address in the bank file or, without one, that of the network interface which
+// leads to the bank. Behind address translation, the bank sees another one. The interface is looked up
+// once, because each look-up resolves the bank's name.
+func (b *Bank) ownAddress(ctx context.Context) (netip.Addr, error) {
+	if known := b.own.Load(); known != nil {
+		return *known, nil
+	}
+	way, err := b.route(ctx)
 	if err != nil {
-		return // the call itself will report this
+		return netip.Addr{}, err
 	}
+	b.own.Store(&way.own)
+	return way.own, nil
+}
+
+// route is both ends of the way to a bank.
+type route struct{ own, bank netip.Addr }
+
+func (b *Bank) route(ctx context.Context) (route, error) {
+	base, err := url.Parse(b.base)
+	if err != nil {
+		return route{}, err
+	}
+	return b.find(ctx, net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), "443")))
+}
+
+// findRoute asks the system for the route to an address. It sends nothing there.
+func findRoute(ctx context.Context, to string) (route, error) {
+	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "udp", to)
+	if err != nil {
+		return route{}, err
+	}
+	defer conn.Close()
 	own, err := netip.ParseAddrPort(conn.LocalAddr().String())
-	_ = conn.Close() // nothing was sent
-	if err == nil {
-		h.Set(addressHeader, own.Addr().WithZone("").String())
-	}
+	bank, wrong := netip.ParseAddrPort(conn.RemoteAddr().String())
+	return route{own.Addr().WithZone(""), bank.Addr()}, errors.Join(err, wrong)
 }
 
 // content returns the body of a request and its media type.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -137,6 +138,8 @@ func (f *File) checkPlaces(r *rules) {
 	r.hold(f.Standard.Kind == Kind, "standard.kind", "must be %s", Kind)
 	r.hold(versionForm.MatchString(f.Standard.Version), "standard.version", "must be a version 1.3, such as 1.3.11")
 	r.address("address.api", f.Address.API)
+	own, err := netip.ParseAddr(f.Address.Own)
+	r.hold(f.Address.Own == "" || err == nil && own.Zone() == "" && !own.IsUnspecified(), "address.own", "must be an IP address, such as 203.0.113.7")
 	r.hold(f.TLS.Certificate != "", "tls.certificate", "names no file")
 	r.hold(f.TLS.Key != "", "tls.key", "names no file")
 	r.hold(f.Passwords == nil || f.Passwords.Certificate != "", "passwords.certificate", "names no file")
