@@ -368,9 +368,9 @@ func findRoute(ctx context.Context, to string) (route, error) {
 	if err != nil {
 		return route{}, err
 	}
-	defer conn.Close()
 	own, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	bank, wrong := netip.ParseAddrPort(conn.RemoteAddr().String())
+	_ = conn.Close() // nothing was sent
 	return route{own.Addr().WithZone(""), bank.Addr()}, errors.Join(err, wrong)
 }
 

@@ -92,7 +92,7 @@ func nothingElse(*store.Tx) error { return nil }
 
 func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20*time.Second) }
 
-func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, 30*time.Second) }
+func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, store.AttemptLease) }
 
 // now returns the present instant of a domain with the precision of the database. An answer
 // therefore contains the same instant as later reads.

@@ -173,6 +173,7 @@ func (s bankSession) waitAfter(why error) time.Duration {
 func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report payment.Report, wait time.Duration) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
+		tx.HastenAttemptIfReported(s.attempt)
 		return s.remember(tx, report)
 	})
 }

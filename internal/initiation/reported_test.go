@@ -83,6 +83,75 @@ func TestReportDuringACall(t *testing.T) {
 	})
 }
 
+// TestReportAboutAnUnknownOutcome: while the outcome of a call is unknown, and the next question is an hour
+// away, a notification or a return makes it due now. A report during a question makes the next one due.
+// Each report leads to one question.
+func TestReportAboutAnUnknownOutcome(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		lost := before(fails(errCut))
+		w.line.breaks(nil, lost)
+		w.line.interrupts(nil, lost)
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		for range 9 {
+			w.leasesLapse()
+			w.runDue(t, w.another(), w.domain, recovered)
+		}
+		w.runDue(t, w.another(), w.domain, none)
+		for name, report := range map[string]func(){
+			"a notification": func() { w.notify(t, w.domain, p.ID) },
+			"a return": func() {
+				_, err := w.Return(t.Context(), w.domain, state, url.Values{"code": {"back"}})
+				must(t, err)
+			},
+		} {
+			bank := &seen{}
+			w.line.breaks(nil, func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+				return bank.fault(ctx, o, func(context.Context, connector.Order) (payment.Report, error) { return payment.Report{}, errCut })
+			})
+			report()
+			w.runDue(t, w.another(), w.domain, recovered)
+			w.runDue(t, w.another(), w.domain, none)
+			if len(bank.all) != 1 {
+				t.Errorf("after %s the bank is asked %d times", name, len(bank.all))
+			}
+			w.line.breaks(nil, func(context.Context, connector.Order, exchange) (payment.Report, error) {
+				report()
+				return payment.Report{}, errCut
+			})
+			w.leasesLapse()
+			w.runDue(t, w.another(), w.domain, recovered)
+			w.line.breaks(nil, lost)
+			w.runDue(t, w.another(), w.domain, recovered)
+			w.runDue(t, w.another(), w.domain, none)
+		}
+	})
+}
+
+// TestReportDuringAQuestion: a report makes no second process ask while one is asking.
+func TestReportDuringAQuestion(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(1)
+		w.line.breaks(nil, before(fails(errCut)))
+		w.line.interrupts(nil, before(fails(errCut)))
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		hold, arrived, free := delayed()
+		defer free()
+		w.line.breaks(nil, hold)
+		w.leasesLapse()
+		var asking sync.WaitGroup
+		asking.Go(func() { w.runDue(t, w.another(), w.domain, recovered) })
+		<-arrived
+		w.notify(t, w.domain, p.ID)
+		w.runDue(t, w.another(), w.domain, none)
+		free()
+		asking.Wait()
+	})
+}
+
 // seen records the callbacks with which the bank is asked.
 type seen struct {
 	mu  sync.Mutex

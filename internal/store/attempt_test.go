@@ -157,6 +157,44 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 	})
 }
 
+// TestReportsHastenQuestions: a report of the bank makes a question due that is planned for later, but
+// none that a process may be asking.
+func TestReportsHastenQuestions(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		report := func(domain passerelle.DomainID) {
+			s.write(func(tx *store.Tx) error { tx.HastenCheck(domain, a.Payment, now); return nil })
+		}
+		wantDue := func(what string, due bool) {
+			t.Helper()
+			if ids := s.claim(s.domain, time.Minute, 9); due != (len(ids) == 1) {
+				t.Errorf("%s: claimed %v", what, ids)
+			}
+		}
+		postpone := func(wait time.Duration, reported int64) {
+			loaded, err := s.db.Attempt(t.Context(), s.domain, a.Payment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loaded.Reported = reported
+			s.write(func(tx *store.Tx) error { tx.PostponeAttempt(loaded, wait); tx.HastenAttemptIfReported(loaded); return nil })
+		}
+		report(s.domain)
+		wantDue("the call is under way", false)
+		postpone(time.Hour, 1)
+		wantDue("no report since", false)
+		report(s.other)
+		wantDue("a report in another domain", false)
+		report(s.domain)
+		wantDue("a report while the question is planned", true)
+		postpone(store.AttemptLease, 2)
+		report(s.domain)
+		wantDue("a report while a process may ask", false)
+		postpone(time.Hour, 2)
+		wantDue("a report during the question", true)
+	})
+}
+
 func TestAttemptsAreClaimedOldestFirst(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.attempt("later", -time.Hour)

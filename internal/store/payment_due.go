@@ -35,13 +35,15 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lea
 		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds())
 }
 
-// HastenCheck makes the check of a payment due now, unless it is due earlier. It also counts the
-// report. A call that is under way then calls HastenIfReported, which notices the report.
-// HastenCheck changes the row in any case. It therefore waits for a transaction that plans the next
-// check, and does not miss that plan.
+// HastenCheck makes the check of a payment due now, unless it is due earlier, and also the next
+// question about an attempt of unknown outcome. It also counts the report. A call that is under way
+// then calls HastenIfReported or HastenAttemptIfReported, which notice the report. HastenCheck changes
+// the rows in any case. It therefore waits for a transaction that plans the next check or question, and
+// does not miss that plan.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET bank_reports = bank_reports + 1, next_check = CASE WHEN next_check > $1 THEN $1 ELSE next_check END
 		WHERE +domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE attempt SET lease_until = `+hastened+` WHERE +domain_id = $1 AND payment_id = $2 AND state <> 'answered'`, int64(domain), int64(id))
 }
 
 // HastenIfReported makes the check of a payment due now if the bank has reported since the attempt
