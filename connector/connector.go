@@ -151,7 +151,8 @@ type Order struct {
 	// then does not lose this memory. Save is nil when the caller stores only reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
-	// payer has just returned from the bank.
+	// payer has just returned from the bank. A call that fails without a memory has not taken it, and
+	// the next call has it again.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.
 	Device Device

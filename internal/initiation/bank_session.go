@@ -1,6 +1,7 @@
 package initiation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +88,12 @@ func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
 		tx.ForgetCallback(s.attempt)
 	}
 	return s.remember(tx, report)
+}
+
+// took reports whether the connector took the callback in a call that failed: it has stored a memory,
+// in the report or in the middle of the call.
+func (s bankSession) took(report payment.Report) bool {
+	return report.Memory != nil || !bytes.Equal(s.lastMemory(), s.attempt.Memory)
 }
 
 // remember stores the memory that the connector needs for its next call about the order.

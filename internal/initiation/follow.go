@@ -113,9 +113,22 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 		p, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return p, errors.Join(err, i.postpone(ctx, s, payment.Report{Memory: report.Memory}))
+		failed := i.postpone(ctx, s, payment.Report{Memory: report.Memory})
+		return p, errors.Join(err, failed, i.keepUntaken(ctx, s, failed == nil && s.took(report)))
 	}
 	return p, err
+}
+
+// keepUntaken stores the callback of a call that failed, so that the next call has it. If the connector
+// took the callback, it is removed instead: the bank may refuse a code that it gets a second time.
+func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken bool) error {
+	if taken {
+		return i.forgetCallback(ctx, s)
+	}
+	if s.callback == nil || s.callback.Encode() == string(s.attempt.Callback) {
+		return nil
+	}
+	return i.DB.Write(ctx, func(tx *store.Tx) error { return keepCallback(tx, s.attempt, s.callback) })
 }
 
 // apply applies a report to a payment, stores it, and returns it. If the payment has changed since

@@ -356,6 +356,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 		}
 		if p.State.Final() {
 			tx.EndPaymentTokens(d.ID, p.ID, tokenGrace)
+			tx.EndCallback(p)
 		}
 		if len(steps) > 0 {
 			tx.AfterCommit(i.Wake)

@@ -174,7 +174,10 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report 
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
 		tx.HastenAttemptIfReported(s.attempt)
-		return s.remember(tx, report)
+		if s.took(report) {
+			return s.asked(tx, report)
+		}
+		return nil
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/initiation"
 	"passerelle/internal/notification"
+	"passerelle/internal/store"
 	"passerelle/payment"
 )
 
@@ -210,9 +211,7 @@ func TestReturnDuringAnAttempt(t *testing.T) {
 		w.runDue(t, w.another(), w.domain, initiation.Done{Checked: 1})
 		bank.want(t, "code=last")
 		w.wantState(t, p.ID, payment.Done)
-		if left := column[int64](w, `SELECT count(*) FROM attempt WHERE callback IS NOT NULL`)[0]; left != 0 {
-			t.Errorf("%d queries are still stored", left)
-		}
+		w.wantCallbacks(t, 0)
 	})
 }
 
@@ -248,4 +247,103 @@ func TestReturnToABusyBank(t *testing.T) {
 		free()
 		waiting.Wait()
 	})
+}
+
+// TestReturnThatFails: the code with which a payer returned reaches the bank with the next call, when
+// the first call fails. A connector that took the code, and stored a memory, gets it only once.
+func TestReturnThatFails(t *testing.T) {
+	cut := func(report payment.Report, save bool) fault {
+		return func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			if save {
+				o.Save(ctx, []byte("a token"))
+			}
+			return report, errCut
+		}
+	}
+	for name, test := range map[string]struct {
+		fails fault
+		kept  int64
+		next  string
+	}{
+		"before the connector took it":     {cut(payment.Report{}, false), 1, "code=C"},
+		"after it, with a memory":          {cut(payment.Report{Memory: []byte("a code")}, false), 0, ""},
+		"after a memory during the call":   {cut(payment.Report{}, true), 0, ""},
+		"nothing was sent":                 {before(fails(connector.ErrNotSent)), 1, "code=C"},
+		"the connector does not come back": {before(panics), 1, "code=C"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				p := w.sent(1)
+				state := w.decide(p, "approve")
+				w.line.breaks(nil, test.fails)
+				now, err := w.Return(t.Context(), w.domain, state, url.Values{"code": {"C"}})
+				if err != nil || now.State != payment.Validating {
+					t.Errorf("returned to %v, %v", now, err)
+				}
+				w.wantCallbacks(t, test.kept)
+				again := &seen{}
+				w.line.breaks(nil, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+					return again.fault(ctx, o, func(ctx context.Context, o connector.Order) (payment.Report, error) { return test.fails(ctx, o, next) })
+				})
+				w.runDue(t, w.another(), w.later(time.Minute), one)
+				w.wantCallbacks(t, test.kept)
+				w.line.breaks(nil, again.fault)
+				w.runDue(t, w.another(), w.later(time.Hour), one)
+				again.want(t, test.next, test.next)
+				w.wantCallbacks(t, 0)
+				w.wantState(t, p.ID, payment.Done)
+			})
+		})
+	}
+}
+
+// wantCallbacks checks how many queries of payers are stored.
+func (w *fixture) wantCallbacks(t *testing.T, want int64) {
+	t.Helper()
+	if got := column[int64](w, `SELECT count(*) FROM attempt WHERE callback IS NOT NULL`)[0]; got != want {
+		t.Errorf("%d queries are stored, want %d", got, want)
+	}
+}
+
+// TestCallbacksEndWithThePayment: the query with which a payer returned is removed with the end of the
+// payment, however the payment ends, and none is stored after that.
+func TestCallbacksEndWithThePayment(t *testing.T) {
+	month := 31 * 24 * time.Hour
+	for name, end := range map[string]func(w *fixture, p passerelle.PaymentID) error{
+		"settled": func(w *fixture, p passerelle.PaymentID) error {
+			_, err := w.settle(p, payment.Done)
+			return err
+		},
+		"expired": func(w *fixture, _ passerelle.PaymentID) error {
+			_, err := w.RunDue(w.t.Context(), w.later(month))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				var back string
+				id := w.lostAt(func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+					back = o.ReturnURL
+					return payment.Report{}, errCut
+				})
+				address, err := url.Parse(back)
+				must(t, err)
+				_, err = w.Return(t.Context(), w.domain, address.Query().Get("state"), url.Values{"code": {"C"}})
+				must(t, err)
+				w.wantCallbacks(t, 1)
+				must(t, end(w, id))
+				if p := w.stored(id); !p.State.Final() {
+					t.Errorf("the payment is %s", p.State)
+				}
+				w.wantCallbacks(t, 0)
+				a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
+				must(t, err)
+				must(t, w.db.Write(t.Context(), func(tx *store.Tx) error { return tx.KeepCallback(a, []byte("code=late")) }))
+				w.wantCallbacks(t, 0)
+				w.leasesLapse()
+				_, err = w.RunDue(t.Context(), w.later(month))
+				must(t, err)
+			})
+		})
+	}
 }

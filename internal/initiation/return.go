@@ -123,11 +123,17 @@ func (i *Initiation) keepReturn(ctx context.Context, d passerelle.Domain, id pas
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.HastenCheck(d.ID, id, i.now(d))
-		if query := callback.Encode(); callback != nil && len(query) <= maxCallback {
-			return tx.KeepCallback(a, []byte(query))
-		}
-		return nil
+		return keepCallback(tx, a, callback)
 	})
+}
+
+// keepCallback stores a query with which the payer returned, unless it is nil or too long.
+func keepCallback(tx *store.Tx, a store.Attempt, callback url.Values) error {
+	query := callback.Encode()
+	if callback == nil || len(query) > maxCallback {
+		return nil
+	}
+	return tx.KeepCallback(a, []byte(query))
 }
 
 // decodeCallback decodes a stored query. It returns nil when there is none.

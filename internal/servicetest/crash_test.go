@@ -216,6 +216,7 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).keepNotes":            "banks of this load write nothing beside their answers",
 	"initiation.(*Initiation).save":                 "banks of this load issue nothing in the middle of a call",
 	"initiation.(*Initiation).keepReturn":           "payers of this load return while the bank can be asked",
+	"initiation.(*Initiation).keepUntaken":          "banks of this load answer",
 	"initiation.(*Initiation).forgetCallback":       "payers of this load return while the bank can be asked",
 	"initiation.(*Initiation).makeKey":              "fields are encrypted in no payment of this load",
 	"initiation.(*Initiation).keep":                 "payers of this load fill in nothing",

@@ -270,14 +270,22 @@ func (a *Attempt) AskedAs(before Attempt) {
 }
 
 // KeepCallback stores the query with which the bank sent the payer back. It replaces an earlier
-// query. The query stays until ForgetCallback removes it.
+// query. The query stays until ForgetCallback or EndCallback removes it. KeepCallback stores nothing
+// for a payment that has ended.
 func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "callback"), callback)
 	if err != nil {
 		return fmt.Errorf("seal the callback of an order: %w", err)
 	}
-	tx.unit.Exec(`UPDATE attempt SET callback = $1 WHERE +domain_id = $2 AND id = $3`, sealed, int64(a.Domain), a.OrderID)
+	tx.unit.Exec(`UPDATE attempt SET callback = $1 WHERE +domain_id = $2 AND id = $3
+		AND (SELECT p.state FROM payment p WHERE p.id = attempt.payment_id) IN ('created', 'validating', 'pending')`, sealed, int64(a.Domain), a.OrderID)
 	return nil
+}
+
+// EndCallback removes the stored query of a payment that has ended. It may have a code of the bank,
+// which nobody needs any more.
+func (tx *Tx) EndCallback(p *payment.Payment) {
+	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND payment_id = $2 AND number = 1 AND callback IS NOT NULL`, int64(p.Domain), int64(p.ID))
 }
 
 // ForgetCallback removes the callback with which the attempt was loaded. It does not remove a newer

@@ -195,6 +195,48 @@ func TestReportsHastenQuestions(t *testing.T) {
 	})
 }
 
+// TestCallbacks: the query of a payer's return is stored until the bank has got it or the payment ends.
+// A newer query stays when the bank has got the older one.
+func TestCallbacks(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		a := s.attempt("key", time.Hour)
+		keep := func(query string) store.Attempt {
+			t.Helper()
+			s.write(func(tx *store.Tx) error { return tx.KeepCallback(a, []byte(query)) })
+			loaded, err := s.db.Attempt(t.Context(), s.domain, a.Payment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return loaded
+		}
+		wantCallback := func(want string) {
+			t.Helper()
+			a.Callback = nil
+			if want != "" {
+				a.Callback = []byte(want)
+			}
+			s.wantAttempt(a)
+		}
+		older := keep("code=1")
+		newer := keep("code=2")
+		s.write(func(tx *store.Tx) error { tx.ForgetCallback(older); return nil })
+		wantCallback("code=2")
+		s.write(func(tx *store.Tx) error { tx.ForgetCallback(newer); return nil })
+		wantCallback("")
+		keep("code=3")
+		p := s.load(&payment.Payment{ID: a.Payment, Domain: s.domain})
+		foreign := *p
+		foreign.Domain = s.other
+		s.write(func(tx *store.Tx) error { tx.EndCallback(&foreign); return nil })
+		wantCallback("code=3")
+		s.write(func(tx *store.Tx) error { tx.EndCallback(p); return nil })
+		wantCallback("")
+		s.report(p, payment.Report{Status: payment.Declined, Code: payment.Bug}, now)
+		keep("code=4")
+		wantCallback("")
+	})
+}
+
 func TestAttemptsAreClaimedOldestFirst(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.attempt("later", -time.Hour)
