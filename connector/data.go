@@ -71,8 +71,8 @@ type DataRequest struct {
 	NotificationURL string
 	// Memory is the memory from the last read, such as tokens or a session. It is stored encrypted.
 	Memory []byte
-	// Save stores a memory in the middle of a read, as Order.Save does in a call. It is nil when
-	// the caller stores only outcomes.
+	// Save stores a memory in the middle of a read or of a termination, as Order.Save does in a call.
+	// It is nil when the caller stores only outcomes.
 	Save func(ctx context.Context, memory []byte)
 	// Present means that the user takes part. If it is false, the read must not trigger anything
 	// that reaches the user, such as a message with a code.

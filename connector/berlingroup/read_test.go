@@ -478,6 +478,34 @@ func TestEndsOfConsents(t *testing.T) {
 	}
 }
 
+// TestTokensRenewedAtTheEnd checks that a token which the bank issues while a consent is ended is stored at
+// once, so that the next try has it: the bank accepts a refresh token only once.
+func TestTokensRenewedAtTheEnd(t *testing.T) {
+	var w *fixture
+	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+			fmt.Fprintf(rw, `{"authorization_endpoint":"%[1]s/authorise","token_endpoint":"%[1]s/token"}`, w.server.URL)
+		case r.URL.Path == "/token" && r.FormValue("refresh_token") == "R0":
+			fmt.Fprint(rw, `{"access_token":"T1","token_type":"Bearer","refresh_token":"R1"}`)
+		case r.Header.Get("Authorization") == "Bearer T1":
+			rw.WriteHeader(http.StatusInternalServerError)
+		default:
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+	}), nil)
+	w.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+	terminator, _ := w.load().Connector().(connector.Terminator)
+	of := connector.DataRequest{Memory: []byte(`{"consent":"C1","approval":{"oauth":{"verifier":"v","token":"T0","refresh":"R0"}}}`), Now: noon}
+	of.Save = func(_ context.Context, memory []byte) { of.Memory = memory }
+	if err := terminator.Terminate(t.Context(), of); err == nil {
+		t.Error("the bank failed, and the consent counts as ended")
+	}
+	if !strings.Contains(string(of.Memory), `"refresh":"R1"`) {
+		t.Fatalf("stored is %s", of.Memory)
+	}
+}
+
 // TestConsentsAskedFor: each kind of consent is requested with the right scope, duration and
 // frequency, and determines which data is read.
 func TestConsentsAskedFor(t *testing.T) {

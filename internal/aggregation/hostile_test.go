@@ -530,6 +530,55 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
+// consenting is a connector with consents, which the service ends after a deletion.
+type consenting struct {
+	*hostileConnector
+	terminate func(context.Context, connector.DataRequest) error
+}
+
+func (c *consenting) Terminate(ctx context.Context, req connector.DataRequest) error {
+	return c.terminate(ctx, req)
+}
+
+// TestMemoryStoredDuringATermination: the next try to end a consent gets what the connector stored in the
+// middle of the last one. After the consent has ended, nothing is stored.
+func TestMemoryStoredDuringATermination(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		c := &consenting{hostileConnector: s}
+		registry, err := connector.NewRegistry(c)
+		must(t, err)
+		h.Connectors = registry
+		s.read = func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{Memory: []byte("token 0")}, nil
+		}
+		connection, err := h.connect("anna", "1234")
+		must(t, err)
+		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, connection.ID))
+		var got []string
+		var save func(context.Context, []byte)
+		c.terminate = func(ctx context.Context, req connector.DataRequest) error {
+			got, save = append(got, string(req.Memory)), req.Save
+			if len(got) == 3 {
+				return nil
+			}
+			save(ctx, fmt.Appendf(nil, "token %d", len(got)))
+			return errors.New("the bank is gone")
+		}
+		for range 4 {
+			must(t, h.TerminateConsents(t.Context(), h.domain))
+			h.domain.Clock.Offset += time.Hour
+		}
+		if diff := cmp.Diff([]string{"token 0", "token 1", "token 2"}, got); diff != "" {
+			t.Errorf("the connector got (-want +got):\n%s", diff)
+		}
+		save(t.Context(), []byte("too late"))
+		kept := storetest.Inspect(t, h.url).Lines(map[string]string{"memory": `SELECT id FROM connection WHERE memory IS NOT NULL`})["memory"]
+		if len(kept) > 0 {
+			t.Errorf("a memory is stored after the end: %v", kept)
+		}
+	})
+}
+
 // TestConnectorsThatIgnoreTheirDeadline checks that the run does not wait for a connector that
 // ignores its deadline, and that the run drops the late result.
 func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {

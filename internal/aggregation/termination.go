@@ -70,9 +70,20 @@ func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t
 	if !able {
 		return errors.New("the connector is no longer offered")
 	}
-	request := connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Now: a.now(d)}
+	request := connector.DataRequest{Domain: t.Domain, Connection: t.Connection, Memory: t.Memory, Save: a.saveTermination(t), Now: a.now(d)}
 	_, err := bankcall.Do(ctx, bankcall.Limits{Connector: t.Connector, Deadline: terminationTime, Grace: lateGrace}, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, terminator.Terminate(ctx, request)
 	})
 	return err
+}
+
+// saveTermination returns the function with which the connector stores its memory, such as a token that
+// replaces the one of the memory. The next try needs it. A failure is only logged.
+func (a *Aggregation) saveTermination(t bankstore.Termination) func(context.Context, []byte) {
+	return func(ctx context.Context, memory []byte) {
+		err := a.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return bankstore.In(tx).SaveTermination(t, memory) })
+		if err != nil {
+			a.Log.Warn("what an institution issued while its consent was ended could not be stored", "connection", t.Connection, "connector", t.Connector, "error", err)
+		}
+	}
 }

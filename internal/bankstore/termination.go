@@ -52,6 +52,18 @@ func (tx Tx) TryTermination(t Termination, next time.Time) {
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
+// SaveTermination replaces the memory during the attempt that TryTermination recorded. Write fails with
+// ErrConflict when the attempt is over.
+func (tx Tx) SaveTermination(t Termination, memory []byte) error {
+	sealed, err := tx.sealFor(Connection{Domain: t.Domain, ID: t.Connection}, "memory", memory)
+	if err != nil {
+		return err
+	}
+	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET memory = $1 WHERE +domain_id = $2 AND id = $3 AND failures = $4 AND terminate IS NOT NULL AND deleted IS NOT NULL`,
+		sealed, int64(t.Domain), int64(t.Connection), t.Tries+1)
+	return nil
+}
+
 // EndTermination records that the consent was ended at the institution. EraseWithdrawn then
 // erases the remaining data of the connection.
 func (tx Tx) EndTermination(t Termination, now time.Time) {

@@ -223,6 +223,7 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).postponeAttempt":      "banks of this load answer",
 	"initiation.(*Initiation).dismiss":              "banks of this load know each order they were given",
 	"aggregation.(*Aggregation).terminate":          "nobody in this load leaves",
+	"aggregation.(*Aggregation).saveTermination":    "nobody in this load leaves",
 	"initiation.(*Initiation).RunDue":               "payments of this load do not expire",
 	"initiation.(*Initiation).postpone":             "a bank of this load has news whenever it is asked, or nobody asks",
 	"delivery.(*Delivery).freeHeldBack":             "users of this load stay temporary, or do not",

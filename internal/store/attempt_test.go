@@ -177,7 +177,11 @@ func TestReportsHastenQuestions(t *testing.T) {
 				t.Fatal(err)
 			}
 			loaded.Reported = reported
-			s.write(func(tx *store.Tx) error { tx.PostponeAttempt(loaded, wait); tx.HastenAttemptIfReported(loaded); return nil })
+			s.write(func(tx *store.Tx) error {
+				tx.PostponeAttempt(loaded, wait)
+				tx.HastenAttemptIfReported(loaded)
+				return nil
+			})
 		}
 		report(s.domain)
 		wantDue("the call is under way", false)
