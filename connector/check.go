@@ -57,8 +57,19 @@ func checkClaims(s payment.Settings) error {
 		Unless(len(s.Currencies) > 0 && distinct(s.Currencies) && all(s.Currencies, isCurrency), "currencies: %v", s.Currencies),
 		Unless(slices.Contains(payers, s.PayerAccount), "payer account: %q", s.PayerAccount),
 		Unless(subset(s.PartialTracking, s.DateTypes), "partial tracking of types that are not offered: %v", s.PartialTracking),
+		checkForms("payments.accounts.ibans", s.Accounts.IBANs, payment.IBANPrefixForm, "the beginning of an IBAN, such as DE..50010517"),
+		checkForms("payments.accounts.bics", s.Accounts.BICs, payment.BICForm, "a BIC of 8 or 11 capitals and digits"),
 		Unless(subset(s.TrustedBeneficiary, s.DateTypes), "trusted beneficiaries for types that are not offered: %v", s.TrustedBeneficiary),
 	)
+}
+
+// checkForms checks the form of each text in a field.
+func checkForms(field string, list []string, form *regexp.Regexp, right string) error {
+	i := slices.IndexFunc(list, func(one string) bool { return !form.MatchString(one) })
+	if i < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %.34q is not %s", field, list[i], right)
 }
 
 func checkBounds(s payment.Settings) error {

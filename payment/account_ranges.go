@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"regexp"
 	"slices"
 
 	"passerelle"
@@ -14,6 +15,12 @@ type AccountRanges struct {
 	// BICs are all BICs of the bank. They decide when IBANs is empty.
 	BICs []string
 }
+
+// The forms of IBANs and BICs in ranges.
+var (
+	IBANPrefixForm = regexp.MustCompile(`^[A-Z]{2}[0-9.]{2}[A-Z0-9.]{0,30}$`)
+	BICForm        = regexp.MustCompile(`^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$`)
+)
 
 // bankDigits is the length of the part of a BIC that identifies the bank. The rest identifies a
 // branch.

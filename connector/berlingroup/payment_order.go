@@ -76,7 +76,7 @@ func transferOf(in payment.Instruction) transferBody {
 		EndToEnd: in.ReferenceID, Amount: &amountBody{in.Amount.Currency, in.Amount.Decimal()},
 		Creditor: &accountReference{IBAN: in.Beneficiary.Identification}, CreditorName: cut(in.Beneficiary.Label, maxCreditorName), Remittance: cut(in.Label, maxRemittance),
 	}
-	if bicForm.MatchString(in.Beneficiary.Issuer) {
+	if payment.BICForm.MatchString(in.Beneficiary.Issuer) {
 		t.Agent = in.Beneficiary.Issuer
 	}
 	return t

@@ -45,8 +45,6 @@ const (
 var (
 	uuidForm    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
-	bicForm     = regexp.MustCompile(`^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$`)
-	prefixForm  = regexp.MustCompile(`^[A-Z]{2}[0-9.]{2}[A-Z0-9.]{0,30}$`)
 	versionForm = regexp.MustCompile(`^1\.3(\.[0-9]{1,2})?$`)
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
@@ -130,8 +128,8 @@ func (f *File) checkNames(r *rules) {
 		r.hold(!slices.Contains(f.Countries[:i], code), "countries", "has %q twice", code)
 	}
 	r.hold(f.Color == "" || colorForm.MatchString(f.Color), "color", "must be six hexadecimal digits, without #")
-	r.forms("bics", f.BICs, bicForm, "a BIC of 8 or 11 capitals and digits")
-	r.forms("iban_prefixes", f.IBANPrefix, prefixForm, "the beginning of an IBAN, such as DE..50010517")
+	r.forms("bics", f.BICs, payment.BICForm, "a BIC of 8 or 11 capitals and digits")
+	r.forms("iban_prefixes", f.IBANPrefix, payment.IBANPrefixForm, "the beginning of an IBAN, such as DE..50010517")
 }
 
 func (f *File) checkPlaces(r *rules) {

@@ -499,6 +499,7 @@ func (zeros) Read(into []byte) (int, error) { return len(into), nil }
 // an answer that is no profile.
 func TestWrongProfiles(t *testing.T) {
 	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
+	const ranges = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":"Bank","countries":["DE"],"payments":{"mechanisms":["webauth"],"schemes":["iban"],"date_types":["instant"],"currencies":["EUR"],"payer_account":"optional","accounts":{%s}}}`
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
 		want   string
@@ -512,6 +513,12 @@ func TestWrongProfiles(t *testing.T) {
 		"many countries": {func(w http.ResponseWriter, r *http.Request) {
 			signed(w, r, fmt.Sprintf(profile, "Bank", strings.Repeat(`"FR",`, 10_000)+`"FR"`))
 		}, "a country comes twice"},
+		"a range that is no beginning of an IBAN": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, fmt.Sprintf(ranges, `"ibans":["DE..50010517","de50"]`))
+		}, `payments.accounts.ibans: "de50" is not the beginning of an IBAN, such as DE..50010517`},
+		"a range that is no BIC": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, fmt.Sprintf(ranges, `"bics":["EXBK"]`))
+		}, `payments.accounts.bics: "EXBK" is not a BIC of 8 or 11 capitals and digits`},
 		"a signed failure": {func(w http.ResponseWriter, r *http.Request) {
 			sum := hmac.New(sha256.New, []byte(sharedSecret))
 			io.WriteString(sum, "answer\n500\n"+r.Header.Get("Passerelle-Nonce")+"\n")
