@@ -52,9 +52,11 @@ func TestReportDuringACall(t *testing.T) {
 				return id, func() { _, _ = w.RunDue(t.Context(), week) }
 			},
 			"cancellation": func(hold fault) (passerelle.PaymentID, func()) {
-				id := w.sent(1).ID
+				p := w.steered("actn(redirect)/pdng:1000h/done")
+				_, err := w.Return(t.Context(), w.domain, w.decide(p, "approve"), nil)
+				must(t, err)
 				w.line.interrupts(nil, hold)
-				return id, func() { _, _ = w.Cancel(t.Context(), week, id, withdrawal) }
+				return p.ID, func() { _, _ = w.Cancel(t.Context(), week, p.ID, withdrawal) }
 			},
 		} {
 			hold, arrived, free := delayed()
@@ -69,17 +71,17 @@ func TestReportDuringACall(t *testing.T) {
 			w.runDue(t, w.another(), week, initiation.Done{}) // the call is still running
 			free()
 			calling.Wait()
-			checked := initiation.Done{Checked: 1}
-			if w.stored(id).State.Final() {
-				checked = initiation.Done{}
+			if p := w.stored(id); p.State.Final() || (p.Detail == payment.Cancelling) != (name == "cancellation") {
+				t.Fatalf("%s: the payment is %s, %q", name, p.State, p.Detail)
 			}
-			t.Logf("%s: then the payment is %s", name, w.stored(id).State)
-			w.runDue(t, w.another(), week, checked)
-			w.runDue(t, w.another(), week, initiation.Done{})
+			w.line.used()
+			w.runDue(t, w.another(), week, one)
+			w.runDue(t, w.another(), week, none)
+			if calls := w.line.used(); calls != 1 {
+				t.Errorf("%s: the bank is asked %d times", name, calls)
+			}
 			_, err := w.Simulate(t.Context(), week, id, initiation.SimulatedChange{State: payment.Rejected, Code: payment.Bug})
-			if !w.stored(id).State.Final() {
-				must(t, err)
-			}
+			must(t, err)
 		}
 	})
 }
