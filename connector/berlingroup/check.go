@@ -25,7 +25,7 @@ type Finding struct {
 // the bank's answer to a request for an unknown resource, and the metadata of the authorisation
 // server. It moves no money and creates nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
-	findings := b.CheckCertificates(b.now())
+	findings := append(b.CheckCertificates(b.now()), b.checkRanges()...)
 	findings = append(findings, b.checkInterface(ctx)...)
 	findings = append(findings, b.checkAddress(ctx)...)
 	if b.file.OAuth != nil {
@@ -55,6 +55,23 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 		}
 	}
 	return findings
+}
+
+// checkRanges says which payers the bank is for, and names its countries without a prefix. These may be
+// right, so they are not wrong.
+func (b *Bank) checkRanges() []Finding {
+	prefixes := b.file.IBANPrefix
+	if len(prefixes) == 0 {
+		return nil
+	}
+	detail := "payers with an account at another bank are not offered this bank, which has " + strings.Join(prefixes, ", ")
+	bare := slices.DeleteFunc(slices.Clone(b.file.Countries), func(country string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(prefix, country) })
+	})
+	if len(bare) > 0 {
+		detail += "; none of " + strings.Join(bare, ", ") + ": list all prefixes, or none"
+	}
+	return []Finding{{Check: "iban_prefixes", Detail: detail}}
 }
 
 // missing returns the roles that a certificate with a PSD2 statement lacks. For a certificate

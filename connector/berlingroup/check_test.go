@@ -166,6 +166,30 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
+// TestCheckOfRanges: the check shows the prefixes that decide whom the bank is offered to, and the bank's
+// countries that have none.
+func TestCheckOfRanges(t *testing.T) {
+	for prefixes, want := range map[string]string{
+		"":                            "",
+		`"DE..50010517"`:              "which has DE..50010517; none of AT: list all prefixes, or none",
+		`"DE..50010517", "AT..12000"`: "which has DE..50010517, AT..12000",
+	} {
+		w := newFixture(t, http.HandlerFunc(unknown), nil).with(`countries = ["DE"]`, `countries = ["DE", "AT"]`+"\niban_prefixes = ["+prefixes+"]")
+		found := ""
+		for _, f := range w.load().Check(t.Context()) {
+			if f.Check == "iban_prefixes" {
+				_, found, _ = strings.Cut(f.Detail, "offered this bank, ")
+			}
+			if f.Wrong {
+				t.Errorf("%s: %s", f.Check, f.Detail)
+			}
+		}
+		if found != want {
+			t.Errorf("with the prefixes %s the check says %q, want %q", prefixes, found, want)
+		}
+	}
+}
+
 // TestCheckEnds: the check of a bank that does not answer ends when the caller cancels it.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})

@@ -9,7 +9,7 @@ type File struct {
 	Countries  []string `toml:"countries" need:"required" doc:"The bank's countries, as ISO 3166-1 alpha-2 codes."`
 	Color      string   `toml:"color" doc:"Colour of the logo: six hexadecimal digits, without #."`
 	BICs       []string `toml:"bics" doc:"All BICs of the bank. Without iban_prefixes, the service compares them with the BIC of the payer's account."`
-	IBANPrefix []string `toml:"iban_prefixes" doc:"All prefixes of the bank's account numbers. A dot matches any digit, such as a check digit: DE..50010517. For a payer with such an account, the service selects the bank. For a payer with another account, it does not offer the bank. Without prefixes, the bank accepts any account."`
+	IBANPrefix []string `toml:"iban_prefixes" doc:"All prefixes of the bank's account numbers. A dot matches any digit, such as a check digit: DE..50010517. For a payer with such an account, the service selects the bank. For a payer with an account at another bank of the deployment, it does not offer the bank. Without prefixes, the bank accepts any account."`
 	Sandbox    bool     `toml:"sandbox" doc:"Marks a test bank, which moves no money. Live domains do not offer it. Its addresses for browsers on this machine may be http."`
 	Hidden     bool     `toml:"hidden" doc:"Hides the bank from payers. Payments in progress continue."`
 

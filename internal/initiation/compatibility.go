@@ -20,7 +20,7 @@ type Compatibility struct {
 // about it, in display order. If hidden is true, it includes connectors that payers are not
 // offered.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
-	profiles, err := i.Initiators(ctx, d)
+	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility
 	for _, profile := range profiles {
 		if profile.Hidden && !hidden {
@@ -35,7 +35,7 @@ func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *
 
 // Able returns the connectors of the domain that can make the payment, including hidden ones.
 func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.Payment) (map[string]bool, error) {
-	profiles, err := i.Initiators(ctx, d)
+	profiles, err := i.initiatorsFor(ctx, d, p)
 	able := map[string]bool{}
 	for _, profile := range profiles {
 		able[profile.UUID] = p.Carries(*profile.Payments, i.now(d))
@@ -57,6 +57,25 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 		}
 	}
 	return list, nil
+}
+
+// initiatorsFor lists the same connectors for one payment. Account ranges exclude a bank only when the
+// payer's account is in those of another bank. Otherwise the ranges of the payer's bank may be
+// incomplete, and the payer could not choose it.
+func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
+	profiles, err := i.Initiators(ctx, d)
+	if p.Payer == nil || slices.ContainsFunc(profiles, func(profile connector.Profile) bool {
+		at, _ := profile.Payments.Accounts.Contain(*p.Payer)
+		return at
+	}) {
+		return profiles, err
+	}
+	for n := range profiles {
+		settings := *profiles[n].Payments
+		settings.Accounts = payment.AccountRanges{}
+		profiles[n].Payments = &settings
+	}
+	return profiles, err
 }
 
 // reachable reports whether the connector has an enabled source for payments, or needs none.

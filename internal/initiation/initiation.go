@@ -269,7 +269,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 // Offered lists the connectors that payers are offered: those that are not hidden and can make the
 // payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
-	profiles, err := i.Initiators(ctx, d)
+	profiles, err := i.initiatorsFor(ctx, d, p)
 	return slices.DeleteFunc(profiles, func(profile connector.Profile) bool {
 		return profile.Hidden || !p.Carries(*profile.Payments, i.now(d))
 	}), err
@@ -300,7 +300,7 @@ func usable(d passerelle.Domain, profile connector.Profile) bool {
 // eligible finds a connector by UUID or numeric id. It fails with an Invalid error when the
 // connector cannot make the payment. The error contains the reason.
 func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payment.Payment, name string) (connector.Initiator, connector.Profile, error) {
-	profiles, err := i.Initiators(ctx, d)
+	profiles, err := i.initiatorsFor(ctx, d, p)
 	if err != nil {
 		return nil, connector.Profile{}, err
 	}
