@@ -349,6 +349,45 @@ func TestFailureAfterARenewal(t *testing.T) {
 	})
 }
 
+// TestFutureDatedPayments: an approved payment for a later day ends when the bank has executed it. At a bank
+// that reports nothing after its checks, it is accepted. If the bank does not report the execution, it
+// expires.
+func TestFutureDatedPayments(t *testing.T) {
+	names := []string{"redirect", "redirect-explicit"}
+	storetest.Each(t, func(t *testing.T, database string) {
+		banks := newBanks(t, strings.Join(names, ",")) // their clocks and that of the domain advance together
+		banks.with("redirect-explicit", `last_status = "ACSC"`, `last_status = "ACTC"`)
+		i := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
+		for _, test := range []struct{ bank, creditor, early, late, end string }{
+			{"redirect", "Shop", "pending", "done", "done"},
+			{"redirect-explicit", "Shop", "accepted", "accepted", "accepted"},
+			{"redirect", "Fault ACTC", "pending", "pending", "expired"},
+			{"redirect", "Fault ACSP", "pending", "pending", "expired"},
+		} {
+			t.Run(test.bank+" "+test.creditor, func(t *testing.T) {
+				s := newShopper(t, i, banks, test.bank)
+				var clock struct{ Now time.Time }
+				banks.steer("GET", test.bank+"/clock", nil, &clock)
+				day := clock.Now.AddDate(0, 0, 3).Format(time.DateOnly)
+				p := s.act(s.pay(order(line(test.creditor, map[string]any{"execution_date_type": "deferred", "execution_date": day}))), "approve")
+				for _, step := range []struct{ after, want string }{{"1h", test.early}, {"48h", test.early}, {"48h", test.late}, {"960h", test.end}} {
+					for _, bank := range names {
+						banks.steer("POST", bank+"/clock", map[string]any{"advance": step.after}, nil)
+					}
+					s.due(step.after)
+					if p = s.payment(p.ID); step.want != "pending" {
+						p = s.settle(p) // a loop may be at work on the payment
+					}
+					if p.State != step.want {
+						t.Fatalf("%s later: %s, want %s\n%s", step.after, inWords(p), step.want, s.Logs)
+					}
+				}
+				banks.right(test.bank)
+			})
+		}
+	})
+}
+
 // TestABankNotifies: after a notification, the service checks the status immediately, even if the
 // payer does not return. Only the bank can send a notification. The notification itself changes
 // nothing.

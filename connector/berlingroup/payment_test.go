@@ -177,6 +177,33 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// TestFutureDates: an approved order for a later day has the state of its status and the bank's last status,
+// before, on and after that day. A status never ends it before the bank's last status does.
+func TestFutureDates(t *testing.T) {
+	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACSC"} {
+		bank := &answering{status: http.StatusOK}
+		able := newFixture(t, bank, nil).with(`"embedded"]`, `"embedded"]`+"\nlast_status = \""+last+`"`).initiator()
+		for _, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ACSP", "ACSC"} {
+			for _, days := range []int{0, 9, 10, 11, 40} {
+				bank.body = map[string]any{"transactionStatus": status}
+				o := orderOf(instruction(payment.Deferred))
+				o.Memory, o.Now = []byte(approvedMemory), noon.AddDate(0, 0, days)
+				o.Payment.Instructions[0].State = payment.InstructionPending
+				report, err := able.Status(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := o.Payment.Apply(report, o.Now); err != nil {
+					t.Fatal(err)
+				}
+				if want := expected(status, "deferred", last); string(o.Payment.State) != want {
+					t.Errorf("%s at a bank with %s, %d days after the order: %s, want %s", status, last, days, o.Payment.State, want)
+				}
+			}
+		}
+	}
+}
+
 // TestStatusesOfWaitingOrders: before the approval, an order waits for its payer at every status
 // that does not imply an approval.
 func TestStatusesOfWaitingOrders(t *testing.T) {

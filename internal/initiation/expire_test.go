@@ -27,6 +27,7 @@ func TestExpiry(t *testing.T) {
 	for _, test := range []struct {
 		name, days string
 		validated  bool
+		approved   bool
 		kind       func(*payment.Draft)
 		after      time.Duration
 	}{
@@ -34,12 +35,19 @@ func TestExpiry(t *testing.T) {
 		{name: "created, in a domain that waits less", days: "2", after: 2 * day},
 		{name: "validated", days: "30", validated: true, kind: instant, after: 30 * day},
 		{name: "deferred", days: "30", validated: true, kind: deferred, after: midnight.Sub(noon) + 30*day},
+		{name: "deferred and approved", days: "30", validated: true, approved: true, kind: deferred, after: midnight.Sub(noon) + 30*day},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *fixture) {
 				w.set(settings.ExpireDays, test.days)
 				w.line.breaks(nil, before(fails(errCut)))
 				id := w.expiring(test.validated, test.kind)
+				if test.approved {
+					w.line.breaks(nil, answers(payment.Report{Status: payment.Processing}))
+					_, err := w.Return(t.Context(), w.domain, w.decide(w.stored(id), "approve"), nil)
+					must(t, err)
+					w.wantState(t, id, payment.Pending)
+				}
 				w.quiet()
 				w.runDue(t, w.Initiation, w.later(test.after-time.Microsecond), none)
 				w.runDue(t, w.Initiation, w.later(test.after), lapse)
