@@ -1,14 +1,12 @@
 package berlingroup
 
 import (
-	"context"
-	"net/netip"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/route"
 	"passerelle/connector/berlingroup/signing"
 	"passerelle/connector/berlingroup/tomlfile"
 )
@@ -30,9 +28,7 @@ type Bank struct {
 	now func() time.Time
 	// limit is how long one exchange may take.
 	limit time.Duration
-	// find finds the route to an address. own is the address that the bank sees, nil until it is known.
-	find func(ctx context.Context, to string) (route, error)
-	own  atomic.Pointer[netip.Addr]
+	route *route.Route
 }
 
 // Load reads the file of a bank, and the certificates and keys that it names. The error joins one
@@ -51,14 +47,11 @@ func Load(path string) (*Bank, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bank{
+	return &Bank{
 		file: file, profile: file.profile(), where: where, material: material, base: strings.TrimRight(file.Address.API, "/"),
-		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now, limit: callTime, find: findRoute,
-	}
-	if own, err := netip.ParseAddr(file.Address.Own); err == nil {
-		b.own.Store(&own)
-	}
-	return b, nil
+		client: newClient(material), signer: material.signer(file.Signature), health: &connector.Circuit{}, now: time.Now, limit: callTime,
+		route: route.New(file.Address.API, file.Address.Own),
+	}, nil
 }
 
 // Continue takes over the recorded health of the bank that was loaded from the same file earlier.

@@ -120,12 +120,12 @@ func (b *Bank) checkClock(a answer) []Finding {
 // not be private unless the bank is in a private network too. A bank that cannot be found has no
 // finding, because the check of the interface has one.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
-	own, err := b.ownAddress(ctx)
+	own, err := b.route.Own(ctx)
 	if err != nil {
 		return nil
 	}
-	way, err := b.route(ctx)
-	if err == nil && own.IsPrivate() && !way.bank.IsPrivate() && !way.bank.IsLoopback() {
+	ends, err := b.route.Ends(ctx)
+	if err == nil && own.IsPrivate() && !ends.Bank.IsPrivate() && !ends.Bank.IsLoopback() {
 		return []Finding{{"own address", own.String() + " is private: set address.own to the address that the bank sees", true}}
 	}
 	return []Finding{{Check: "own address", Detail: own.String() + " stands for users whose address is unknown"}}

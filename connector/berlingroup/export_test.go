@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"passerelle/connector/berlingroup/route"
 )
 
 // SetClock makes a bank use another clock than the machine's.
@@ -16,9 +18,9 @@ func (b *Bank) SetLimit(most time.Duration) { b.limit = most }
 // they were looked up.
 func (b *Bank) SetRoute(own, bank string) func() int {
 	lookups := 0
-	b.find = func(context.Context, string) (route, error) {
+	b.route.Find = func(context.Context, string) (route.Ends, error) {
 		lookups++
-		return route{netip.MustParseAddr(own), netip.MustParseAddr(bank)}, nil
+		return route.Ends{Own: netip.MustParseAddr(own), Bank: netip.MustParseAddr(bank)}, nil
 	}
 	return func() int { return lookups }
 }

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -331,47 +330,9 @@ func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	if h.Get(addressHeader) != "" {
 		return
 	}
-	if own, err := b.ownAddress(ctx); err == nil { // the call itself will report an error
+	if own, err := b.route.Own(ctx); err == nil { // the call itself will report an error
 		h.Set(addressHeader, own.String())
 	}
-}
-
-// ownAddress returns the address in the bank file or, without one, that of the network interface which
-// leads to the bank. Behind address translation, the bank sees another one. The interface is looked up
-// once, because each look-up resolves the bank's name.
-func (b *Bank) ownAddress(ctx context.Context) (netip.Addr, error) {
-	if known := b.own.Load(); known != nil {
-		return *known, nil
-	}
-	way, err := b.route(ctx)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	b.own.Store(&way.own)
-	return way.own, nil
-}
-
-// route is both ends of the way to a bank.
-type route struct{ own, bank netip.Addr }
-
-func (b *Bank) route(ctx context.Context) (route, error) {
-	base, err := url.Parse(b.base)
-	if err != nil {
-		return route{}, err
-	}
-	return b.find(ctx, net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), "443")))
-}
-
-// findRoute asks the system for the route to an address. It sends nothing there.
-func findRoute(ctx context.Context, to string) (route, error) {
-	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "udp", to)
-	if err != nil {
-		return route{}, err
-	}
-	own, err := netip.ParseAddrPort(conn.LocalAddr().String())
-	bank, wrong := netip.ParseAddrPort(conn.RemoteAddr().String())
-	_ = conn.Close() // nothing was sent
-	return route{own.Addr().WithZone(""), bank.Addr()}, errors.Join(err, wrong)
 }
 
 // content returns the body of a request and its media type.

@@ -399,9 +399,9 @@ func TestAbandonedAndCancelled(t *testing.T) {
 				w.line.interrupts(nil, test.cancel)
 				_, err = w.Cancel(t.Context(), w.later(23*time.Hour), p.ID, test.by)
 				must(t, err)
-				told := false
+				informed := false
 				w.line.breaks(nil, func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
-					told = o.Abandoned
+					informed = o.Abandoned
 					report := page
 					if o.Payment.Detail == payment.Cancelling {
 						report.Cancellation = payment.CancellationRefused
@@ -409,8 +409,8 @@ func TestAbandonedAndCancelled(t *testing.T) {
 					return report, nil
 				})
 				w.runDue(t, w.another(), w.later(29*time.Hour), one)
-				if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != payment.CancelledByUser || !told {
-					t.Errorf("the payment is %s with %q, and the connector was told: %t", end.State, end.ErrorCode, told)
+				if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != payment.CancelledByUser || !informed {
+					t.Errorf("the payment is %s with %q, and the connector was informed: %t", end.State, end.ErrorCode, informed)
 				}
 				w.wantNotes(t, p.ID, append([]string{"cancellationRefused bank", "abandoned payer"}, test.notes...)...)
 			})
