@@ -34,7 +34,15 @@ import (
 // The test binary is also the program, because scripts run it as a separate process.
 func TestMain(m *testing.M) {
 	database.Watch(storetest.Collect)
-	testscript.Main(m, map[string]func(){"passerelle": main})
+	testscript.Main(closing{m}, map[string]func(){"passerelle": main})
+}
+
+// closing runs the tests, and then closes the browser that they shared.
+type closing struct{ m *testing.M }
+
+func (c closing) Run() int {
+	defer servicetest.CloseBrowser()
+	return c.m.Run()
 }
 
 func TestCommands(t *testing.T) {

@@ -64,11 +64,13 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 // this identity, and signs in. When this service does not accept the provider's second factor, the
 // operator must enter one here.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			id := oidctest.Start(t, false)
 			time := newClock()
 			id.Now = time.now

@@ -138,11 +138,13 @@ func TestProvidersAreForWhoSetsUp(t *testing.T) {
 // TestProvidersInABrowser opens every page about providers and submits every form with and
 // without mistakes, in a wide window and on a phone.
 func TestProvidersInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, size := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(size.name, func(t *testing.T) {
+			t.Parallel()
 			p := newPerson(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), size.width, size.height)
 			p.enterByForm()
 			p.useSigner(size.name + "-provider")

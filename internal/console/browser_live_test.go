@@ -37,6 +37,7 @@ func arriveAt(t *testing.T, s *servicetest.Instance, role operators.Role, width,
 // The script updates lists and payments in place. The focus stays, screen readers get an
 // announcement, and typed text does not change.
 func TestPagesAreRenewedInABrowser(t *testing.T) {
+	t.Parallel()
 	p := arrive(t, operators.Developer, 1280, 900)
 	token := p.Token("payments:admin")
 	first := p.Create(token, servicetest.Draft())
@@ -68,6 +69,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 
 // The page shows the progress while a file is saved. The form also works without the script.
 func TestSavingAFileInABrowser(t *testing.T) {
+	t.Parallel()
 	p := arrive(t, operators.Acting, 1280, 900)
 	p.shop()
 	p.open(p.domainPath("/payments?label=rent"))
@@ -89,11 +91,13 @@ func TestSavingAFileInABrowser(t *testing.T) {
 
 // The pages of the simulation work in a wide window and on a phone.
 func TestSimulationInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			p := arrive(t, operators.Developer, window.width, window.height)
 			p.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 			p.follow("/simulation")
@@ -123,11 +127,13 @@ func TestSimulationInABrowser(t *testing.T) {
 
 // A page asks again before a refund and before a confirmation, because these acts move money.
 func TestActsOnMoneyInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			p := arrive(t, operators.Acting, window.width, window.height)
 			p.OK(p.Call("POST", "/config", p.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
 			token := p.Token("payments:admin")

@@ -99,11 +99,13 @@ func newClock() *clock {
 func (c *clock) now() time.Time { return time.Unix(c.seconds.Load(), 0) }
 
 func TestOperatorInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			time := newClock()
 			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.now})
 			p := newPerson(t, s, window.width, window.height)
@@ -176,6 +178,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 
 // The browser reports no blocked content and no error on any page.
 func TestABrowserHasNothingToSay(t *testing.T) {
+	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
 	_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
@@ -194,8 +197,10 @@ func TestABrowserHasNothingToSay(t *testing.T) {
 
 // TestTheDesignInABrowser inspects the page that has every component.
 func TestTheDesignInABrowser(t *testing.T) {
+	t.Parallel()
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390, "narrow": 320} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), operators.Viewer, width, 900)
 			p.open("/console/design")
 			p.do(servicetest.Shown(`#dialog`))
@@ -211,6 +216,7 @@ func TestTheDesignInABrowser(t *testing.T) {
 
 // Without a mouse, an operator can reach and submit the form with the keyboard.
 func TestSigningInByKeyboard(t *testing.T) {
+	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
 	_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Viewer)

@@ -12,29 +12,39 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// inWindows runs a subtest in a browser of each size. An administrator is signed in, and the domain
-// has hostile texts.
+// windows are the sizes of windows in which pages are checked.
+var windows = []struct {
+	name          string
+	width, height int64
+}{{"desktop", 1280, 900}, {"phone", 390, 844}}
+
+// inWindows runs a subtest in a browser of each size, with a signed-in administrator of a domain
+// that has hostile texts.
 func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
-	for _, window := range []struct {
-		name          string
-		width, height int64
-	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
+	for _, window := range windows {
 		t.Run(window.name, func(t *testing.T) {
-			s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
-			p := newPerson(t, s, window.width, window.height)
-			_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
-			must(t, err)
-			have := p.plant()
-			p.open("/console/")
-			p.typeAndGo("main button", "#name", "zoe", "#password", password)
-			p.do(servicetest.Shown(`.figures`))
+			t.Parallel()
+			p, have := arrivePlanted(t, window.width, window.height)
 			run(p, window.name, have)
 		})
 	}
 }
 
-// plants has the numbers of a client and of a user with three connections. One connection works,
-// one fails and one waits.
+// arrivePlanted opens the console for an administrator of a domain that has hostile texts.
+func arrivePlanted(t *testing.T, width, height int64) (*person, plants) {
+	t.Helper()
+	p := newPerson(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), width, height)
+	_, password, err := p.Operators.Create(t.Context(), "zoe", operators.Administrator)
+	must(t, err)
+	have := p.plant()
+	p.open("/console/")
+	p.typeAndGo("main button", "#name", "zoe", "#password", password)
+	p.do(servicetest.Shown(`.figures`))
+	return p, have
+}
+
+// plants has the number of a client, and of a user with three connections: one works, one fails and
+// one waits.
 type plants struct {
 	user, client int64
 	connections  []int64
@@ -58,41 +68,49 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// openPages opens and checks pages. The browser must report nothing about them.
-func (p *person) openPages(window string, pages map[string]string) {
+// openPages opens pages and checks each in windows of all sizes. The browser must not report
+// anything about them.
+func (p *person) openPages(pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {
 		p.open(path)
 		p.do(servicetest.Shown(`h1`))
-		p.checked(window + "-" + name)
+		for _, window := range windows {
+			p.do(chromedp.EmulateViewport(window.width, window.height))
+			p.checked(window.name + "-" + name)
+		}
 	}
 	p.says.Silent(p.t)
 }
 
 func TestPagesAboutDataInABrowser(t *testing.T) {
-	inWindows(t, func(p *person, window string, have plants) {
-		p.do(servicetest.Follow(`.attention article a`), servicetest.Shown(`.filters`))
-		p.openPages(window, map[string]string{
-			"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
-			"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),
-			"connection": p.userPath(have.user, fmt.Sprint("/connections/", have.connections[1])), "connections": p.domainPath("/connections"),
-		})
+	t.Parallel()
+	p, have := arrivePlanted(t, windows[0].width, windows[0].height)
+	for _, window := range windows {
+		p.open(p.domainPath(""))
+		p.do(chromedp.EmulateViewport(window.width, window.height), servicetest.Follow(`.attention article a`), servicetest.Shown(`.filters`))
+	}
+	p.openPages(map[string]string{
+		"users": p.domainPath("/users"), "user": p.userPath(have.user, ""), "accounts": p.userPath(have.user, "/accounts"),
+		"subscriptions": p.userPath(have.user, "/subscriptions"), "consents": p.userPath(have.user, "/consents"),
+		"connection": p.userPath(have.user, fmt.Sprint("/connections/", have.connections[1])), "connections": p.domainPath("/connections"),
 	})
 }
 
 func TestPagesAboutSettingsInABrowser(t *testing.T) {
-	inWindows(t, func(p *person, window string, have plants) {
-		p.openPages(window, map[string]string{
-			"domains": "/console/domains", "programs": "/console/programs", "connectors": p.domainPath("/connectors"), "connector": p.domainPath("/connectors/40"),
-			"configuration": p.domainPath("/configuration"), "key": p.domainPath("/configuration/key?name=" + settings.Timezone),
-			"certificates": p.domainPath("/configuration/key?name=" + settings.Authorities), "log": p.domainPath("/configuration/log"),
-			"clients": p.domainPath("/clients"), "client": p.domainPath(fmt.Sprint("/clients/", have.client)), "tokens": p.domainPath("/tokens?all=1"),
-			"domain": p.domainPath("/domain"), "audit": p.domainPath("/audit"),
-		})
+	t.Parallel()
+	p, have := arrivePlanted(t, windows[0].width, windows[0].height)
+	p.openPages(map[string]string{
+		"domains": "/console/domains", "programs": "/console/programs", "connectors": p.domainPath("/connectors"), "connector": p.domainPath("/connectors/40"),
+		"configuration": p.domainPath("/configuration"), "key": p.domainPath("/configuration/key?name=" + settings.Timezone),
+		"certificates": p.domainPath("/configuration/key?name=" + settings.Authorities), "log": p.domainPath("/configuration/log"),
+		"clients": p.domainPath("/clients"), "client": p.domainPath(fmt.Sprint("/clients/", have.client)), "tokens": p.domainPath("/tokens?all=1"),
+		"domain": p.domainPath("/domain"), "audit": p.domainPath("/audit"), "providers": p.domainPath("/webhooks/auth"),
 	})
 }
 
 func TestFormsAboutSettingsInABrowser(t *testing.T) {
+	t.Parallel()
 	inWindows(t, func(p *person, window string, _ plants) {
 		p.open(p.domainPath("/configuration/key?name=" + settings.Timezone))
 		p.do(servicetest.Shown(`#value`), chromedp.SendKeys(`#value`, "x"), servicetest.Follow(`[value=set]`), servicetest.Shown(`.problem`))
@@ -112,6 +130,7 @@ func TestFormsAboutSettingsInABrowser(t *testing.T) {
 }
 
 func TestFormsAboutDataInABrowser(t *testing.T) {
+	t.Parallel()
 	inWindows(t, func(p *person, window string, have plants) {
 		p.open(p.userPath(have.user, "/accounts"))
 		p.do(servicetest.Follow(`form.act button`), servicetest.Shown(`[role=status]`))

@@ -85,6 +85,7 @@ func (p *person) trouble() troubled {
 // TestTasksOfOperators does the usual first tasks of operators in a browser. It uses only the
 // pages.
 func TestTasksOfOperators(t *testing.T) {
+	t.Parallel()
 	time := newClock()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.now})
 	p := newPerson(t, s, 1280, 900)

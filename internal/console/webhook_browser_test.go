@@ -15,12 +15,14 @@ import (
 // TestWebhooksInABrowser opens every page about webhooks and submits every form with and without
 // mistakes, in a wide window and on a phone.
 func TestWebhooksInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, size := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		for name, work := range map[string]func(p *person, name string){"tests": (*person).useTests, "acts": (*person).useActs} {
 			t.Run(size.name+" "+name, func(t *testing.T) {
+				t.Parallel()
 				p := newPerson(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), size.width, size.height)
 				p.enterByForm()
 				work(p, size.name+"-webhook")
@@ -123,6 +125,7 @@ func (p *person) useActs(name string) {
 
 // The browser reports nothing on any page about webhooks.
 func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
+	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)
 	to := newReceiver(t, 500, hostile)

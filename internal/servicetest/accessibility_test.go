@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The engine finds errors on pages that allow no script, and in the dark colour scheme. It finds
-// none on correct pages.
+// The engine finds errors on pages that allow no script, and colours that are wrong in one of the
+// schemes. It finds none on correct pages.
 func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -21,10 +21,11 @@ func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 		switch r.URL.Path {
 		case "/s.css":
 			w.Header().Set("Content-Type", "text/css")
-			io.WriteString(w, `:root { color-scheme: light dark } .faint { color: light-dark(#333, #333); background: light-dark(#fff, #222) }`)
+			io.WriteString(w, `:root { color-scheme: light dark } .faint { color: #333; background: light-dark(#fff, #222) } .lit { color: #ccc; background: light-dark(#fff, #222) }
+				.near { color: light-dark(#000, #eee); background: light-dark(#fff, #222) } .near a { color: light-dark(#767676, #ddd); text-decoration: none }`)
 		case "/bad":
 			w.Header().Set("Content-Type", "text/html")
-			io.WriteString(w, frame+`<p class="faint">Seen by day</p><input><p>No landmark</p></main><p>Outside</p></body></html>`)
+			io.WriteString(w, frame+`<p class="faint">Seen by day</p><p class="lit">Seen by night</p><p class="near">Text before <a href="/good">a link</a> and after it</p><input><p>No landmark</p></main><p>Outside</p></body></html>`)
 		case "/good":
 			w.Header().Set("Content-Type", "text/html")
 			io.WriteString(w, frame+`<p>Fine</p><label>Name <input></label></main></body></html>`)
@@ -45,13 +46,15 @@ func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
 		t.Errorf("nothing is wrong with the page: %s", found)
 	}
 	found := inspect("/bad")
-	for _, want := range []string{"light: label at input", "dark: label at input", "dark: color-contrast at .faint", "light: region at body > p"} {
+	for _, want := range []string{"light: label at input", "light: region at body > p", "dark: color-contrast at .faint", "light: color-contrast at .lit", "dark: link-in-text-block at a"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("%s was not found: %s", want, found)
 		}
 	}
-	if strings.Contains(found, "light: color-contrast") {
-		t.Errorf("by day there is enough contrast: %s", found)
+	for _, wrong := range []string{"light: color-contrast at .faint", "dark: color-contrast at .lit", "light: link-in-text-block"} {
+		if strings.Contains(found, wrong) {
+			t.Errorf("%s is no error: %s", wrong, found)
+		}
 	}
 	said.Silent(t)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"passerelle/internal/leftout"
@@ -15,33 +17,70 @@ import (
 // browserTimeout limits all actions of a test in a browser.
 const browserTimeout = 3 * time.Minute
 
-// Browser starts a headless Chromium for a test. Its window has the width and height in CSS pixels.
-// Without Chromium the test is skipped.
+// chromium is the browser that all tests of a package share, because it takes longer to start than
+// many tests run.
+var chromium struct {
+	sync.Mutex
+	// ctx is nil before the first test that needs the browser.
+	ctx  context.Context
+	stop func()
+}
+
+// Browser returns a new private window of the browser, with its own cookies, cache and storage. The
+// window has the width and height in CSS pixels, and closes with the test. Without Chromium the
+// test is skipped. The TestMain of the package must call CloseBrowser.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
 	leftout.Needs(t, leftout.Browsers...)
-	// Chromium leaves sockets behind, and refuses the long paths of test folders.
-	temporary, err := os.MkdirTemp("", "chromium-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
-	timed, cancel := context.WithTimeout(context.Background(), browserTimeout)
+	timed, cancel := context.WithTimeout(startBrowser(t), browserTimeout)
 	t.Cleanup(cancel)
-	ctx, closeBrowser := chromedp.NewContext(timed, chromedp.WithAllocatorOptions(
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+temporary),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true),
-	))
-	t.Cleanup(closeBrowser)
+	ctx, closeWindow := chromedp.NewContext(timed, chromedp.WithNewBrowserContext())
+	t.Cleanup(closeWindow)
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
-		t.Fatalf("start Chromium (make test installs it where it can): %v", err)
+		t.Fatalf("open a window of Chromium: %v", err)
+	}
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatalf("put a window of Chromium in front: %v", err)
 	}
 	return ctx
 }
 
-// Picture saves a picture of the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES. It
-// does nothing without that variable.
+// startBrowser starts the browser when it does not run yet.
+func startBrowser(t testing.TB) context.Context {
+	t.Helper()
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.ctx != nil {
+		return chromium.ctx
+	}
+	// Chromium leaves sockets behind, and refuses the long paths of test folders.
+	folder, err := os.MkdirTemp("", "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(filepath.Join(folder, "profile")), chromedp.Env("TMPDIR="+folder),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true),
+	))
+	end := func() { stop(); _ = os.RemoveAll(folder) }
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		t.Fatalf("start Chromium (make test installs it where it can): %v", err)
+	}
+	chromium.ctx, chromium.stop = ctx, end
+	return ctx
+}
+
+// CloseBrowser ends the browser, if a test started it.
+func CloseBrowser() {
+	if chromium.stop != nil {
+		chromium.stop()
+	}
+}
+
+// Picture saves the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES, so that people
+// can look at it. Without that variable it does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

@@ -34,11 +34,13 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 // receiver gets every change, and the operator can see the pages that the payer saw. Every page of
 // the flow is accessible, and the browser reports no error on any of them.
 func TestPayerInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name, lang, amount string
 		width, height      int64
 	}{{"desktop", "en", "€12.50", 1280, 900}, {"phone", "fr", "12,50\u00a0€", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 				ctx := servicetest.Browser(t, window.width, window.height)
 				said := servicetest.Listen(ctx, t)

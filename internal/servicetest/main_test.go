@@ -21,5 +21,6 @@ func TestMain(m *testing.M) {
 	}
 	status := m.Run()
 	servicetest.RemovePrograms()
+	servicetest.CloseBrowser()
 	os.Exit(status)
 }

@@ -79,20 +79,24 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 	})
 }
 
-// duration is the pause between two queries to a page.
-const duration = 10 * time.Millisecond
+// These are the first and the longest pause between two queries to a page. Each pause is longer
+// than the one before it, because queries take time from the page.
+const (
+	firstPause   = 4 * time.Millisecond
+	longestPause = 64 * time.Millisecond
+)
 
 // until queries the shown page until a condition is true. A page that is loading does not answer at
 // first.
 func until(ctx context.Context, t *chromedp.Target, condition string) error {
-	for {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for a page on which %s: %w", condition, ctx.Err())
-		case <-time.After(duration):
+		case <-time.After(pause):
 		}
 	}
 }

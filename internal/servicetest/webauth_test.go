@@ -372,11 +372,13 @@ func TestWebauthWithAQuestion(t *testing.T) {
 
 // The complete flow works in a real browser.
 func TestWebauthInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name          string
 		width, height int64
 	}{{"desktop", 1280, 900}, {"phone", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 				site, landed := shop(t)
 				s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{site.URL + "/back"}}))

@@ -33,6 +33,7 @@ func shop(t *testing.T) string {
 // A payer who comes back from the bank's app does not need to press a button. In a real browser,
 // the page asks the bank, and then continues to the shop.
 func TestThePageAsksTheBankByItself(t *testing.T) {
+	t.Parallel()
 	s := start(t, storetest.SQLite(t), nil)
 	client, _, err := s.access.Register(t.Context(), s.domain.ID, "Shop", []string{shop(t)})
 	must(t, err)
@@ -61,6 +62,7 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 // While a person types, the service filters the list without a click, in one country or in all
 // countries. The page says when no bank matches.
 func TestASearchForABankWhileTyping(t *testing.T) {
+	t.Parallel()
 	s := start(t, storetest.SQLite(t), crowd)
 	p := s.create(t, nil)
 	browser := servicetest.Browser(t, 390, 844)
@@ -124,11 +126,13 @@ func (l pageInspection) inspect(name, visible string) {
 // Every page of a payment is accessible, small and without browser messages, in a wide window
 // and on a phone, in two languages.
 func TestEveryPaymentPageIsForEverybody(t *testing.T) {
+	t.Parallel()
 	for _, window := range []struct {
 		name, lang    string
 		width, height int64
 	}{{"desktop", "en", 1280, 900}, {"phone", "de", 390, 844}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, storetest.SQLite(t), several(2))
 			s.brand(t, "#7a1f5c", "#0f62ac")
 			l := pageInspection{s, t, servicetest.Browser(t, window.width, window.height), window.name, window.lang}

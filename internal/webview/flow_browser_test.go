@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 
 	"passerelle/connector/sandbox/customers"
@@ -32,6 +33,8 @@ type browserWalker struct {
 	ctx  context.Context
 	name string
 	site string
+	// private identifies the window among those of parallel tests.
+	private cdp.BrowserContextID
 }
 
 func startBrowserWalker(t *testing.T, w window) *browserWalker {
@@ -39,7 +42,8 @@ func startBrowserWalker(t *testing.T, w window) *browserWalker {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	back := shop(t)
 	s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{back}}))
-	return &browserWalker{newWalker(t, s), servicetest.Browser(t, w.width, w.height), w.name + "-" + w.lang, back}
+	ctx := servicetest.Browser(t, w.width, w.height)
+	return &browserWalker{newWalker(t, s), ctx, w.name + "-" + w.lang, back, chromedp.FromContext(ctx).BrowserContextID}
 }
 
 // enter opens a link in the language.
@@ -70,8 +74,10 @@ func step(name string) string { return `form:has(input[name="step"][value="` + n
 
 // The complete flows work in a real browser, in two languages and on a phone.
 func TestJourneysInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "connect", "max_connections", "2")
@@ -115,8 +121,10 @@ func TestJourneysInABrowser(t *testing.T) {
 
 // A complete flow works with a list of institutions and the institution's page on another site.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
+	t.Parallel()
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "connect", "connector_capabilities", "document")
@@ -139,6 +147,7 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 // Browsers do not send the fragment of an address. The page still sends a code in the fragment to
 // the service, and removes the code from the address.
 func TestACodeBehindAHash(t *testing.T) {
+	t.Parallel()
 	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")
 	for flow, arrived := range map[string]string{"manage": `.choices`, "connect": step("begin") + `[action*="session"]`} {
@@ -173,7 +182,7 @@ func (p *browserWalker) inside() context.Context {
 		all, err := chromedp.Targets(p.ctx)
 		must(p.t, err)
 		for _, one := range all {
-			if one.Type == "iframe" {
+			if one.Type == "iframe" && one.BrowserContextID == p.private {
 				ctx, leave := chromedp.NewContext(p.ctx, chromedp.WithTargetID(one.TargetID))
 				p.t.Cleanup(leave)
 				return ctx
@@ -186,6 +195,7 @@ func (p *browserWalker) inside() context.Context {
 
 // In a frame of the application's page, the flow ends with a message to that page.
 func TestInsideAPageOfTheApplication(t *testing.T) {
+	t.Parallel()
 	p, origin := startBrowserWalker(t, windows[0]), parent(t)
 	p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"config": map[string]string{"webview.origins": "https://other.example " + origin}}))
 	p.do(servicetest.Navigate(origin + "/?link=" + url.QueryEscape(p.link("connect", "redirect_uri", p.site))))
@@ -200,7 +210,7 @@ func TestInsideAPageOfTheApplication(t *testing.T) {
 		all, err := chromedp.Targets(p.ctx)
 		must(t, err)
 		for _, one := range all {
-			if one.Type == "page" {
+			if one.Type == "page" && one.BrowserContextID == p.private {
 				title = one.Title
 			}
 		}

@@ -167,12 +167,14 @@ func TestRefusalsInALanguage(t *testing.T) {
 
 // The page works in a real browser, with the window sizes and colours of the tests of other pages.
 func TestFilesInABrowser(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for name, text := range map[string]string{"november.csv": november, "january.csv": january, "damaged.csv": damaged} {
 		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	for _, w := range append(slices.Clone(windows), window{"small", "de", 320, 640}) {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			p := startBrowserWalker(t, w)
 			console := servicetest.Listen(p.ctx, t)
 			p.enter(w, "manage", "connection_id", p.fileConnection())
