@@ -227,22 +227,22 @@ func TestTokens(t *testing.T) {
 		d.enter(operators.Developer)
 		_, user := d.user()
 		list := d.domainPath("/tokens")
-		d.shows(list, []string{"<td>config</td>", "<td>users</td>"}, "<td>user <", d.ConfigToken)
-		d.shows(list+"?all=1", []string{"<td>user <small>"}, user)
+		d.shows(list, []string{`data-label="Kind">config</td>`, `data-label="Kind">users</td>`}, `data-label="Kind">user <`, d.ConfigToken)
+		d.shows(list+"?all=1", []string{`data-label="Kind">user <small>`}, user)
 		d.wants(list, list, 422, "kind: must be", "kind", "service")
 		a := d.wants(list, list, 200, "shown only once", "kind", "config")
 		text := once(t, a)
 		id := regexp.MustCompile(`Revoke token (\d+)`).FindStringSubmatch(a.body)[1]
-		d.shows(list+"?id="+id, []string{"<td>config</td>", ">never<"}, text)
+		d.shows(list+"?id="+id, []string{`data-label="Kind">config</td>`, ">never<"}, text)
 		d.OK(d.Call("GET", "/config", text, nil))
 		must(t, d.Access.KeepUses(t.Context()))
-		d.shows(list+"?id="+id, []string{"<td>config</td>"}, ">never<")
+		d.shows(list+"?id="+id, []string{`data-label="Kind">config</td>`}, ">never<")
 		d.shows(list+"?id=999999", []string{"No tokens match."})
 		d.wants(list, list+"/"+id+"/revoke", 303, "")
 		if a := d.Call("GET", "/config", text, nil); a.Status != 401 {
 			t.Errorf("after the end: %d", a.Status)
 		}
-		d.shows(list+"?id="+id, []string{"revoked 20"}, "Revoke token")
+		d.shows(list+"?id="+id, []string{"revoked <time"}, "Revoke token")
 		d.wants(list, list+"/"+id+"/revoke", 404, "")
 		d.wantOnRecord("create token token "+id, "revoke token token "+id)
 		if strings.Contains(d.Logs.String(), text) {

@@ -37,11 +37,12 @@ type tokensData struct {
 }
 
 type tokenRow struct {
-	ID                                            int64
-	Kind, Scopes, Created, Used, Expires, Revoked string
-	Client                                        passerelle.ClientID
-	User                                          passerelle.UserID
-	Payment                                       passerelle.PaymentID
+	ID                              int64
+	Kind, Scopes                    string
+	Created, Used, Expires, Revoked page.When
+	Client                          passerelle.ClientID
+	User                            passerelle.UserID
+	Payment                         passerelle.PaymentID
 	// Over is set when the token is revoked or has expired.
 	Over bool
 }
@@ -76,7 +77,7 @@ func (c *Console) showTokens(pc *page.Context, data tokensData) error {
 
 func (c *Console) tokenRow(pc *page.Context, t store.Token) tokenRow {
 	return tokenRow{
-		ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: pc.Moment(&t.Created), Used: pc.Moment(t.Used), Expires: pc.Moment(t.Expires), Revoked: pc.Moment(t.Revoked),
+		ID: t.ID, Kind: t.Kind, Scopes: t.Scopes, Created: pc.RealWhen(t.Created), Used: pc.RealWhenEver(t.Used), Expires: pc.RealWhenEver(t.Expires), Revoked: pc.RealWhenEver(t.Revoked),
 		Client: t.Client, User: t.User, Payment: t.Payment, Over: t.Revoked != nil || t.Expires != nil && !c.Now().Before(*t.Expires),
 	}
 }

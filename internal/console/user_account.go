@@ -11,9 +11,10 @@ import (
 // accountRow is a bank account. The page masks names, balances and similar data until the operator
 // reveals them.
 type accountRow struct {
-	ID                                             passerelle.AccountID
-	Connection                                     passerelle.ConnectionID
-	Name, Type, Number, IBAN, Balance, Read, State string
+	ID                                       passerelle.AccountID
+	Connection                               passerelle.ConnectionID
+	Name, Type, Number, IBAN, Balance, State string
+	Read                                     page.When
 	// Shared is set when the user has consented to reading the account.
 	Shared bool
 }
@@ -59,13 +60,13 @@ func (c *Console) showAccounts(pc *page.Context, revealed bool) error {
 func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) accountRow {
 	row := accountRow{
 		ID: a.ID, Connection: a.Connection, Name: nameText(pc, a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
-		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.Moment(a.LastUpdate), State: string(a.Error),
+		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.WhenEver(a.LastUpdate), State: string(a.Error),
 	}
 	if a.CustomName != "" {
 		row.Name = nameText(pc, a.CustomName, revealed)
 	}
 	if a.Balance != nil && (revealed || pc.Domain.Kind == passerelle.Sandbox) {
-		row.Balance = a.Balance.String() + " " + string(a.Currency)
+		row.Balance = page.Grouped(a.Balance.String()) + " " + string(a.Currency)
 	}
 	return row
 }

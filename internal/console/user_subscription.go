@@ -10,10 +10,11 @@ import (
 
 // subscriptionRow is a subscription to documents.
 type subscriptionRow struct {
-	ID                                            passerelle.SubscriptionID
-	Connection                                    passerelle.ConnectionID
-	Label, Number, Subscriber, Until, Read, State string
-	Shared                                        bool
+	ID                                      passerelle.SubscriptionID
+	Connection                              passerelle.ConnectionID
+	Label, Number, Subscriber, Until, State string
+	Read                                    page.When
+	Shared                                  bool
 }
 
 func (c *Console) subscriptions(pc *page.Context) error { return c.showSubscriptions(pc, false) }
@@ -44,7 +45,7 @@ func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {
 func newSubscriptionRow(pc *page.Context, s passerelle.Subscription, revealed bool) subscriptionRow {
 	row := subscriptionRow{
 		ID: s.ID, Connection: s.Connection, Label: nameText(pc, s.Label, revealed), Number: numberText(s.Number, "", revealed),
-		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.Moment(s.LastUpdate), State: string(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
+		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.WhenEver(s.LastUpdate), State: string(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
 	}
 	if !s.Validity.IsZero() {
 		row.Until = s.Validity.String()

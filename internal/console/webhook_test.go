@@ -346,7 +346,7 @@ func TestResendingAndRecovering(t *testing.T) {
 		if status := resend(); status != 303 || len(to.all()) != 2 {
 			t.Errorf("resending: %d, %d requests", status, len(to.all()))
 		}
-		if body := d.get(page).body; strings.Count(body, "<td class=\"digits\">500</td>") != 2 || !strings.Contains(body, `data-state="pending"`) {
+		if body := d.get(page).body; strings.Count(body, `data-label="Answer" class="digits">500</td>`) != 2 || !strings.Contains(body, `data-state="pending"`) {
 			t.Errorf("the requests are not all shown: %s", body)
 		}
 		to.turn(200)

@@ -21,14 +21,33 @@ const wrongs = `Object.entries({
 	"changed by a hostile text": document.querySelector("#planted") !== null || document.title === "planted",
 	"without one heading": document.querySelectorAll("h1").length !== 1,
 	"with a field without label": [...document.querySelectorAll("input:not([type=hidden], [hidden]), select, textarea")].some((f) => f.labels.length === 0),
+	"with a table that a phone cannot show": innerWidth <= 640 && [...document.querySelectorAll("main .sideways")].some((e) => e.scrollWidth > e.clientWidth),
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// Inspect checks the shown page against the rules for all pages. Accessibility comes first. Inspect
-// saves pictures of the page under the name, in both colour schemes.
-func Inspect(ctx context.Context, t testing.TB, name string) {
+// smallest is the width in CSS pixels of the smallest phone. Windows up to phone wide are phones.
+const smallest, phone = 320, 400
+
+// inspectSizes checks the shown page against the rules for all pages. It makes the window of a phone as
+// narrow as that of the smallest phone, too.
+func inspectSizes(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
-	Settle(ctx, t)
+	size, err := chromedp.Run(ctx, chromedp.Evaluate[[]int64](`[innerWidth, innerHeight]`))
+	if err != nil {
+		t.Fatalf("measure the window of page %s: %v", name, err)
+	}
+	findWrongs(ctx, t, name)
+	if size[0] <= smallest || size[0] > phone {
+		return
+	}
+	resize(ctx, t, smallest, size[1])
+	findWrongs(ctx, t, name+"-smallest")
+	Picture(ctx, t, name+"-smallest")
+	resize(ctx, t, size[0], size[1])
+}
+
+func findWrongs(ctx context.Context, t testing.TB, name string) {
+	t.Helper()
 	wrong, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](wrongs))
 	if err != nil {
 		t.Fatalf("look at page %s: %v", name, err)
@@ -36,6 +55,21 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 	if len(wrong) > 0 {
 		t.Errorf("page %s is %s", name, strings.Join(wrong, ", "))
 	}
+}
+
+func resize(ctx context.Context, t testing.TB, width, height int64) {
+	t.Helper()
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
+		t.Fatalf("make the window %d wide: %v", width, err)
+	}
+}
+
+// Inspect checks the shown page against the rules for all pages, accessibility first. It saves
+// pictures of the page under the name, in both colour schemes.
+func Inspect(ctx context.Context, t testing.TB, name string) {
+	t.Helper()
+	Settle(ctx, t)
+	inspectSizes(ctx, t, name)
 	for _, violation := range Violations(ctx, t) {
 		t.Errorf("page %s keeps people out: %s", name, violation)
 	}

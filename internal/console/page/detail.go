@@ -49,12 +49,21 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 	return day.AddDate(0, 0, after), nil
 }
 
+// UntilUser and UntilRetry are the filter values that select connections by who can repair them:
+// their users, or the service with its next attempt.
+const (
+	UntilUser  = "user"
+	UntilRetry = "retry"
+)
+
 // NoConnector is the filter value that selects payments without a connector.
 const NoConnector = "none"
 
-// Amount formats an amount. It separates groups of three digits with commas, as in English.
-func Amount(m passerelle.Money) string {
-	text := m.Decimal()
+// Amount formats an amount. It groups the whole units by three digits, as in English.
+func Amount(m passerelle.Money) string { return Grouped(m.Decimal()) + " " + string(m.Currency) }
+
+// Grouped groups the whole units of a decimal number by three digits, as in English.
+func Grouped(text string) string {
 	whole := len(text)
 	if point := strings.IndexByte(text, '.'); point >= 0 {
 		whole = point
@@ -62,5 +71,5 @@ func Amount(m passerelle.Money) string {
 	for i := whole - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
-	return text + " " + string(m.Currency)
+	return text
 }

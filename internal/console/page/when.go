@@ -54,6 +54,14 @@ func (pc *Context) WhenEver(at *time.Time) When {
 	return pc.When(*at)
 }
 
+// RealWhenEver is like RealWhen, for an instant that may be nil.
+func (pc *Context) RealWhenEver(at *time.Time) When {
+	if at == nil {
+		return When{}
+	}
+	return pc.RealWhen(*at)
+}
+
 // Age formats a duration in its largest unit, or in its two largest units.
 func Age(d time.Duration) string {
 	minutes := int64(max(d, 0) / time.Minute)
