@@ -206,6 +206,8 @@ type Registry struct{ set atomic.Pointer[set] }
 type set struct {
 	list []Connector
 	byID map[string]Connector
+	// unhealthy has the results of the last look at all banks.
+	unhealthy unhealthy
 }
 
 // NewRegistry makes a registry. It fails when connectors share a name or a source, or lack

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -95,4 +96,61 @@ func (r *Registry) Health(uuid string) (BankHealth, bool) {
 		return BankHealth{}, false
 	}
 	return monitored.Health(), true
+}
+
+// unhealthyHolds is how long Unhealthy returns the results of one look at all banks.
+const unhealthyHolds = 5 * time.Second
+
+// UnhealthyBank is a connector whose bank needs the operator: its calls fail, or a certificate
+// expires soon.
+type UnhealthyBank struct {
+	Profile Profile
+	Health  BankHealth
+}
+
+// unhealthy has the results of a look at all banks, and its time.
+type unhealthy struct {
+	mu   sync.Mutex
+	seen time.Time
+	all  []UnhealthyBank
+}
+
+// Unhealthy lists the connectors whose banks need the operator: first those whose calls fail, then
+// by the time at which a certificate expires. It looks at all banks at most once in five seconds,
+// so that its cost does not grow with the number of callers times the number of banks. Callers must
+// not change the list.
+func (r *Registry) Unhealthy(now time.Time) []UnhealthyBank {
+	s := r.set.Load()
+	s.unhealthy.mu.Lock()
+	defer s.unhealthy.mu.Unlock()
+	if age := now.Sub(s.unhealthy.seen); age < 0 || age >= unhealthyHolds {
+		s.unhealthy.seen, s.unhealthy.all = now, unhealthyOf(s.list, now)
+	}
+	return s.unhealthy.all
+}
+
+func unhealthyOf(list []Connector, now time.Time) []UnhealthyBank {
+	var all []UnhealthyBank
+	for _, c := range list {
+		m, able := c.(Monitored)
+		if !able {
+			continue
+		}
+		health := m.Health()
+		if _, soon := health.Expires(now); soon || health.Disturbed() {
+			all = append(all, UnhealthyBank{c.Profile(), health})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b UnhealthyBank) int {
+		if a.Health.Disturbed() != b.Health.Disturbed() {
+			if a.Health.Disturbed() {
+				return -1
+			}
+			return 1
+		}
+		first, _ := a.Health.Expires(now)
+		second, _ := b.Health.Expires(now)
+		return first.Until.Compare(second.Until)
+	})
+	return all
 }

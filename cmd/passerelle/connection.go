@@ -44,12 +44,16 @@ func (l *connectionList) Run(c *console, g *connectionCommand) error {
 	if states := passerelle.ConnectionStates(); l.State != "" && !slices.Contains(states, l.State) {
 		return passerelle.InvalidField("--state", "must be one of %q", states)
 	}
+	var states []passerelle.ConnectionState
+	if l.State != "" {
+		states = append(states, l.State)
+	}
 	return g.at(c, func(d target) (any, error) {
 		w := store.Window{Descending: true, Limit: l.Limit}
 		if l.Before != 0 {
 			w.From = []any{int64(l.Before)}
 		}
-		all, err := bankstore.From(d.db).ConnectionsInTrouble(c.ctx, bankstore.TroubleFilter{Domain: d.domain.ID, State: l.State, Connector: l.Connector}, w)
+		all, err := bankstore.From(d.db).ConnectionsInTrouble(c.ctx, bankstore.TroubleFilter{Domain: d.domain.ID, States: states, Connector: l.Connector}, w)
 		if err != nil {
 			return nil, fmt.Errorf("list the connections: %w", err)
 		}

@@ -21,7 +21,7 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	}
 	var all []wire.Bank
 	for _, c := range a.Connectors.All() {
-		if p := c.Profile(); usable(d, p) {
+		if p := c.Profile(); Usable(d, p) {
 			all = append(all, bank(values.Configured(p), values.Location()))
 		}
 	}
@@ -66,16 +66,16 @@ func (a *Aggregation) ConfigureSource(ctx context.Context, d passerelle.Domain, 
 func (a *Aggregation) profile(d passerelle.Domain, name string) (connector.Profile, bool) {
 	for _, c := range a.Connectors.All() {
 		p := c.Profile()
-		if usable(d, p) && (p.UUID == name || strconv.FormatInt(p.ID, 10) == name) {
+		if Usable(d, p) && (p.UUID == name || strconv.FormatInt(p.ID, 10) == name) {
 			return p, true
 		}
 	}
 	return connector.Profile{}, false
 }
 
-// usable reports whether a connector may be used in a domain. Live domains cannot use simulated
+// Usable reports whether a connector may be used in a domain. Live domains cannot use simulated
 // institutions.
-func usable(d passerelle.Domain, p connector.Profile) bool {
+func Usable(d passerelle.Domain, p connector.Profile) bool {
 	return d.Kind == passerelle.Sandbox || !p.Sandbox
 }
 

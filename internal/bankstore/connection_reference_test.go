@@ -104,10 +104,10 @@ func (c *connectionSet) ofUser(t *rapid.T) lists.List {
 func (c *connectionSet) inTrouble(t *rapid.T) lists.List {
 	domain, _ := c.drawOwner(t)
 	f := bankstore.TroubleFilter{Domain: domain}
-	lists.Maybe(t, "state", &f.State, passerelle.ConnectionStates()...)
+	f.States = rapid.SliceOfNDistinct(rapid.SampledFrom(passerelle.ConnectionStates()), 0, 3, rapid.ID).Draw(t, "states")
 	lists.Maybe(t, "connector", &f.Connector, "c0", "c1", "c9")
 	q := idListing(lists.Ways{Directions: true}, c.connections, func(r idRow) bool {
-		return r.domain == domain && !r.gone && r.kind != "" && (f.State == "" || string(f.State) == r.kind) && (f.Connector == "" || f.Connector == r.name)
+		return r.domain == domain && !r.gone && r.kind != "" && (len(f.States) == 0 || slices.Contains(f.States, passerelle.ConnectionState(r.kind))) && (f.Connector == "" || f.Connector == r.name)
 	})
 	q.Read = func(w store.Window) ([]int64, error) {
 		return lists.IDs(func(one bankstore.Connection) int64 { return int64(one.ID) })(bankstore.From(c.db).ConnectionsInTrouble(c.t.Context(), f, w))

@@ -14,18 +14,18 @@ import (
 // TroubleFilter selects connections of a domain whose last read failed.
 type TroubleFilter struct {
 	Domain passerelle.DomainID
-	// State is the state of the connections, and Connector the UUID of their connector. Empty
-	// means all.
-	State     passerelle.ConnectionState
+	// States are the states of the connections, and Connector is the UUID of their connector.
+	// Empty means all.
+	States    []passerelle.ConnectionState
 	Connector string
 }
 
 // ConnectionsInTrouble lists the connections whose last read failed, ordered by id. It merges the
 // page from one list for each state, because an index contains each list in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
-	states := passerelle.ConnectionStates()
-	if f.State != "" {
-		states = []passerelle.ConnectionState{f.State}
+	states := f.States
+	if len(states) == 0 {
+		states = passerelle.ConnectionStates()
 	}
 	p := w.ByID()
 	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(f.Domain)).And("deleted IS NULL").And("id "+p.Sign+" $%d", p.From)

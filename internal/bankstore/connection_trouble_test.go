@@ -47,9 +47,10 @@ func TestConnectionsInTrouble(t *testing.T) {
 		want(bankstore.TroubleFilter{}, store.Window{Limit: 2}, 5, 3)
 		want(bankstore.TroubleFilter{}, store.Window{Limit: 2, From: []any{int64(ids[3])}}, 1, 0)
 		want(bankstore.TroubleFilter{}, store.Window{Limit: 2, Backward: true, From: []any{int64(ids[0])}}, 1, 3)
-		want(bankstore.TroubleFilter{State: passerelle.Bug}, store.Window{Limit: 9}, 3, 1)
+		want(bankstore.TroubleFilter{States: []passerelle.ConnectionState{passerelle.Bug}}, store.Window{Limit: 9}, 3, 1)
 		want(bankstore.TroubleFilter{Connector: "c1"}, store.Window{Limit: 9}, 3, 0)
-		want(bankstore.TroubleFilter{State: passerelle.Wrongpass, Connector: "c2"}, store.Window{Limit: 9}, 5)
-		want(bankstore.TroubleFilter{State: passerelle.Decoupled}, store.Window{Limit: 9})
+		want(bankstore.TroubleFilter{States: []passerelle.ConnectionState{passerelle.Wrongpass}, Connector: "c2"}, store.Window{Limit: 9}, 5)
+		want(bankstore.TroubleFilter{States: []passerelle.ConnectionState{passerelle.Bug, passerelle.Wrongpass}}, store.Window{Limit: 3}, 5, 3, 1)
+		want(bankstore.TroubleFilter{States: []passerelle.ConnectionState{passerelle.Decoupled}}, store.Window{Limit: 9})
 	})
 }

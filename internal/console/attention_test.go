@@ -1,11 +1,15 @@
 package console_test
 
 import (
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
 	"passerelle/internal/operators"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
@@ -52,5 +56,80 @@ func TestAgeOfTheBackup(t *testing.T) {
 			d.shows(first, []string{step.shown, "Read how to back up"}, "No backup")
 		}
 		d.shows(d.domainPath(""), []string{"Needs attention"}, "backup")
+	})
+}
+
+// TestConnectionsAreGrouped checks that the home page has one line for each kind of failing
+// connections, however many states they are in, and that its link leads to exactly these.
+func TestConnectionsAreGrouped(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		_, token := d.user()
+		waiting := []int64{d.connect(token, "otp"), d.connect(token, "action"), d.connect(token, "otp")}
+		failing := []int64{d.connect(token, "down"), d.connect(token, "limited")}
+		body := d.shows(d.domainPath(""), []string{
+			"3 connections wait for their users", "2 additionalInformationNeeded, 1 actionNeeded. Ask these users to open the webview again.", d.domainPath("/connections?state=user"),
+			"2 connections cannot be read", "1 rateLimiting, 1 websiteUnavailable. The service retries automatically.", d.domainPath("/connections?state=retry"),
+		}).body
+		if n := strings.Count(body, "<article"); n != 2 {
+			t.Errorf("there are %d problems: %s", n, body)
+		}
+		for kind, want := range map[string][]int64{"user": waiting, "retry": failing} {
+			list := d.get(d.domainPath("/connections?state=" + kind)).body
+			for _, id := range want {
+				if !strings.Contains(list, fmt.Sprint("/connections/", id, `"`)) {
+					t.Errorf("%s lacks connection %d", kind, id)
+				}
+			}
+			if n := strings.Count(list, "<tr><th scope=\"row\""); n != len(want) {
+				t.Errorf("%s lists %d connections", kind, n)
+			}
+		}
+	})
+}
+
+// numbered is one of many banks. It counts how often somebody asks for its health.
+type numbered struct {
+	bank
+	number int64
+	ill    bool
+	asked  *atomic.Int64
+}
+
+func (n numbered) Profile() connector.Profile {
+	return connector.Profile{UUID: fmt.Sprintf("00000000-0000-0000-0000-%012d", n.number), ID: n.number, Name: fmt.Sprint("Bank ", n.number), Payments: n.bank.Profile().Payments, Data: n.bank.Profile().Data}
+}
+
+func (n numbered) Health() connector.BankHealth {
+	n.asked.Add(1)
+	return connector.BankHealth{Open: n.ill, Failures: 5}
+}
+
+// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others, and
+// that many viewers do not make the service look at all banks for each of them.
+func TestOverviewWithManyBanks(t *testing.T) {
+	quiet(t, func(t *testing.T, d *fixture, c *clock) {
+		d.enter(operators.Viewer)
+		model, _ := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
+		var asked atomic.Int64
+		const banks = 2000
+		var all []connector.Connector
+		for i := range int64(banks) {
+			all = append(all, numbered{model.(bank), i + 1, i%250 == 0, &asked})
+		}
+		registry, err := connector.NewRegistry(all...)
+		must(t, err)
+		d.Aggregation.Connectors = registry
+		for range 20 {
+			d.shows(d.domainPath(""), []string{"Bank 1 does not answer", "Bank 1001 does not answer", "3 more problems with banks", `href="` + d.domainPath("/connectors") + `"`}, "Bank 1251")
+		}
+		if n := asked.Load(); n != banks {
+			t.Errorf("20 views ask %d times for the health of %d banks", n, banks)
+		}
+		c.seconds.Add(5)
+		d.shows(d.domainPath(""), []string{"Bank 1 does not answer"})
+		if n := asked.Load(); n != 2*banks {
+			t.Errorf("after five seconds, a view asks %d times", n-banks)
+		}
 	})
 }

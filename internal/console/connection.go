@@ -78,10 +78,37 @@ func (c *Console) readerName(uuid string) string {
 // troublesData is the content of a page that lists connections that cannot be read.
 type troublesData struct {
 	States           []passerelle.ConnectionState
+	Kinds            []connectionKind
 	Connectors       []wire.Bank
 	State, Connector string
 	Rows             []connectionRow
 	Pager            page.Pager
+}
+
+// connectionKind is a filter for the connections that the same people can repair.
+type connectionKind struct {
+	Value, Name string
+	by          passerelle.Resolution
+}
+
+var connectionKinds = []connectionKind{
+	{page.UntilUser, "waits for the user", passerelle.ByPerson},
+	{page.UntilRetry, "is retried automatically", passerelle.ByRetry},
+}
+
+// statesNamed returns the states that a filter value selects. An empty text selects all.
+func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
+	states := passerelle.ConnectionStates()
+	if text == "" {
+		return nil, true
+	}
+	for _, kind := range connectionKinds {
+		if kind.Value == text {
+			return slices.DeleteFunc(states, func(s passerelle.ConnectionState) bool { return s.Resolution() != kind.by }), true
+		}
+	}
+	one := passerelle.ConnectionState(text)
+	return []passerelle.ConnectionState{one}, slices.Contains(states, one)
 }
 
 // connections lists the connections of a domain whose last read failed, newest first.
@@ -92,11 +119,12 @@ func (c *Console) connections(pc *page.Context) error {
 	}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool { return len(b.Capabilities) == 0 })
 	query := pc.Request.URL.Query()
-	data := troublesData{States: passerelle.ConnectionStates(), Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
+	data := troublesData{States: passerelle.ConnectionStates(), Kinds: connectionKinds, Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
 	if len(banks) > maxChoices {
 		data.Connectors = nil // the operator types the name of a connector instead
 	}
-	if data.State != "" && !slices.Contains(data.States, passerelle.ConnectionState(data.State)) {
+	states, known := statesNamed(data.State)
+	if !known {
 		pc.Problem = "state: must be one of those in the list"
 		return pages.Send(pc, "connections", "Connections", data)
 	}
@@ -106,7 +134,7 @@ func (c *Console) connections(pc *page.Context) error {
 		return pages.Send(pc, "connections", "Connections", data)
 	}
 	w := pc.Window(1)
-	rows, err := bankstore.From(c.DB).ConnectionsInTrouble(pc, bankstore.TroubleFilter{Domain: pc.Domain.ID, State: passerelle.ConnectionState(data.State), Connector: connector}, w)
+	rows, err := bankstore.From(c.DB).ConnectionsInTrouble(pc, bankstore.TroubleFilter{Domain: pc.Domain.ID, States: states, Connector: connector}, w)
 	if err != nil {
 		return fmt.Errorf("list the connections in trouble of domain %d: %w", pc.Domain.ID, err)
 	}

@@ -138,7 +138,8 @@ func TestNeedsAttention(t *testing.T) {
 		d.connect(token, "otp")
 		body := d.shows(d.domainPath(""), []string{
 			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED): the last request failed", hook), "1 event waits. The service retries each one.", `href="` + d.webhookPath(hook) + `"`,
-			"1 connection could not be read", "1 connection is waiting for its user", "/connections?state=websiteUnavailable",
+			"1 connection cannot be read", "1 websiteUnavailable. The service retries automatically.", "/connections?state=retry",
+			"1 connection waits for its user", "1 additionalInformationNeeded. Ask these users", "/connections?state=user",
 			"Payments by hour",
 		}, "Nothing needs attention. Payments").body
 		if strings.Count(body, "<article") != 3 {

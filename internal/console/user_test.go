@@ -244,13 +244,15 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		_, token := d.user()
 		well, down, waits := d.connect(token, "one"), d.connect(token, "down"), d.connect(token, "otp")
 		at := func(connection int64) string { return fmt.Sprint("/connections/", connection, `"`) }
-		overview := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=websiteUnavailable")})
-		if !strings.Contains(overview.body, d.domainPath("/connections?state=additionalInformationNeeded")) {
+		overview := d.shows(d.domainPath(""), []string{d.domainPath("/connections?state=retry")})
+		if !strings.Contains(overview.body, d.domainPath("/connections?state=user")) {
 			t.Error("home does not lead to those that wait")
 		}
 		list := d.domainPath("/connections")
 		d.shows(list, []string{at(down), at(waits)}, at(well))
 		d.shows(list+"?state=websiteUnavailable", []string{at(down)}, at(waits))
+		d.shows(list+"?state=retry", []string{at(down), `value="retry" selected`}, at(waits))
+		d.shows(list+"?state=user", []string{at(waits), `value="user" selected`}, at(down))
 		d.shows(list+"?connector="+sandbox.TestConnector, []string{at(down), at(waits)})
 		d.shows(list+"?connector="+customers.ProviderConnector, []string{"No connections match."}, at(down))
 		d.shows(list+"?state=bug&connector="+sandbox.TestConnector, []string{"No connections match."})

@@ -72,9 +72,9 @@ type listOfConsole func(domain passerelle.DomainID, connection passerelle.Connec
 // listsOfConsole returns the lists of the console, except those of payments and deliveries.
 func listsOfConsole(s fixture) map[string]listOfConsole {
 	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
-	troubles := func(state passerelle.ConnectionState, connector string) listOfConsole {
+	troubles := func(connector string, states ...passerelle.ConnectionState) listOfConsole {
 		return func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {
-			rows, err := bankstore.From(s.db).ConnectionsInTrouble(ctx, bankstore.TroubleFilter{Domain: domain, State: state, Connector: connector}, newest)
+			rows, err := bankstore.From(s.db).ConnectionsInTrouble(ctx, bankstore.TroubleFilter{Domain: domain, States: states, Connector: connector}, newest)
 			return len(rows), err
 		}
 	}
@@ -97,8 +97,8 @@ func listsOfConsole(s fixture) map[string]listOfConsole {
 		}
 	}
 	return map[string]listOfConsole{
-		"failing": troubles("", ""), "failing, by state": troubles(passerelle.Wrongpass, ""), "failing, by connector": troubles("", "even"),
-		"failing, by both": troubles(passerelle.Bug, "odd"),
+		"failing": troubles(""), "failing, by state": troubles("", passerelle.Wrongpass), "failing, by connector": troubles("even"),
+		"failing, by both": troubles("odd", passerelle.Bug),
 		"webhooks in use":  webhooks(false), "webhooks": webhooks(true), "tokens of programs": tokens(false), "tokens": tokens(true),
 		"changes of the configuration": changes(""), "changes of a key": changes("api.timezone"),
 		"users": func(domain passerelle.DomainID, _ passerelle.ConnectionID) (int, error) {

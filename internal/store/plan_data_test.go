@@ -472,7 +472,7 @@ func (h *userAccounts) consoleQueries() map[string]query {
 	const merged = "a page of each state"
 	return map[string]query{
 		"connections in trouble": {run: troubles(bankstore.TroubleFilter{}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
-		"… in a state":           {run: troubles(bankstore.TroubleFilter{State: "bug"}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
+		"… in a state":           {run: troubles(bankstore.TroubleFilter{States: []passerelle.ConnectionState{"bug"}}), index: "connection_in_trouble (domain_id=? AND state=? AND id<?)", sorts: merged},
 		"… of a connector":       {run: troubles(bankstore.TroubleFilter{Connector: "c1"}), index: "connection_in_trouble_at (domain_id=? AND connector_uuid=? AND state=? AND id<?)", sorts: merged},
 		"users, newest first": {run: reading(func() ([]passerelle.User, error) {
 			return db.Users(ctx, h.domain, store.UserWindow{Limit: 5, From: 9, Backward: true})

@@ -2,10 +2,11 @@ package overview
 
 import (
 	"fmt"
-	"net/url"
+	"strings"
 	"time"
 
 	"passerelle"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
@@ -130,28 +131,39 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns returns one problem for each bank whose calls fail, and one for each certificate
-// that expires soon.
+// bankConcerns returns a problem for each bank whose calls fail and each certificate that expires
+// soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
-	banks, err := h.Aggregation.Banks(pc, pc.Domain)
 	var all []concern
-	for _, b := range banks {
-		health, monitored := h.Aggregation.Connectors.Health(b.UUID)
-		if !monitored {
+	for _, bank := range h.Aggregation.Connectors.Unhealthy(h.Now()) {
+		if !aggregation.Usable(pc.Domain, bank.Profile) {
 			continue
 		}
-		address := pc.Path("/connectors/%d", b.ID)
+		address, health := pc.Path("/connectors/%d", bank.Profile.ID), bank.Health
 		if health.Disturbed() {
-			all = append(all, concern{Grave: true, What: b.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See its recent calls", Address: address})
+			all = append(all, concern{Grave: true, What: bank.Profile.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See its recent calls", Address: address})
 		}
 		if end, soon := health.Expires(h.Now()); soon {
 			all = append(all, concern{
-				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s expires on %s", end.Field, b.Name, end.Until.UTC().Format(time.DateOnly)),
+				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s expires on %s", end.Field, bank.Profile.Name, end.Until.UTC().Format(time.DateOnly)),
 				Remedy: "Renew it, then reload the bank files", Address: address,
 			})
 		}
 	}
-	return all[:min(len(all), maxConcerns)], err
+	return worst(pc, all), nil
+}
+
+// worst keeps the first problems with banks and counts the others.
+func worst(pc *page.Context, all []concern) []concern {
+	more := len(all) - maxConcerns
+	if more <= 0 {
+		return all
+	}
+	rest := concern{Grave: all[maxConcerns].Grave, What: fmt.Sprintf("%d more problems with banks", more), Remedy: "See all banks", Address: pc.Path("/connectors")}
+	if more == 1 {
+		rest.What = "1 more problem with a bank"
+	}
+	return append(all[:maxConcerns:maxConcerns], rest)
 }
 
 // unanswered describes how calls to a bank fail. With here, this replica has seen the failures.
@@ -181,29 +193,43 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// troubles has the texts about connections that cannot be read. The key says who can repair such a
-// connection.
-var troubles = map[passerelle.Resolution]struct{ one, many, detail string }{
-	passerelle.ByNobody: {"1 connection is waiting for its bank", "%s connections are waiting for their banks", "No action is needed."},
-	passerelle.ByPerson: {"1 connection is waiting for its user", "%s connections are waiting for their users", "Ask them to come back to the webview."},
-	passerelle.ByRetry:  {"1 connection could not be read", "%s connections could not be read", "The service retries automatically."},
+// troubles are the kinds of connections that cannot be read, by who can repair them. Connections
+// that are being read need nobody.
+var troubles = []struct {
+	by                             passerelle.Resolution
+	filter, one, many, whatFollows string
+}{
+	{passerelle.ByPerson, page.UntilUser, "1 connection waits for its user", "%s connections wait for their users", "Ask these users to open the webview again."},
+	{passerelle.ByRetry, page.UntilRetry, "1 connection cannot be read", "%s connections cannot be read", "The service retries automatically."},
 }
 
-// connectionConcerns returns one problem for each state in which a connection cannot be read.
+// connectionConcerns returns a problem for each kind of connections that cannot be read.
 func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	all, err := bankstore.From(h.DB).Troubles(pc, pc.Domain.ID)
+	if err != nil {
+		return nil, err
+	}
 	var found []concern
-	for _, one := range all[:min(len(all), maxConcerns)] {
-		trouble := troubles[passerelle.ConnectionState(one.State).Resolution()]
-		what := trouble.one
-		if one.Count > 1 {
-			what = fmt.Sprintf(trouble.many, page.UpTo(one.Count, store.MaxOverviewRows))
+	for _, kind := range troubles {
+		count, states := int64(0), []string(nil)
+		for _, one := range all {
+			if passerelle.ConnectionState(one.State).Resolution() == kind.by {
+				count += one.Count
+				states = append(states, fmt.Sprintf("%s %s", page.UpTo(one.Count, store.MaxOverviewRows), one.State))
+			}
+		}
+		if count == 0 {
+			continue
+		}
+		what := kind.one
+		if count > 1 {
+			what = fmt.Sprintf(kind.many, page.UpTo(count, store.MaxOverviewRows))
 		}
 		found = append(found, concern{
-			What: what, Detail: one.State + ". " + trouble.detail, Remedy: "See the connections", Address: pc.Path("/connections?state=%s", url.QueryEscape(one.State)),
+			What: what, Detail: strings.Join(states, ", ") + ". " + kind.whatFollows, Remedy: "See the connections", Address: pc.Path("/connections?state=%s", kind.filter),
 		})
 	}
-	return found, err
+	return found, nil
 }
 
 // consentConcerns returns a problem when consents end soon.

@@ -128,7 +128,15 @@ func (h *handler) healthFigures(pc *page.Context, data *overviewData) error {
 	return err
 }
 
-// oldestFigure adds to data the payment that has waited longest for its final state.
+// waited describes how long something has waited.
+func waited(d time.Duration) string {
+	if d < time.Minute {
+		return "under 1 min"
+	}
+	return page.Age(d)
+}
+
+// oldestFigure adds the payment that has waited longest for its final state.
 func (h *handler) oldestFigure(pc *page.Context, data *overviewData) error {
 	var first store.OpenPayment
 	for _, state := range payment.States() {
@@ -144,7 +152,7 @@ func (h *handler) oldestFigure(pc *page.Context, data *overviewData) error {
 		}
 	}
 	if first.ID != 0 {
-		data.Oldest = &oldest{ID: first.ID, State: string(first.State), Registered: pc.When(first.Registered), Age: page.Age(pc.Now().Sub(first.Registered))}
+		data.Oldest = &oldest{ID: first.ID, State: string(first.State), Registered: pc.When(first.Registered), Age: waited(pc.Now().Sub(first.Registered))}
 	}
 	return nil
 }
