@@ -90,6 +90,7 @@ var markdown = goldmark.New(
 func mustRender(name, file string) guide {
 	source := mustReadFile(file)
 	tree := markdown.Parser().Parse(text.NewReader(source))
+	leavePictures(tree, source)
 	g := guide{Name: name, Title: name}
 	if err := ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
@@ -139,8 +140,44 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// unlink changes links to addresses in a running service. A service does not have pictures and
-// other files. Links to them become text.
+// leavePictures removes the blocks that show pictures, which a service does not have, with what
+// announces them: a paragraph that ends with a colon, or the heading of a picture.
+func leavePictures(tree ast.Node, source []byte) {
+	for block := tree.FirstChild(); block != nil; {
+		next := block.NextSibling()
+		shown := shows(block)
+		if before := block.PreviousSibling(); shown && before != nil && announces(before, source) {
+			tree.RemoveChild(tree, before)
+		}
+		if shown {
+			tree.RemoveChild(tree, block)
+		}
+		block = next
+	}
+}
+
+// shows reports whether a block contains a picture.
+func shows(n ast.Node) bool {
+	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+		if child.Kind() == ast.KindImage || shows(child) {
+			return true
+		}
+	}
+	return false
+}
+
+func announces(n ast.Node, source []byte) bool {
+	switch n := n.(type) {
+	case *ast.Heading:
+		return n.Level > 2
+	case *ast.Paragraph:
+		return strings.HasSuffix(plainText(n, source), ":")
+	}
+	return false
+}
+
+// unlink makes links lead to the pages of a running service. Links to other files, which a service
+// does not have, become text.
 func unlink(n ast.Node, folder string) {
 	for child := n.FirstChild(); child != nil; {
 		next := child.NextSibling()
@@ -155,15 +192,13 @@ func unlink(n ast.Node, folder string) {
 // leads changes a link to the address at which the service serves the link's target. It returns
 // false when the service does not serve the target. It does not change links to other sites.
 func leads(n ast.Node, folder string) bool {
-	switch link := n.(type) {
-	case *ast.Link:
-		to, served := address(string(link.Destination), folder)
-		link.Destination = []byte(to)
-		return served
-	case *ast.Image:
-		return false
+	link, is := n.(*ast.Link)
+	if !is {
+		return true
 	}
-	return true
+	to, served := address(string(link.Destination), folder)
+	link.Destination = []byte(to)
+	return served
 }
 
 // lift replaces a node with its children.

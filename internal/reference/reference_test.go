@@ -170,9 +170,11 @@ func TestWhatIsNotThere(t *testing.T) {
 }
 
 func TestReferenceInABrowser(t *testing.T) {
+	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx := servicetest.Browser(t, width, 900)
 			says := servicetest.Listen(ctx, t)
 			for _, page := range []string{"", "/payments", "/objects/Payment", "/objects/ErrorBody", "/guides/quick-start", "/guides/commands", "/guides/console"} {
@@ -189,6 +191,7 @@ func TestReferenceInABrowser(t *testing.T) {
 // TestTheFirstPage checks that browsers get the page. Programs must get the same answer as without
 // the page.
 func TestTheFirstPage(t *testing.T) {
+	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for accept, want := range map[string]struct {
 		status int
@@ -215,6 +218,7 @@ func TestTheFirstPage(t *testing.T) {
 	}
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx := servicetest.Browser(t, width, 900)
 			says := servicetest.Listen(ctx, t)
 			if err := chromedp.Do(ctx, servicetest.Navigate(s.Origin+"/"), servicetest.Shown(`a[href="/docs"]`)); err != nil {
@@ -223,5 +227,24 @@ func TestTheFirstPage(t *testing.T) {
 			servicetest.Inspect(ctx, t, "first-page-"+name)
 			says.Silent(t)
 		})
+	}
+}
+
+// Guides leave out pictures, which the service does not have, with what announces them.
+func TestGuidesWithoutPictures(t *testing.T) {
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	for name, left := range map[string][]string{
+		"quick-start": {"The payer checks the payment", "(here a simulated bank):", "what needs attention:"},
+		"console":     {"Home of a domain by day", "<h3 id=\"home-of-a-domain\""},
+	} {
+		body := read(t, s.Origin+"/docs/guides/"+name, http.StatusOK)
+		for _, text := range left {
+			if strings.Contains(body, text) {
+				t.Errorf("the guide %s has %q", name, text)
+			}
+		}
+	}
+	if body := read(t, s.Origin+"/docs/guides/console", http.StatusOK); !strings.Contains(body, "<h3 id=\"with-an-identity-provider\"") {
+		t.Error("a heading without pictures is left out")
 	}
 }
