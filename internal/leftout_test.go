@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// TestWhatIsLeftOut prints once, with the results of all packages, what the machine does not have.
-// The go command hides the output of a passing test. The test therefore writes the line to the
+// TestWhatIsLeftOut prints which programs are missing on this machine, so that tests are skipped. It
+// prints this once for all packages. The go command hides the output of a passing test. The test therefore writes the line to the
 // output of the go command itself.
 func TestWhatIsLeftOut(t *testing.T) {
 	summary := leftout.Summary()

@@ -49,7 +49,8 @@ func (r *csvRows) next() ([]string, error) {
 	}
 }
 
-// take returns the line n lines after the next one.
+// take returns an unused line without removing it: the next line for n = 0, the line after that for
+// n = 1.
 func (r *csvRows) take(n int) (string, error) {
 	for len(r.waiting) <= n {
 		text, err := r.lines.next()

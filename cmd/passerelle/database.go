@@ -63,8 +63,8 @@ func (d databaseFlag) exists() error {
 	return nil
 }
 
-// current runs the command if the database is up to date. If a ring is given, it must also be the
-// ring that encrypts the secrets in the database.
+// current runs the command if the database is up to date. If a key ring is given, current also
+// requires that the database's secrets are encrypted with it.
 func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
 	if err := db.Database.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A new user adds these rows. The service holds back the event of a temporary user. It stores the
-// token of a permanent user for webhooks.
+// A new user adds these rows. The service holds back the event of a temporary user. It keeps the
+// token of a permanent user, to send it with webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
 	aUser  = with(aGuest, map[string]int64{"user_token": 1})

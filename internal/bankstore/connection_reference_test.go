@@ -24,7 +24,7 @@ type idRow struct {
 	gone, hidden bool
 }
 
-// idListing returns a list by id from which a filter selects some rows.
+// idListing returns a list sorted by id, with the rows that the filter should select.
 func idListing(w lists.Ways, rows []idRow, selected func(idRow) bool) lists.List {
 	spot := func(r idRow) lists.Spot { return lists.Spot{ID: r.id} }
 	return lists.List{Ways: w, All: lists.Spots(rows, spot, lists.Any[idRow]), Selected: lists.Spots(rows, spot, selected)}

@@ -199,7 +199,7 @@ type DocumentFilter struct {
 	All bool
 }
 
-var totalAt = exactly("d.total")
+var totalAt = exactOf("d.total")
 
 // subscriptions returns the filter for the subscriptions whose documents are selected.
 func (f DocumentFilter) subscriptions() SubscriptionFilter {

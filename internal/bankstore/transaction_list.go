@@ -88,8 +88,8 @@ func (f TransactionFilter) day() string {
 	return "t.application_date"
 }
 
-// DayOf returns the day that determines the place of a transaction in the filter's order and
-// limits.
+// DayOf returns the day by which the filter sorts a transaction, and which it compares with From and
+// Until.
 func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	if f.ByDate {
 		return t.Date
@@ -123,28 +123,28 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 // the decimal. One integer could exceed 64 bits, and SQLite would turn it into a float.
 type exact struct{ whole, rest string }
 
-// exactly returns the two parts of a decimal in a column. The scale of the decimal is in a column
-// of the same name with the suffix _scale.
-func exactly(column string) exact {
+// exactOf returns the SQL expressions for the two parts of the decimal that a column stores. The
+// scale of the decimal is in a column of the same name with the suffix _scale.
+func exactOf(column string) exact {
 	one := "CASE " + column + "_scale WHEN 0 THEN 1 WHEN 1 THEN 10 WHEN 2 THEN 100 WHEN 3 THEN 1000 WHEN 4 THEN 10000 WHEN 5 THEN 100000 WHEN 6 THEN 1000000" +
 		" WHEN 7 THEN 10000000 WHEN 8 THEN 100000000 WHEN 9 THEN 1000000000 ELSE 10000000000 END"
 	return exact{whole: "(" + column + " / " + one + ")", rest: fmt.Sprintf("(%s %% %s * (10000000000 / %s))", column, one, one)}
 }
 
-// compare returns the condition "stored sign with", where sign is a comparison operator. It
-// supports decimals with at most ValueDigits digits after the point.
-func compare(c *database.Clauses, stored exact, sign string, with decimal.Decimal) string {
-	whole, rest, ok := with.Int64(ValueDigits)
+// compare returns an SQL comparison of a stored decimal with a value. The operator is one such as
+// "<=". It supports values with at most ValueDigits digits after the point.
+func compare(c *database.Clauses, stored exact, operator string, value decimal.Decimal) string {
+	whole, rest, ok := value.Int64(ValueDigits)
 	if !ok {
 		return "FALSE" // no stored value has that many digits; limits have fewer, but a search may have them
 	}
-	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, sign, c.Bind(whole), c.Bind(rest))
+	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, operator, c.Bind(whole), c.Bind(rest))
 }
 
 // ValueDigits is the number of digits after the point in comparisons of values.
 const ValueDigits = 10
 
-var valueAt = exactly("t.value")
+var valueAt = exactOf("t.value")
 
 func (f TransactionFilter) where(c *database.Clauses) {
 	if f.within != nil {
@@ -215,11 +215,11 @@ func (f TransactionFilter) words(c *database.Clauses) {
 		f.search(c)
 	}
 	for _, bound := range []struct {
-		value *decimal.Decimal
-		sign  string
+		value    *decimal.Decimal
+		operator string
 	}{{f.Least, ">="}, {f.Most, "<="}} {
 		if bound.value != nil {
-			c.All = append(c.All, compare(c, valueAt, bound.sign, *bound.value))
+			c.All = append(c.All, compare(c, valueAt, bound.operator, *bound.value))
 		}
 	}
 	if len(f.Values) > 0 {

@@ -54,7 +54,8 @@ func TestSignedAnswers(t *testing.T) {
 	})
 }
 
-// signedPayload has the answer, as the signed bytes.
+// signedPayload is the content of a signed answer. Answer keeps its bytes exactly as they were
+// signed.
 type signedPayload struct {
 	URL    string          `json:"request_url"`
 	Date   string          `json:"response_timestamp"`

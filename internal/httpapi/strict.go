@@ -7,8 +7,9 @@ import (
 	"passerelle"
 )
 
-// Known fails for unknown names in a field "*" when the caller is strict. Only the endpoint knows
-// the names that such a field accepts. Callers that are not strict may send any name.
+// Known checks the names in a body with free keys (a field "*"). It fails for an unknown name when
+// the request has "Prefer: handling=strict". Only the endpoint knows the names that such a field
+// accepts.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

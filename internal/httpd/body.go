@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// These limits apply to the bytes of a body beyond its limit. The server reads and discards at most
-// this many of them, for at most this time.
+// A body can be longer than its handler accepts. These constants bound how much of the excess the
+// server reads and discards, and for how long.
 const (
 	maxDrained = 8 << 20
 	drainTime  = 5 * time.Second
@@ -18,9 +18,8 @@ const (
 
 // Bounded returns a body from which the handler can read up to a number of bytes. Reading more
 // fails with *http.MaxBytesError. Many clients read the answer only after they have written
-// everything. The server therefore discards up to 8 MiB more, for at most 5 s. It reads nothing
-// more from a client that sends even more: the client gets its answer, and its connection is
-// closed.
+// everything. The server therefore discards up to 8 MiB more, for at most 5 s. If the client sends
+// still more, the server stops reading, answers, and closes the connection.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
 	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
 }
@@ -97,7 +96,8 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// free is the number of bytes of its body that each request may always hold.
+// free is how many bytes of its body a request may hold in memory even when the limiter has no
+// room.
 const free = 16 << 10
 
 // holding counts the bytes that a request holds of its body. It belongs to the goroutine of the

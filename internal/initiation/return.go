@@ -28,7 +28,7 @@ const (
 )
 
 // returnURL returns the address to which a bank sends the payer's browser. It identifies the
-// payment. A MAC makes it valid only for this step.
+// payment. Its MAC is valid only for returns from a bank, not in other links.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
@@ -65,10 +65,10 @@ func FromCancellation(state string) bool {
 // Return handles a payer who returns from a bank. The argument state is the state parameter of the
 // return link, and callback is the query that the bank added. Return immediately asks the bank and
 // returns the payment. The state of this payment decides where the payer is redirected next. If
-// Return cannot ask the bank, it returns the payment from the database. It cannot ask while too
-// many callers wait for the bank or an attempt is under way. A loop then asks with the callback,
-// either when it asks about this attempt or as soon as the attempt ends. Return fails with NotFound
-// when the state parameter was altered.
+// Return cannot ask the bank, it returns the payment from the database. It cannot ask while an
+// attempt is under way, or while too many callers wait for the bank. A loop then asks with the
+// callback, either when it asks about this attempt or as soon as the attempt ends. Return fails with
+// NotFound when the state parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {
@@ -114,8 +114,9 @@ func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passe
 // maxCallback limits a stored query, in bytes.
 const maxCallback = 8 << 10
 
-// keepReturn stores the query with which the payer returned. A loop then soon asks the bank with
-// this query. If the query is too long, keepReturn drops it, and the bank is asked without it.
+// keepReturn stores the query with which the payer returned. A background loop soon asks the bank
+// about the order, and passes this query on. If the query is too long, keepReturn drops it, and the
+// loop asks the bank without it.
 func (i *Initiation) keepReturn(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) error {
 	a, err := i.DB.Attempt(ctx, d.ID, id)
 	if err != nil {

@@ -21,8 +21,8 @@ type AuditLink struct {
 	// Previous is the hash of the act before this one, and Hash is the hash of this act. Both are
 	// set together with the place.
 	Previous, Hash []byte
-	// Content contains the bytes of all other columns for the hash, in the order of auditColumns.
-	// NULL is a byte 0. Any other value is a byte 1, followed by the value. A number has eight
+	// Content is the part of the hash input that comes from the act: the bytes of the columns in
+	// auditColumns, in that order. NULL is a byte 0. Any other value is a byte 1, followed by the value. A number has eight
 	// bytes, the most significant first. A boolean is the number 0 or 1. A text is its length in
 	// bytes, followed by its bytes.
 	Content []byte
@@ -112,8 +112,9 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the first chain with a number above after that has acts without a place.
-// With after = -1, it searches all chains. It fails with ErrNotFound when there is no such chain.
+// NextUnchained returns the next chain that contains acts without a place. Its number is greater
+// than the argument after. With after = -1, it searches all chains. It fails with ErrNotFound when
+// there is no such chain.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
@@ -147,8 +148,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads at most limit acts of a chain, from the place behind after, in the order of
-// their places. The schema refuses two acts with the same place. If there are two nevertheless,
+// AuditLinks reads the acts of a chain that follow the act in the argument after, in the order of
+// their places. It reads at most limit acts. The schema refuses two acts with the same place. If there are two nevertheless,
 // AuditLinks reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)

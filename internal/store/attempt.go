@@ -254,10 +254,10 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	return nil
 }
 
-// SaveOrder replaces the connector's memory in the middle of a call about the order, if the payment
-// still has the loaded version. Otherwise it fails with ErrConflict. It raises the version of the
-// payment. A simultaneous call that loaded the payment before can therefore not overwrite the new
-// memory.
+// SaveOrder replaces the connector's memory while a call about the order is still under way. The
+// payment must still have the version that was loaded: otherwise SaveOrder fails with ErrConflict.
+// SaveOrder increases the version. A simultaneous call with the earlier version can therefore not
+// overwrite the new memory.
 func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2 AND version = $3`, int64(a.Domain), int64(a.Payment), version)
 	return tx.RememberOrder(a, memory)

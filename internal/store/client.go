@@ -19,8 +19,8 @@ type Client struct {
 	Name   string
 	// SecretHash is the SHA-256 hash of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only addresses to which payers may be redirected. An empty list
-	// allows any address in a sandbox domain and none in a live domain.
+	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain, an
+	// empty list allows any address. In a live domain, it allows none.
 	RedirectURIs []string
 	// PublicKey is the PEM key that verifies signatures of the application. It is empty when the
 	// application has no key.

@@ -84,7 +84,8 @@ func TestPayloadsHoldResources(t *testing.T) {
 	}
 }
 
-// TestPayloadsFail checks that a body fails with the first error of a list or of the writer.
+// TestPayloadsFail checks that writing a body fails with the first error that a list or the writer
+// returns.
 func TestPayloadsFail(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(func(wire.Transaction)) error { return lost }
@@ -101,8 +102,8 @@ func TestPayloadsFail(t *testing.T) {
 	}
 }
 
-// mostOfABody is the largest number of allocations for a transaction in a body. It is a quarter
-// above the measured number.
+// mostOfABody is the permitted average number of allocations for each transaction in a body. It is
+// a quarter above the measured number.
 const mostOfABody = 1.25
 
 // TestAllocationsOfABody checks that the transactions of a long history do not become more
