@@ -158,10 +158,11 @@ disappears in one of three ways:
 Every change of state emits the event ` + "`PAYMENT_STATE_UPDATED`" + `. The service immediately sends the webhooks of this event.
 
 Domains created before 2024-09-13 00:00 UTC have an older behaviour. Use ` + "`passerelle domain create --created`" + ` for
-a domain that moved here. In these domains, webhooks do not report changes that the payer's return reports:
+a domain that moved here. In these domains, the service sends no webhook about a change that the payer's return has
+already reported:
 
-- The webhooks of each change wait for the payer's return to the client's callback with ` + "`payment_state`" + `. They wait
-  for at most ` + "`payment.callback_grace_minutes`" + ` (5), in the domain's time.
+- After a change, the service holds its webhooks until the payer returns to the client's callback, whose query contains
+  ` + "`payment_state`" + `. It holds them for at most ` + "`payment.callback_grace_minutes`" + ` (5), in the domain's time.
 - When the payer returns in time, the service drops the waiting webhooks. It keeps a record with the reason.
 - When the payer does not return in time, the service sends the webhooks.
 - The service immediately sends the webhooks of changes after the return.
