@@ -45,7 +45,8 @@ type shownField struct {
 	Choices                  []choice
 }
 
-// listFields has all filters of the API, in their order on the page.
+// listFields has the filters of the API, in their order on the page. TestFiltersAreThoseOfTheAPI
+// lists the differences.
 var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
