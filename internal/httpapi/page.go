@@ -24,8 +24,15 @@ type Paging struct {
 	links    linker
 }
 
-// LimitSet reports whether the request has a limit. Some lists require a limit from strict clients.
-func (p Paging) LimitSet() bool { return p.limitSet }
+// RequireLimit fails for a strict client whose request has no limit. The handlers of some lists call
+// it.
+func (p Paging) RequireLimit(c *Caller) error {
+	if !c.Strict || p.limitSet {
+		return nil
+	}
+	limit, _ := reflect.TypeFor[Paging]().FieldByName("Limit")
+	return passerelle.MissingField("limit", "is required, "+newRules(limit).span())
+}
 
 // PageWindow selects the rows that a list handler reads from the store.
 type PageWindow struct {

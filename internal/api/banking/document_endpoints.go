@@ -116,8 +116,8 @@ func (s *Service) documentsAt(ctx context.Context, c *httpapi.Caller, at documen
 }
 
 func (s *Service) documentPage(ctx context.Context, c *httpapi.Caller, q documentQuery, there bankstore.DocumentFilter) (listDocumentsOutput, error) {
-	if c.Strict && !q.LimitSet() {
-		return listDocumentsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
+	if err := q.RequireLimit(c); err != nil {
+		return listDocumentsOutput{}, err
 	}
 	f, err := q.filter(c, there)
 	if err != nil {

@@ -243,8 +243,8 @@ func (q transactionQuery) query() transactionQuery { return q }
 func listTransactions[In listOfTransactions](s *Service) func(context.Context, *httpapi.Caller, In) (listTransactionsOutput, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in In) (listTransactionsOutput, error) {
 		q := in.query()
-		if c.Strict && !q.LimitSet() {
-			return listTransactionsOutput{}, passerelle.MissingField("limit", "is required, from 1 to 1000")
+		if err := q.RequireLimit(c); err != nil {
+			return listTransactionsOutput{}, err
 		}
 		at, err := s.settle(ctx, c, in.place())
 		if err != nil {
