@@ -59,3 +59,31 @@ func requestsOf(logs []store.WebhookLog) (ids []int64) {
 	}
 	return ids
 }
+
+// TestLastAttemptsOfManyDeliveries reads the requests for more deliveries than a page lists. Each
+// delivery must have its request.
+func TestLastAttemptsOfManyDeliveries(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		const deliveries = 1100
+		w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}
+		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
+		s.write(func(tx *store.Tx) error {
+			return tx.Emit(store.EmittedEvent{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: 1, User: 1, Body: []byte("{}"), Created: now})
+		})
+		s.write(func(tx *store.Tx) error {
+			tx.Unit().Exec(numbers+`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created)
+				SELECT i, d.domain_id, d.webhook_id, d.event_id, d.subject, d.subject_id, i, d.created FROM n, delivery d WHERE d.id = 1`, 2, deliveries)
+			tx.Unit().Exec(`INSERT INTO delivery_attempt (domain_id, webhook_id, delivery_id, at, duration, failure)
+				SELECT domain_id, webhook_id, id, created, 1, 'no answer' FROM delivery`)
+			return nil
+		})
+		ids := make([]passerelle.DeliveryID, deliveries)
+		for i := range ids {
+			ids[i] = passerelle.DeliveryID(i + 1)
+		}
+		found, err := s.db.LastAttempts(t.Context(), s.domain, ids)
+		if err != nil || len(found) != deliveries {
+			t.Errorf("%d deliveries have requests, %v", len(found), err)
+		}
+	})
+}
