@@ -63,8 +63,11 @@ func TestLanguagesSayTheSame(t *testing.T) {
 func TestALanguageIsWhole(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	page := s.open(t, s.create(t, nil).ID, nil)
-	guide, err := os.ReadFile("../../docs/payment-pages.md")
-	must(t, err)
+	links := fileText(t, "../../docs/webviews.md")
+	links = links[strings.Index(links, "## Links"):]
+	guides := map[string]string{
+		"docs/payment-pages.md": fileText(t, "../../docs/payment-pages.md"), "docs/webviews.md": links[:strings.Index(links, "| Parameter")],
+	}
 	for name := range texts(t) {
 		lang := strings.TrimSuffix(name, ".json")
 		if got := s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1)); !strings.Contains(got.body, `<html lang="`+lang+`"`) {
@@ -73,13 +76,25 @@ func TestALanguageIsWhole(t *testing.T) {
 		if terms, err := s.Terms(t.Context(), s.domain, lang); err != nil || terms.Language != lang {
 			t.Errorf("%s: the terms of domains that have published none are in %q (%v): add it in internal/initiation/terms.go", lang, terms.Language, err)
 		}
-		if !strings.Contains(string(guide), "`"+lang+"`") {
-			t.Errorf("%s: docs/payment-pages.md does not name it", lang)
+		for guide, text := range guides {
+			if !strings.Contains(text, "`"+lang+"`") {
+				t.Errorf("%s: %s does not name it", lang, guide)
+			}
+		}
+		if _, err := os.Stat("../../connector/sandbox/speech/words/" + name); err != nil && lang != "en" {
+			t.Errorf("%s: the simulated banks have no texts: %v", lang, err)
 		}
 	}
 	if got := s.get(t, strings.Replace(page, "/en/", "/eo/", 1)); got.status != http.StatusNotFound {
 		t.Errorf("a language without texts gives %d", got.status)
 	}
+}
+
+func fileText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	return string(text)
 }
 
 var said = regexp.MustCompile(`(?:Say|key:|Problem) *(?:\(|=)? *"([a-z_.]+[a-z])"`)
