@@ -11,9 +11,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// Connectors lists all connectors of the program. It is one function, so readers of the code see
-// which banks the program supports. With an empty Bank, the simulated connectors have only
-// profiles.
+// Connectors lists the connectors that need no configuration. Banks from files (banks.go) and
+// connector programs (programs.go) are added when the service reads them. With an empty Bank, the
+// simulated connectors have only profiles.
 func Connectors(simulated *sandbox.Bank) []connector.Connector {
 	return append(simulated.Connectors(), statements.Connector{})
 }
