@@ -89,7 +89,7 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace puts next into the place of this authorisation. It keeps this authorisation in Earlier,
+// replace puts the authorisation next into the place of this one. It keeps this one in Earlier,
 // because the customer may still use it.
 func (a *authorisation) replace(next authorisation) {
 	former := *a

@@ -127,7 +127,8 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read on the day today. before is the memory of the last read, on the day read.
+// New begins a read on the day today. The argument before is the memory of the last read, on the
+// day read.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),

@@ -128,8 +128,8 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// issue stores a statement of the file and records the earlier statements that it corrects. before
-// lists the statements that were stored before the file.
+// issue stores a statement of the file and records the earlier statements that it corrects. The
+// argument before lists the statements that were stored before the file.
 func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	if a.issued == nil {
 		a.issued = map[string]int{}

@@ -85,8 +85,8 @@ func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]S
 		int64(a.ID), a.Epoch, limit)
 }
 
-// CreateCluster stores a cluster of an account and sets its id. Write fails with the error beyond
-// when the number of the account's clusters would exceed most.
+// CreateCluster stores a cluster of an account and sets its id. Write fails with the argument
+// beyond when the number of the account's clusters would exceed the argument most.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {

@@ -290,7 +290,8 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 }
 
 // SaveConnection stores all fields of a connection except its secrets, if the connection still has
-// the version former. Write fails with ErrConflict when the connection has another version.
+// the version in the argument former. Write fails with ErrConflict when the connection has another
+// version.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
@@ -376,7 +377,7 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 // ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
 // domain's time. It leaves out connections whose state already asks for a new consent, and
 // connections that a process is reading. The list begins with the consents that ended first. It
-// lists only connections behind the connection after.
+// lists only connections behind the connection in the argument after.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -398,7 +399,7 @@ func (tx Tx) HoldUserAs(u passerelle.User) {
 }
 
 // VersionConnection stores the version of the last event about a connection. Write fails with
-// ErrConflict when the connection no longer has the version former.
+// ErrConflict when the connection no longer has the version in the argument former.
 func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }

@@ -32,7 +32,7 @@ func scanOperator(row database.Row) (Operator, error) {
 	return o, err
 }
 
-// scan reads the columns of an operator, and then reads further columns into more.
+// scan reads the columns of an operator, and then reads further columns into the argument more.
 func (o *Operator) scan(row database.Row, more ...any) error {
 	var (
 		created  int64

@@ -32,8 +32,8 @@ func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) e
 	}
 }
 
-// addBefore adds the words of a batch of payments with smaller ids than before. It stores the id
-// that it has reached.
+// addBefore adds the words of a batch of payments whose ids are smaller than the argument before.
+// It stores the id that it has reached.
 func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, before int64) error {
 	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)
 	if err != nil {

@@ -29,7 +29,7 @@ func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 }
 
 // readBanks reads the files like BankFiles. It replaces an invalid file with the last valid version
-// of that file in before.
+// of that file, which it takes from the argument before.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {

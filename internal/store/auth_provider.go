@@ -255,7 +255,7 @@ func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails with
-// ErrConflict when the stored secret or endpoint differs from the one in former.
+// ErrConflict when the stored secret or endpoint differs from the one in the argument former.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx)
 	if err != nil {

@@ -12,7 +12,8 @@ const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_fr
 
 func scanDomain(row database.Row) (passerelle.Domain, error) { return scanDomainAnd(row) }
 
-// scanDomainAnd reads the columns of a domain, and then reads further columns into more.
+// scanDomainAnd reads the columns of a domain, and then reads further columns into the argument
+// more.
 func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain

@@ -24,7 +24,8 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 }
 
 // ExpiringPayments leases at most limit payments of a domain that have waited for a definitive
-// status at least since the instant before. It leaves out payments with an open attempt.
+// status at least since the instant in the argument before. It leaves out payments with an open
+// attempt.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}

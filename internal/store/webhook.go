@@ -154,9 +154,10 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush ends a run of the flusher. The next run is due at next. If another run was requested
-// since this run began, that run stays planned; due is the time at which this run was due. When
-// nothing is undelivered, no run is planned and the webhook is no longer stopped.
+// PlanFlush ends a run of the flusher. The next run is due at the time next. If another run was
+// requested since this run began, that run stays planned; the argument due is the time at which
+// this run was due. When nothing is undelivered, no run is planned and the webhook is no longer
+// stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`

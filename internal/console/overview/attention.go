@@ -166,8 +166,8 @@ func worst(pc *page.Context, all []concern) []concern {
 	return append(all[:maxConcerns:maxConcerns], rest)
 }
 
-// unanswered describes how calls to a bank fail. With here, this replica has seen the failures.
-// Otherwise another replica has seen them.
+// unanswered describes how calls to a bank fail. If the argument here is set, this replica has seen
+// the failures. Otherwise another replica has seen them.
 func unanswered(here bool, failures int) string {
 	if !here {
 		return "Reported by another replica; this one still reaches the bank. The service retries automatically."
