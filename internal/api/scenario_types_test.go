@@ -430,6 +430,11 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	for _, prefix := range []string{"/transactions", "/accounts", "/connections"} {
 		r.credential[prefix] = s.token(t, "", "user", 0)
 	}
+	// The background loop stores the first use of each token, which must not happen after the digest.
+	for _, credential := range r.credential {
+		s.do(t, ask{method: "GET", path: "/config", credential: credential})
+	}
+	must(t, s.Access.KeepUses(t.Context()))
 	r.before = s.record()
 	r.digest = s.eyes.Digest()
 	return r
