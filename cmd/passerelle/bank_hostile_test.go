@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,8 +153,8 @@ func TestClocksThatAreApart(t *testing.T) {
 			}
 			findings := bank.Check(t.Context())
 			bank.Close()
-			if last := findings[len(findings)-1]; last.Check != "clock" || !last.Wrong {
-				t.Errorf("%s: bank check ends with %+v", wrong, last)
+			if !slices.ContainsFunc(findings, func(f berlingroup.Finding) bool { return f.Check == "clock" && f.Wrong }) {
+				t.Errorf("%s: bank check finds %+v", wrong, findings)
 			}
 
 			banks.steer("POST", "signed/clock", map[string]any{"machine": "0s"}, nil)
