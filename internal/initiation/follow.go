@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -114,18 +115,22 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		failed := i.postpone(ctx, s, payment.Report{Memory: report.Memory})
-		return p, errors.Join(err, failed, i.keepUntaken(ctx, s, failed == nil && s.took(report)))
+		taken := s.took(payment.Report{}) || failed == nil && s.took(report)
+		return p, errors.Join(err, failed, i.keepUntaken(ctx, s, taken, err, failed))
 	}
 	return p, err
 }
 
-// keepUntaken stores the callback of a call that failed, so that the next call has it. If the connector
-// took the callback, it is removed instead: the bank may refuse a code that it gets a second time.
-func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken bool) error {
-	if taken {
+// keepUntaken stores the callback of a call that failed, so that the next call has it. It does not
+// if another act has changed the payment, because that act may have used the callback. It removes the
+// callback if the connector took it, because the bank may refuse a code that it gets a second time.
+// It also removes it after a second failure that reached the bank, which the callback may cause.
+func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken bool, why, changed error) error {
+	again := s.attempt.Callback != nil && s.callback.Encode() == string(s.attempt.Callback)
+	switch {
+	case taken, again && !errors.Is(why, connector.ErrNotSent):
 		return i.forgetCallback(ctx, s)
-	}
-	if s.callback == nil || s.callback.Encode() == string(s.attempt.Callback) {
+	case again, changed != nil, s.callback == nil:
 		return nil
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error { return keepCallback(tx, s.attempt, s.callback) })

@@ -2,6 +2,7 @@ package initiation_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"sync"
 	"testing"
@@ -263,15 +264,17 @@ func TestReturnThatFails(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		fails fault
-		kept  int64
-		next  string
+		fails       fault
+		kept        int64
+		next        string
+		still       int64
+		afterSecond string
 	}{
-		"before the connector took it":     {cut(payment.Report{}, false), 1, "code=C"},
-		"after it, with a memory":          {cut(payment.Report{Memory: []byte("a code")}, false), 0, ""},
-		"after a memory during the call":   {cut(payment.Report{}, true), 0, ""},
-		"nothing was sent":                 {before(fails(connector.ErrNotSent)), 1, "code=C"},
-		"the connector does not come back": {before(panics), 1, "code=C"},
+		"before the connector took it":     {cut(payment.Report{}, false), 1, "code=C", 0, ""},
+		"after it, with a memory":          {cut(payment.Report{Memory: []byte("a code")}, false), 0, "", 0, ""},
+		"after a memory during the call":   {cut(payment.Report{}, true), 0, "", 0, ""},
+		"nothing was sent":                 {before(fails(connector.ErrNotSent)), 1, "code=C", 1, "code=C"},
+		"the connector does not come back": {before(panics), 1, "code=C", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *fixture) {
@@ -288,15 +291,36 @@ func TestReturnThatFails(t *testing.T) {
 					return again.fault(ctx, o, func(ctx context.Context, o connector.Order) (payment.Report, error) { return test.fails(ctx, o, next) })
 				})
 				w.runDue(t, w.another(), w.later(time.Minute), one)
-				w.wantCallbacks(t, test.kept)
+				w.wantCallbacks(t, test.still)
 				w.line.breaks(nil, again.fault)
 				w.runDue(t, w.another(), w.later(time.Hour), one)
-				again.want(t, test.next, test.next)
+				again.want(t, test.next, test.afterSecond)
 				w.wantCallbacks(t, 0)
 				w.wantState(t, p.ID, payment.Done)
 			})
 		})
 	}
+}
+
+// TestReturnThatFailsDuringAChange checks that a query is not stored again when the connector has used
+// it, although another act changed the payment before the call failed.
+func TestReturnThatFailsDuringAChange(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		w.line.breaks(nil, func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			o.Save(ctx, []byte("a token"))
+			_, err := w.another().Simulate(ctx, w.domain, p.ID, initiation.SimulatedChange{State: payment.Pending})
+			must(t, err)
+			return payment.Report{Memory: []byte("another token")}, errCut
+		})
+		_, err := w.Return(t.Context(), w.domain, state, url.Values{"code": {"C"}})
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			t.Error(err)
+		}
+		w.wantCallbacks(t, 0)
+		w.wantState(t, p.ID, payment.Pending)
+	})
 }
 
 // wantCallbacks checks how many queries of payers are stored.
