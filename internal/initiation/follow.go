@@ -144,19 +144,33 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 	if !errors.Is(err, store.ErrConflict) {
 		return p, err
 	}
+	p, used, err := i.applyToChanged(ctx, s, report)
+	if !used && s.callback != nil && !s.took(payment.Report{}) {
+		err = errors.Join(err, i.keepReturn(ctx, s.domain, s.payment.ID, s.callback))
+	}
+	return p, err
+}
+
+// applyToChanged applies a report to a payment that has changed since the session was loaded. It
+// reports whether what the connector took from the callback is stored. Otherwise the connector needs
+// the callback again.
+func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report payment.Report) (p *payment.Payment, used bool, err error) {
 	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if now.attempt.Number != s.attempt.Number {
-		return now.payment, nil
+		return now.payment, false, nil
 	}
 	now.late = true
 	now.attempt.AskedAs(s.attempt) // the report may be older than the bank's latest notification
+	used = true
 	if !bytes.Equal(now.attempt.Memory, s.lastMemory()) {
+		used = report.Memory == nil
 		report.Memory = nil // the connector computed this memory from data that is no longer valid
 	}
-	return i.applyOnce(ctx, now, report)
+	p, err = i.applyOnce(ctx, now, report)
+	return p, used && err == nil, err
 }
 
 // applyOnce stores the outcome and marks the attempt as answered, in one transaction. It does not

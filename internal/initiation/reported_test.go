@@ -323,6 +323,32 @@ func TestReturnThatFailsDuringAChange(t *testing.T) {
 	})
 }
 
+// TestReturnDuringAnotherMemory checks that a query is kept when the memory that the connector made of
+// it is not stored, because another act has stored a memory in the meantime.
+func TestReturnDuringAnotherMemory(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		w.line.breaks(nil, func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			other := w.another()
+			_, err := other.Simulate(ctx, w.domain, p.ID, initiation.SimulatedChange{State: payment.Pending})
+			must(t, err)
+			a, err := other.DB.Attempt(ctx, w.domain.ID, p.ID)
+			must(t, err)
+			must(t, other.DB.Write(ctx, func(tx *store.Tx) error { return tx.RememberOrder(a, []byte("another memory")) }))
+			return payment.Report{Status: payment.Awaiting, Memory: []byte("the code")}, nil
+		})
+		_, err := w.Return(t.Context(), w.domain, state, url.Values{"code": {"C"}})
+		must(t, err)
+		w.wantCallbacks(t, 1)
+		again := &seen{}
+		w.line.breaks(nil, again.fault)
+		w.runDue(t, w.another(), w.later(time.Minute), one)
+		again.want(t, "code=C")
+		w.wantCallbacks(t, 0)
+	})
+}
+
 // wantCallbacks checks how many queries of payers are stored.
 func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	t.Helper()
