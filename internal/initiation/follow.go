@@ -115,22 +115,25 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		failed := i.postpone(ctx, s, payment.Report{Memory: report.Memory})
-		taken := s.took(payment.Report{}) || failed == nil && s.took(report)
-		return p, errors.Join(err, failed, i.keepUntaken(ctx, s, taken, err, failed))
+		if taken := s.took(payment.Report{}) || failed == nil && s.took(report); taken || failed == nil {
+			failed = errors.Join(failed, i.keepUntaken(ctx, s, taken, !errors.Is(err, connector.ErrNotSent)))
+		}
+		return p, errors.Join(err, failed)
 	}
 	return p, err
 }
 
-// keepUntaken stores the callback of a call that failed, so that the next call has it. It does not
-// if another act has changed the payment, because that act may have used the callback. It removes the
+// keepUntaken stores the callback of a call that failed, so that the next call has it. It removes the
 // callback if the connector took it, because the bank may refuse a code that it gets a second time.
-// It also removes it after a second failure that reached the bank, which the callback may cause.
-func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken bool, why, changed error) error {
+// It also removes it after a second failure of calls that were sent, which the callback may cause. A
+// caller whose payment was changed by another act keeps nothing, because that act may have used the
+// callback.
+func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken, sent bool) error {
 	again := s.attempt.Callback != nil && s.callback.Encode() == string(s.attempt.Callback)
 	switch {
-	case taken, again && !errors.Is(why, connector.ErrNotSent):
+	case taken, again && sent:
 		return i.forgetCallback(ctx, s)
-	case again, changed != nil, s.callback == nil:
+	case again, s.callback == nil:
 		return nil
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error { return keepCallback(tx, s.attempt, s.callback) })
