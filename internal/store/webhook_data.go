@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -228,27 +229,37 @@ func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int6
 	return f.selection().Count(ctx, r.rows)
 }
 
+// longestIDList is the largest number of ids that LastAttempts puts into a query. With a much longer
+// list, SQLite reads the whole table instead of searching it.
+const longestIDList = 512
+
 // LastAttempts reads the last requests for some deliveries. It reads at most ten for each delivery,
 // the oldest first.
 func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
 	found := make(map[passerelle.DeliveryID][]WebhookLog, len(deliveries))
-	if len(deliveries) == 0 {
-		return found, nil
+	for some := range slices.Chunk(deliveries, longestIDList) {
+		all, err := r.lastAttempts(ctx, domain, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range all {
+			found[one.Delivery] = append(found[one.Delivery], one)
+		}
 	}
+	return found, nil
+}
+
+func (r *Reader) lastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) ([]WebhookLog, error) {
 	list, args := idList(domain, deliveries)
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
 	// The outer query does not join the table of deliveries. With that join, PostgreSQL might read
 	// all requests of each delivery and check their times afterwards. The limit of the inner query
 	// excludes no delivery. It keeps databases from merging the two queries.
-	all, err := database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
+	return database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT %d) AS place
 		JOIN delivery_attempt a ON a.delivery_id = place.id AND a.at >= COALESCE(place.at, 0) AND (place.at IS NULL OR a.at > place.at OR a.id >= place.first)
 		JOIN event e ON e.id = place.event_id ORDER BY a.delivery_id, a.at, a.id`, logColumns("place"), tenth, tenth, list, len(args)), args...)
-	for _, one := range all {
-		found[one.Delivery] = append(found[one.Delivery], one)
-	}
-	return found, err
 }
 
 // AttemptsOf reads a window of the requests for one delivery, the newest first.
