@@ -157,7 +157,7 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 // applyToChanged applies a report to a payment that has changed since the session was loaded. It
 // reports whether what the connector took from the callback is stored. Otherwise the connector needs
 // the callback again.
-func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report payment.Report) (p *payment.Payment, used bool, err error) {
+func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, bool, error) {
 	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
 	if err != nil {
 		return nil, false, err
@@ -167,12 +167,12 @@ func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report p
 	}
 	now.late = true
 	now.attempt.AskedAs(s.attempt) // the report may be older than the bank's latest notification
-	used = true
+	used := true
 	if !bytes.Equal(now.attempt.Memory, s.lastMemory()) {
 		used = report.Memory == nil
 		report.Memory = nil // the connector computed this memory from data that is no longer valid
 	}
-	p, err = i.applyOnce(ctx, now, report)
+	p, err := i.applyOnce(ctx, now, report)
 	return p, used && err == nil, err
 }
 
