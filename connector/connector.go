@@ -144,6 +144,10 @@ type Order struct {
 	// Abandoned means that the payer has abandoned the order in this service. The connector must
 	// not give the payer a new way to approve it.
 	Abandoned bool
+	// Repeated means that an earlier call may already have sent the order, and that its outcome is
+	// unknown. The service repeats an order only at a connector with Profile.Idempotent. Initiate may
+	// then return a *payment.Refusal only if the bank certainly has no order with this key.
+	Repeated bool
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
 	// Save stores a memory in the middle of a call, before the report. A connector calls it after

@@ -182,6 +182,7 @@ var kind = map[string]string{
 	payment.NoteOccurrence:            "a periodic order was executed once",
 	payment.NoteOccurrenceFailed:      "one execution of a periodic order failed; the order continues",
 	payment.NoteBankStatus:            "the bank has another status, or has a message about the order",
+	payment.NoteOutcomeUnknown:        "the outcome of a call to the bank is unknown; the service asks the bank for it",
 	payment.NoteSettled:               "an operator stated the outcome, because the bank could not",
 	payment.NoteStale:                 "the bank reported an older state; nothing changed",
 	payment.NoteSenseless:             "the service did not understand the report of the bank; nothing changed",

@@ -45,6 +45,9 @@ const (
 	NoteOccurrenceFailed = "occurrenceFailed"
 	// NoteBankStatus: only the bank's status word has changed, or the bank sent a remark.
 	NoteBankStatus = "bankStatus"
+	// NoteOutcomeUnknown: the outcome of a call to the bank is unknown. The service asks the bank for
+	// it.
+	NoteOutcomeUnknown = "outcomeUnknown"
 	// NoteSettled: an operator recorded the outcome of an order, because the bank could not report
 	// it.
 	NoteSettled = "settled"
@@ -58,7 +61,7 @@ const (
 func NoteKinds() []string {
 	return []string{
 		NoteCancelling, NoteCancellationGranted, NoteCancellationRefused, NoteCancellationOvertaken, NoteAbandoned,
-		NoteOccurrence, NoteOccurrenceFailed, NoteBankStatus, NoteSettled, NoteStale, NoteSenseless,
+		NoteOccurrence, NoteOccurrenceFailed, NoteBankStatus, NoteOutcomeUnknown, NoteSettled, NoteStale, NoteSenseless,
 	}
 }
 
@@ -68,6 +71,12 @@ func (p *Payment) TakeNotes() []Note {
 	notes := p.Notes
 	p.Notes = nil
 	return notes
+}
+
+// NoteUnknownOutcome adds a note about a call to the bank whose outcome is unknown, with the ids of the
+// requests that the connector sent.
+func (p *Payment) NoteUnknownOutcome(r Report, now time.Time) {
+	p.add(Note{At: now, Kind: NoteOutcomeUnknown, Actor: ByService, Requests: clean(r.Requests, MaxBankRequests)})
 }
 
 // Settle adds a note with an operator's reason for ending a payment that had an unknown outcome.

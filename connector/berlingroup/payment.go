@@ -174,7 +174,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	profile.notify(r.header, v.NotificationURL)
 	a, err := v.call(ctx, r)
 	if err == nil && !a.good() {
-		return payment.Report{}, v.refusal(r, a)
+		return payment.Report{}, v.refusedOrder(r, a)
 	}
 	var placed placedOrder
 	if err == nil {
@@ -193,6 +193,21 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	}
 	report, _ := v.carryOn(ctx, placed.status()) // the next check of the order tries a failed step again
 	return report, nil
+}
+
+// refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it has
+// the first one: because it knows the request ID, because the execution date has passed, or because
+// the first order has used up a limit. So the outcome of a repeated order stays unknown.
+func (v *ordering) refusedOrder(r request, a answer) error {
+	err := v.refusal(r, a)
+	var refused *payment.Refusal
+	if !v.Repeated || !errors.As(err, &refused) {
+		return err
+	}
+	r.id = a.id
+	all := v.messages(r, a)
+	what, _ := codes.Judge(a.status, all)
+	return v.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d %s to a repeated order, and may have the first one: %s", a.status, codes.Words(all), cmp.Or(what.Remedy, codes.RequestRemedy)))
 }
 
 // shortly is the time until the next check when the payer has nothing to do.

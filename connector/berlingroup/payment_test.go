@@ -605,7 +605,7 @@ func meantBy(err error) string {
 
 // TestErrorCodes: every code of the standard, in each form of an error body, becomes a code of
 // this service or a fault for the operator. Each code comes from a bank that has not failed
-// before.
+// before. No code refuses a repeated order, because the bank may have the first one.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
@@ -627,6 +627,12 @@ func TestErrorCodes(t *testing.T) {
 			var fault *connector.Fault
 			if errors.As(err, &fault) && !strings.Contains(fault.Says, "Example Bank") {
 				t.Errorf("%s: the fault does not name the bank: %s", code, fault.Says)
+			}
+			repeated := ordersByKind["single"]
+			repeated.Repeated = true
+			_, err = w.initiator().Initiate(t.Context(), repeated)
+			if got := meantBy(err); got != "unknown" && got != "not sent" {
+				t.Errorf("%s as %s, of a repeated order: %s (%v), want an unknown outcome", code, form, got, err)
 			}
 		}
 	}

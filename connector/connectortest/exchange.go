@@ -56,6 +56,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 		return err
 	}
 	p.order.Memory = nil // the memory may be lost together with the first answer
+	p.order.Repeated = true
 	again, err := p.initiate(ctx)
 	if err != nil {
 		return err

@@ -159,10 +159,13 @@ type order struct {
 	// Abandoned means that the payer has abandoned the order. The program must not give the payer a
 	// new way to approve it.
 	Abandoned bool
-	Memory    []byte
-	Callback  url.Values
-	Device    connector.Device
-	Now       time.Time
+	// Repeated means that an earlier call may already have sent the order. The program may then
+	// refuse the order only if the bank certainly has no order with this key.
+	Repeated bool
+	Memory   []byte
+	Callback url.Values
+	Device   connector.Device
+	Now      time.Time
 }
 
 // orderPayment is the part of a payment that an order contains.
@@ -181,7 +184,7 @@ func newOrder(o connector.Order) order {
 	p := o.Payment
 	return order{
 		Domain: o.Domain, Key: o.Key, Mechanism: o.Mechanism, Fields: o.Fields, ReturnURL: o.ReturnURL, NotificationURL: o.NotificationURL,
-		ManualConfirmation: o.ManualConfirmation, Abandoned: o.Abandoned, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
+		ManualConfirmation: o.ManualConfirmation, Abandoned: o.Abandoned, Repeated: o.Repeated, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
 		Payment: orderPayment{p.ID, p.State, p.Detail, p.BankPaymentID, p.Payer, p.PayerIdentity, p.OperatorIdentity, p.Instructions},
 	}
 }
@@ -190,7 +193,7 @@ func (o order) order() connector.Order {
 	p := o.Payment
 	return connector.Order{
 		Domain: o.Domain, Key: o.Key, Mechanism: o.Mechanism, Fields: o.Fields, ReturnURL: o.ReturnURL, NotificationURL: o.NotificationURL,
-		ManualConfirmation: o.ManualConfirmation, Abandoned: o.Abandoned, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
+		ManualConfirmation: o.ManualConfirmation, Abandoned: o.Abandoned, Repeated: o.Repeated, Memory: o.Memory, Callback: o.Callback, Device: o.Device, Now: o.Now,
 		Payment: payment.Payment{
 			ID: p.ID, State: p.State, Detail: p.Detail, BankPaymentID: p.BankPaymentID, Payer: p.Payer,
 			PayerIdentity: p.PayerIdentity, OperatorIdentity: p.OperatorIdentity, Instructions: p.Instructions,

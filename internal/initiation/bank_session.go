@@ -234,9 +234,9 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 
 // statusOrResend asks for the state of the order. It sends the order again only if the bank does
 // not know the key and would still recognise the key (see repeatable). The order is the same as
-// before, with the stored device of the payer. The bank may refuse it for a reason that the
-// operator can remove, such as a certificate. Such a refusal says nothing about the first order, so
-// the outcome stays unknown.
+// before, with the stored device of the payer. A connector refuses it only if the bank certainly has
+// no order with this key. The bank may also refuse it for a reason that the operator can remove, such
+// as a certificate. Such a refusal says nothing about the first order, so the outcome stays unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !s.repeatable {
@@ -245,6 +245,7 @@ func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiato
 	if o.Device, err = decodeDevice(s.attempt.Device); err != nil {
 		return report, err
 	}
+	o.Repeated = true
 	report, err = bank.Initiate(ctx, o)
 	var refusal *payment.Refusal
 	var fault *connector.Fault

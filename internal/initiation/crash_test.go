@@ -145,20 +145,21 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestDeviceOfTheResend checks that a repeated order contains the device of the payer who validated
-// it, because no payer is present then.
-func TestDeviceOfTheResend(t *testing.T) {
+// TestRepeatedOrder checks that a repeated order is marked as such, and contains the device of the
+// payer who validated it, because no payer is present then.
+func TestRepeatedOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
 		var devices []connector.Device
+		var repeated []bool
 		w.line.breaks(func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
-			devices = append(devices, o.Device)
+			devices, repeated = append(devices, o.Device), append(repeated, o.Repeated)
 			if len(devices) == 1 {
 				return payment.Report{}, errCut
 			}
 			return next(ctx, o)
 		}, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
-			devices = append(devices, o.Device)
+			devices, repeated = append(devices, o.Device), append(repeated, o.Repeated)
 			return next(ctx, o)
 		})
 		_, err := w.Validate(connector.WithDevice(t.Context(), payer), w.domain, w.create(1), validated())
@@ -166,6 +167,30 @@ func TestDeviceOfTheResend(t *testing.T) {
 		w.runDue(t, w.another(), w.domain, recovered)
 		if want := []connector.Device{payer, {}, payer}; !slices.Equal(want, devices) {
 			t.Errorf("the devices of sending, asking and sending again are %v, want %v", devices, want)
+		}
+		if want := []bool{false, false, true}; !slices.Equal(want, repeated) {
+			t.Errorf("the marks of a repeated order are %v, want %v", repeated, want)
+		}
+	})
+}
+
+// TestRequestsOfUnknownOutcomes checks that the timeline names the requests to the bank whose outcome
+// is unknown, once however often the bank is asked in vain.
+func TestRequestsOfUnknownOutcomes(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		const sent = "initiate 0b9f6a30-7a63-4d3c-9f5c-2a1f4c0f6d11"
+		cut := func(context.Context, connector.Order, exchange) (payment.Report, error) {
+			return payment.Report{Requests: sent}, errCut
+		}
+		w.line.breaks(cut, cut)
+		p, err := w.Validate(t.Context(), w.domain, w.create(1), validated())
+		must(t, err)
+		w.runDue(t, w.another(), w.domain, recovered)
+		w.leasesLapse()
+		w.runDue(t, w.another(), w.domain, recovered)
+		w.wantNotes(t, p.ID, "outcomeUnknown service")
+		if got := column[string](w, `SELECT bank_requests FROM payment_note`); !slices.Equal(got, []string{sent}) {
+			t.Errorf("the timeline names the requests %q, want %q", got, sent)
 		}
 	})
 }

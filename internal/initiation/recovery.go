@@ -22,7 +22,7 @@ import (
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
-		return errors.Join(err, i.postponeAttempt(ctx, s, payment.Report{}, s.backoff()))
+		return errors.Join(err, i.postponeAttempt(ctx, s, s.backoff(), func(*store.Tx) error { return nil }))
 	}
 	if err != nil || !s.attempt.Live() {
 		return err
@@ -40,7 +40,7 @@ func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passere
 		_, err = i.apply(ctx, s, report)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return errors.Join(err, i.postponeAttempt(ctx, s, report, s.waitAfter(err)))
+		return errors.Join(err, i.postponeAttempt(ctx, s, s.waitAfter(err), i.unanswered(s, report)))
 	}
 	return err
 }
@@ -168,17 +168,27 @@ func (s bankSession) waitAfter(why error) time.Duration {
 	return min(s.backoff(), longestUnknown)
 }
 
-// postponeAttempt plans the next question to the bank about an attempt with an unknown outcome, and
-// stores the connector's memory of the order.
-func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, report payment.Report, wait time.Duration) error {
+// postponeAttempt plans the next question to the bank about an attempt with an unknown outcome.
+func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, wait time.Duration, record addition) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)
 		tx.HastenAttemptIfReported(s.attempt)
+		return record(tx)
+	})
+}
+
+// unanswered returns an addition that stores the result of a call whose outcome is unknown: a note
+// with the requests that the connector sent, and the connector's memory of the order.
+func (i *Initiation) unanswered(s bankSession, report payment.Report) addition {
+	return func(tx *store.Tx) error {
+		noted := *s.payment
+		noted.NoteUnknownOutcome(report, i.now(s.domain))
+		tx.AddNotes(&noted)
 		if s.took(report) {
 			return s.asked(tx, report)
 		}
 		return nil
-	})
+	}
 }
 
 // dismiss closes an attempt when the payment no longer waits for its outcome. The bank is not asked

@@ -124,7 +124,7 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 	if !errors.Is(why, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
 			"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
-		if err := i.postponeAttempt(ctx, s, report, s.retryDelay(why)); err != nil {
+		if err := i.postponeAttempt(ctx, s, s.retryDelay(why), i.unanswered(s, report)); err != nil {
 			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", s.payment.ID, "error", err)
 		}
 	}

@@ -58,7 +58,7 @@ func TestSettlements(t *testing.T) {
 					t.Errorf("the payment is %s\n%s", p.State, diff)
 				}
 				w.wantEvents(t, id, want...)
-				w.wantNotes(t, id, "settled service")
+				w.wantNotes(t, id, "outcomeUnknown service", "settled service")
 				w.wantAttempt(t, id, store.AttemptAnswered)
 				if acts := column[int64](w, `SELECT count(*) FROM audit WHERE act = 'settle'`)[0]; acts != 1 {
 					t.Errorf("the audit log has %d entries", acts)
@@ -103,7 +103,7 @@ func TestSettledAgainstTheBank(t *testing.T) {
 			t.Error("the bank's answer does not count")
 		}
 		w.wantState(t, id, payment.Validating)
-		w.wantNotes(t, id)
+		w.wantNotes(t, id, "outcomeUnknown service")
 	})
 }
 
