@@ -224,7 +224,7 @@ func TestCancellationRefusals(t *testing.T) {
 // TestLostCancellations checks the results of failed calls after a loop has asked the bank, which
 // then works again.
 func TestLostCancellations(t *testing.T) {
-	cancelling, forgotten := []string{"cancelling client"}, []string{"cancellationRefused bank"}
+	cancelling, forgotten := []string{"outcomeUnknown service", "cancelling client"}, []string{"outcomeUnknown service", "cancellationRefused bank"}
 	for _, test := range []struct {
 		name   string
 		broken fault
@@ -352,7 +352,7 @@ func TestAbandonedUnanswered(t *testing.T) {
 		w.line.breaks(nil, before(fails(errCut)))
 		p := w.abandonedAt("actn(redirect)/done")
 		w.wantAttempt(t, p.ID, "unknown")
-		w.wantNotes(t, p.ID)
+		w.wantNotes(t, p.ID, "outcomeUnknown service")
 		informed := false
 		w.line.breaks(nil, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 			informed = o.Abandoned
@@ -361,7 +361,7 @@ func TestAbandonedUnanswered(t *testing.T) {
 		w.leasesLapse()
 		w.runDue(t, w.another(), w.domain, recovered)
 		w.wantState(t, p.ID, payment.Validating)
-		w.wantNotes(t, p.ID, "abandoned payer")
+		w.wantNotes(t, p.ID, "outcomeUnknown service", "abandoned payer")
 		if !informed {
 			t.Error("the connector is not told that the payer has abandoned the order")
 		}
