@@ -18,7 +18,7 @@ type support struct {
 	Written      string                `json:"written"`
 	Payment      supportPayment        `json:"payment"`
 	Instructions []supportLine         `json:"instructions"`
-	Timeline     []timelineRow         `json:"trail"`
+	Timeline     []timelineRow         `json:"timeline"`
 	Objections   []objection           `json:"incompatibilities"`
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -88,6 +89,22 @@ var causes = map[payment.Trigger]string{
 	payment.Lapsed:    "no final answer in time",
 }
 
+// noteTexts maps each kind of note to a text.
+var noteTexts = map[string]string{
+	payment.NoteCancelling:            "cancellation waits for the payer",
+	payment.NoteCancellationGranted:   "the bank grants the cancellation",
+	payment.NoteCancellationRefused:   "the cancellation is refused, the order continues",
+	payment.NoteCancellationOvertaken: "the payment ended before its cancellation was decided",
+	payment.NoteAbandoned:             "the payer abandoned the payment, and can still approve it at the bank",
+	payment.NoteOccurrence:            "executed once",
+	payment.NoteOccurrenceFailed:      "one execution failed, the order continues",
+	payment.NoteBankStatus:            "new status or message of the bank",
+	payment.NoteOutcomeUnknown:        "the outcome of a call to the bank is unknown",
+	payment.NoteSettled:               "an operator stated the outcome",
+	payment.NoteStale:                 "the bank reported an older state, nothing changed",
+	payment.NoteSenseless:             "the bank's report was not understood, nothing changed",
+}
+
 // happened returns the row for a change of state or a note.
 func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.Payment, revealed bool) timelineRow {
 	if n := row.Note; n != nil {
@@ -95,7 +112,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: n.Kind, Who: string(n.Actor), Bank: n.Bank, at: n.At}
+		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Who: string(n.Actor), Bank: n.Bank, at: n.At}
 		text := nameText(pc, n.Text, revealed)
 		if n.Kind == payment.NoteBankStatus {
 			shown.Said = said(n.Bank, text, n.Requests)

@@ -99,7 +99,7 @@ func TestSupportFileHasNothingSensitive(t *testing.T) {
 			Timeline []struct {
 				Kind     string
 				Requests []string
-			} `json:"trail"`
+			} `json:"timeline"`
 			Instructions []map[string]any
 		}
 		must(t, json.Unmarshal([]byte(a.body), &file))
@@ -209,6 +209,30 @@ func TestRequestsRun(t *testing.T) {
 		d.run(d.submit(d.paymentPath(id), d.paymentPath(id)+"/reveal"), "curl", token, &made)
 		if made.ID <= id || made.State != "created" || len(made.Instructions) != 1 || made.Instructions[0].Label != line(draft)["label"] {
 			t.Errorf("the request makes %+v", made)
+		}
+	})
+}
+
+// TestNotesInWords checks that the timeline shows every kind of note in words.
+func TestNotesInWords(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(id), true)
+		must(t, err)
+		for _, kind := range payment.NoteKinds() {
+			p.Notes = append(p.Notes, payment.Note{At: p.Created, Kind: kind, Actor: payment.ByBank})
+		}
+		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
+		shown := 0
+		for _, row := range regexp.MustCompile(`<li data-kind="note".*?<strong>(.*?)</strong>`).FindAllStringSubmatch(d.get(d.paymentPath(id)).body, -1) {
+			shown++
+			if !strings.Contains(row[1], " ") {
+				t.Errorf("the timeline shows %q: add the kind to noteTexts in internal/console/payment_timeline.go", row[1])
+			}
+		}
+		if shown != len(payment.NoteKinds()) {
+			t.Errorf("the timeline shows %d notes, want %d", shown, len(payment.NoteKinds()))
 		}
 	})
 }
