@@ -102,6 +102,7 @@ samples: ## read the public sample files of other programs that docs/statement-s
 .PHONY: bench
 bench: tools ## compare the speed of the service with the limits of this machine, into bench/results
 	PASSERELLE_POSTGRES_DURABLE=1 scripts/with-postgres go run ./bench -results bench/results
+	go test -run '^$$' -bench '^BenchmarkFirstRead$$' -benchtime 3x -count 3 ./cmd/passerelle
 
 .PHONY: pictures
 pictures: tools ## take the pictures of the console and the payment pages in docs/pictures again

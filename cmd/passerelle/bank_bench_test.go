@@ -60,7 +60,8 @@ func (c *counting) most() int {
 func (c *counting) AccountRead(string, passerelle.Date) error { return nil }
 
 // BenchmarkFirstRead reads ten thousand transactions through the connector, and the same pages with
-// a plain client. The metric ratio is the connector's speed divided by the client's.
+// a plain client. The metric ratio is the connector's speed divided by the client's. It fails when the
+// connector has less than half the client's speed.
 func BenchmarkFirstRead(b *testing.B) {
 	const many = 10_000
 	banks := newBanks(b, "redirect")
@@ -96,7 +97,11 @@ func BenchmarkFirstRead(b *testing.B) {
 			b.Fatalf("%d transactions of %d, %v", into.most(), listed, err)
 		}
 	}
-	b.ReportMetric(float64(bare)/float64(ours), "ratio")
+	ratio := float64(bare) / float64(ours)
+	b.ReportMetric(ratio, "ratio")
+	if ratio < 0.5 {
+		b.Errorf("the connector has %.2f of the speed of a plain client, want 0.5", ratio)
+	}
 	b.ReportMetric(float64(many*b.N)/ours.Seconds(), "transactions/s")
 }
 
