@@ -106,7 +106,7 @@ func TestIncompatibilities(t *testing.T) {
 		})
 	}
 	if listed := slices.Sorted(slices.Values(payment.IncompatibilityCodes())); !slices.Equal(listed, slices.Sorted(maps.Keys(codes))) {
-		t.Errorf("codes listed are %q, found %v", listed, codes)
+		t.Errorf("IncompatibilityCodes in payment/compatibility.go lists %q, the cases in payment/compatibility_test.go have %q", listed, slices.Sorted(maps.Keys(codes)))
 	}
 }
 
@@ -164,7 +164,7 @@ func TestValues(t *testing.T) {
 			seen[word] = true
 		}
 		if len(seen) != counts[name] || seen[""] {
-			t.Errorf("%s are %q", name, list)
+			t.Errorf("%s are %q, want %d different ones: change the number in payment/compatibility_test.go for a new one", name, list, counts[name])
 		}
 	}
 }
