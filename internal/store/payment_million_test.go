@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,14 +33,15 @@ var populate = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at)
 		SELECT i, 1, $3, 0, 'created', CASE i % 4 WHEN 1 THEN 'validating' WHEN 2 THEN 'rejected' ELSE 'expired' END, 'x', 'bank', '', i FROM n WHERE i % 4 > 0`,
 	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, amount,
-			instruction_count, date_type, validated, error_code, bank_payment_id, website, payer_scheme, payer_identification, connector_uuid, connector_name)
+			instruction_count, date_type, validated, error_code, bank_payment_id, website, payer_scheme, payer_identification, connector_uuid, connector_name, source_id)
 		SELECT i, $3, $4, 1, CASE WHEN i % 4 > 0 THEN 1 ELSE 0 END,
 			CASE i % 4 WHEN 0 THEN 'created' WHEN 1 THEN 'validating' WHEN 2 THEN 'rejected' ELSE 'expired' END,
 			i * 1000, 'https://client.example/', '', 'EUR', 100 + i % 5, 1 + i % 2, CASE WHEN i % 2 = 0 THEN 'instant' ELSE 'deferred' END,
 			CASE i % 4 WHEN 1 THEN i * 1000 + 7 ELSE NULL END, CASE i % 4 WHEN 2 THEN 'bug' ELSE NULL END,
 			CASE WHEN i % 2 = 0 THEN 'B' ELSE NULL END, CASE WHEN i % 2 = 0 THEN 'shop.test' ELSE NULL END,
 			CASE WHEN i % 2 = 0 THEN 'iban' ELSE NULL END, CASE WHEN i % 2 = 0 THEN 'PAYER' ELSE NULL END,
-			CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END, CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'A' WHEN 2 THEN 'B' ELSE 'C' END
+			CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END, CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'A' WHEN 2 THEN 'B' ELSE 'C' END,
+			CASE i % 4 WHEN 2 THEN 7 ELSE NULL END
 		FROM n`,
 	`INSERT INTO instruction (id, payment_id, position, domain_id, reference_id, amount, label, beneficiary_scheme, beneficiary_identification,
 			beneficiary_label, registered, new_beneficiary, new_reference, label_folded)
@@ -107,6 +109,7 @@ func million(s fixture, n int) map[string]stretchOfList {
 		"filter by label":       {filter: store.PaymentFilter{LabelStart: "Invoice"}, order: store.LabelOrder},
 		"filter by type":        {filter: store.PaymentFilter{DateType: "instant"}},
 		"filter by connector":   {filter: store.PaymentFilter{Connectors: []string{"b"}}},
+		"filter by source":      {filter: store.PaymentFilter{Connectors: []string{"b"}, Source: 7}},
 		"filter by country":     {filter: store.PaymentFilter{Connectors: []string{"a", "c"}}},
 		"filter by none":        {filter: store.PaymentFilter{NoConnector: true}},
 		"registered since":      {filter: store.PaymentFilter{From: half}},
@@ -133,6 +136,26 @@ func million(s fixture, n int) map[string]stretchOfList {
 }
 
 const pageOfList = 100
+
+// unlisted has the fields of a filter that no list of the test of a million payments needs, with the reason.
+var unlisted = map[string]string{"Only": "selects at most one payment"}
+
+// TestMillionHasEveryFilter fails for a field of the filter that none of the long lists sets.
+func TestMillionHasEveryFilter(t *testing.T) {
+	set := map[string]bool{}
+	for _, list := range million(fixture{t: t, domain: 1, client: 1}, 1000) {
+		for field, value := range reflect.ValueOf(list.filter).Fields() {
+			set[field.Name] = set[field.Name] || !value.IsZero()
+		}
+	}
+	for field := range reflect.TypeFor[store.PaymentFilter]().Fields() {
+		if field.IsExported() && !set[field.Name] && unlisted[field.Name] == "" {
+			t.Errorf("no list sets %s of store.PaymentFilter: add one to million in internal/store/payment_million_test.go, "+
+				"a plan to internal/store/plan_test.go, a draw to drawFilter in internal/store/payment_list_test.go, "+
+				"and a filter to internal/api/scenario_filter_test.go", field.Name)
+		}
+	}
+}
 
 // TestMillion reads the first page of every list, and the page after nine tenths of its matches.
 // Neither may read more rows than the other. In a long run, it may take at most half as long again.

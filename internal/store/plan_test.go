@@ -140,6 +140,7 @@ func (s fixture) questions() map[string]question {
 		"filter by label, on": {list(store.PaymentFilter{LabelStart: "rent"}, store.Window{Order: store.LabelOrder, From: []any{"rent", 1}}), "instruction_of_label (domain_id=? AND label_folded=? AND payment_id>?)"},
 		"filter by type":      {list(store.PaymentFilter{DateType: "instant"}, at), "payment_of_date_type (domain_id=? AND date_type=? AND registered>?)"},
 		"filter by connector": {list(store.PaymentFilter{Connectors: []string{"a"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
+		"filter by source":    {list(store.PaymentFilter{Connectors: []string{"a"}, Source: 7}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
 		"filter by country":   {list(store.PaymentFilter{Connectors: []string{"a", "b"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
 		"filter by none":      {list(store.PaymentFilter{NoConnector: true}, at), "payment_of_no_connector (domain_id=? AND registered>?)"},
 		"expiring payments":   {write(func(tx *store.Tx) { tx.ExpiringPayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
