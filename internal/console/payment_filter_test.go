@@ -55,11 +55,11 @@ func TestFiltersAreThoseOfTheAPI(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(distinct(want), distinct(got)); diff != "" {
-			t.Errorf("the form has other fields (-want +got):\n%s", diff)
+			t.Errorf("listFields in internal/console/payment_filter.go has other fields than fieldsOfParameters in internal/console/payment_filter_test.go (-want +got):\n%s", diff)
 		}
 	})
 	if diff := cmp.Diff(distinct(slices.Collect(maps.Keys(fieldsOfParameters))), distinct(parametersOfPayments(t))); diff != "" {
-		t.Errorf("GET /payments has other parameters (-want +got):\n%s", diff)
+		t.Errorf("GET /payments has other parameters than fieldsOfParameters in internal/console/payment_filter_test.go, which names the field of the form for each (-want +got):\n%s", diff)
 	}
 }
 
