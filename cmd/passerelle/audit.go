@@ -90,7 +90,7 @@ func (b books) viewChain(v audit.ChainCheck) chainView {
 }
 
 // errBroken stops reading when a chain is broken.
-var errBroken = errors.New("the audit log is not what was put on record")
+var errBroken = errors.New("the audit log is broken: acts are missing or were changed")
 
 type auditVerify struct {
 	Checkpoint string `placeholder:"NUMBER:HASH" help:"A checkpoint from an earlier verify. The chain must still contain this checkpoint. Use it with --domain or --no-domain."`

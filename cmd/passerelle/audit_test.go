@@ -54,11 +54,11 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 		call(0, "doctor", "--invariants")
 		storetest.Break(t, url, `UPDATE audit SET act = 'x' WHERE number = 3`)
 		out, said := call(1, "audit", "verify", "--no-domain", "--checkpoint", seen)
-		if !strings.Contains(out, `"broken_at":3,"why":"act 3: it is not what was put on record: it was changed"`) || !strings.Contains(said, errBroken.Error()) {
+		if !strings.Contains(out, `"broken_at":3,"why":"act 3: it was changed after it was stored"`) || !strings.Contains(said, errBroken.Error()) {
 			t.Errorf("%s %s", out, said)
 		}
 		out, _ = call(1, "doctor", "--invariants")
-		if !strings.Contains(out, "chain 0 at act 3: it is not what was put on record") {
+		if !strings.Contains(out, "chain 0 at act 3: it was changed after it was stored") {
 			t.Error(out)
 		}
 	})

@@ -129,7 +129,7 @@ func (r *reading) step(act operatorstore.AuditLink) {
 	case !bytes.Equal(act.Previous, r.Last.Hash):
 		r.breaks(next, "it does not follow the act before it: one of the two was put in the place of another")
 	case !bytes.Equal(act.Hash, hashOf(act.Previous, act.Number, act.Content)):
-		r.breaks(next, "it is not what was put on record: it was changed")
+		r.breaks(next, "it was changed after it was stored")
 	default:
 		r.Last = Checkpoint{next, act.Hash}
 		r.compare()

@@ -54,7 +54,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 		storetest.Break(t, url, `UPDATE audit SET act = 'cancel' WHERE number = 7 AND act = 'look'`)
-		if a := d.submit(page, page); !strings.Contains(a.body, "The chain is broken") || !strings.Contains(a.body, "Act 7: it is not what was put on record") {
+		if a := d.submit(page, page); !strings.Contains(a.body, "The chain is broken") || !strings.Contains(a.body, "Act 7: it was changed after it was stored") {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	})
