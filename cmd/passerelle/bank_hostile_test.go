@@ -46,10 +46,10 @@ var hostile = map[string]struct {
 		fault: map[string]any{"wire": "huge"}, says: "its answer is larger than is read", paid: "validating", read: "websiteUnavailable", later: "done",
 	},
 	"answers of great depth": {
-		fault: map[string]any{"wire": "deep"}, says: "its answer is not JSON as the standard has it", paid: "validating", read: "websiteUnavailable", later: "done",
+		fault: map[string]any{"wire": "deep"}, says: "its answer is not valid JSON of the standard", paid: "validating", read: "websiteUnavailable", later: "done",
 	},
-	"redirects to elsewhere": {
-		fault: map[string]any{"wire": "elsewhere"}, says: "it redirects to elsewhere", paid: "created", read: "websiteUnavailable", later: "created",
+	"redirects to another address": {
+		fault: map[string]any{"wire": "elsewhere"}, says: "it redirects to another address", paid: "created", read: "websiteUnavailable", later: "created",
 	},
 }
 

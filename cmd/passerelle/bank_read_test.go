@@ -682,10 +682,10 @@ func TestFailuresOfReads(t *testing.T) {
 		for _, fault := range []struct{ call, wire, says string }{
 			{"GET /v1/accounts", "lost", ""},
 			{"GET /v1/accounts", "huge", "its answer is larger than is read"},
-			{"GET /transactions", "deep", "its answer is not JSON as the standard has it"},
-			{"GET /transactions", "malformed", "its answer is not JSON as the standard has it"},
+			{"GET /transactions", "deep", "its answer is not valid JSON of the standard"},
+			{"GET /transactions", "malformed", "its answer is not valid JSON of the standard"},
 			{"GET /transactions", "cut", "the connection broke off"},
-			{"GET /transactions", "elsewhere", "it redirects to elsewhere"},
+			{"GET /transactions", "elsewhere", "it redirects to another address"},
 		} {
 			logged := len(s.Logs.String())
 			banks.steer("POST", "redirect/faults", map[string]any{"call": fault.call, "wire": fault.wire, "times": 1}, nil)

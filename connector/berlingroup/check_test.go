@@ -87,7 +87,7 @@ func TestCheckFails(t *testing.T) {
 		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
-		}, nil, nil, "it redirects to elsewhere, which is not followed"},
+		}, nil, nil, "it redirects to another address, which Passerelle does not follow"},
 		{"too much", func(w http.ResponseWriter, _ *http.Request) {
 			for page := strings.Repeat(" ", 1<<20); ; {
 				if _, err := io.WriteString(w, page); err != nil {
@@ -95,7 +95,7 @@ func TestCheckFails(t *testing.T) {
 				}
 			}
 		}, nil, nil, "its answer is larger than is read"},
-		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its answer is not JSON as the standard has it"},
+		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its answer is not valid JSON of the standard"},
 		{"an answer that is cut", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "{")

@@ -241,10 +241,10 @@ func TestHostileAnswers(t *testing.T) {
 				}
 			}
 		}, "larger than is read"},
-		"a depth of 10,000":      {answers(200, strings.Repeat(`[`, 10000)+strings.Repeat("]", 10000)), "not JSON as the standard has it"},
-		"a page for people":      {answers(200, "<html>"), "not JSON as the standard has it"},
-		"half an answer":         {answers(200, `{"transactions": {"booked": [`), "not JSON as the standard has it"},
-		"text for a list":        {answers(200, `{"transactions": {"booked": "none"}}`), "not JSON as the standard has it"},
+		"a depth of 10,000":      {answers(200, strings.Repeat(`[`, 10000)+strings.Repeat("]", 10000)), "not valid JSON of the standard"},
+		"a page for people":      {answers(200, "<html>"), "not valid JSON of the standard"},
+		"half an answer":         {answers(200, `{"transactions": {"booked": [`), "not valid JSON of the standard"},
+		"text for a list":        {answers(200, `{"transactions": {"booked": "none"}}`), "not valid JSON of the standard"},
 		"no amount":              {answers(200, entry(`"transactionId": "1"`)), "no amount"},
 		"an amount of letters":   {answers(200, entry(`"transactionAmount": {"currency": "EUR", "amount": "1e9"}`)), "no amount"},
 		"an amount of 99 digits": {answers(200, entry(`"transactionAmount": {"currency": "EUR", "amount": "`+strings.Repeat("9", 99)+`"}`)), "no amount"},
@@ -257,7 +257,7 @@ func TestHostileAnswers(t *testing.T) {
 		}, "did not answer in time"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
-		}, "redirects to elsewhere"},
+		}, "redirects to another address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bank := newReadable(t)

@@ -265,7 +265,7 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 
 // errElsewhere means that a redirect or a link leads to another host. Following it would send
 // secrets there.
-var errElsewhere = errors.New("it redirects to elsewhere, which is not followed: correct address.api")
+var errElsewhere = errors.New("it redirects to another address, which Passerelle does not follow: correct address.api")
 
 func (r request) most() int64 {
 	if r.large {
@@ -375,7 +375,7 @@ func (b *Bank) decode(r request, a answer, into any) error {
 
 // errMalformed means that an answer does not follow the standard. Its text contains no data from
 // the answer.
-var errMalformed = errors.New("its answer is not JSON as the standard has it")
+var errMalformed = errors.New("its answer is not valid JSON of the standard")
 
 // checkDepth checks the nesting of JSON before it is decoded.
 func checkDepth(body []byte) error {
