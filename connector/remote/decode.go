@@ -14,7 +14,7 @@ import (
 
 // errMalformed means that a body is not valid JSON of the protocol. Its messages name fields but
 // contain no values.
-var errMalformed = errors.New("the body is not as the protocol has it")
+var errMalformed = errors.New("the body does not follow the protocol")
 
 // lenient ignores unknown members, because a later version of a program may send new ones. strict
 // fails for unknown members, to detect spelling mistakes.
@@ -43,7 +43,7 @@ func reason(err error) string {
 			return ": " + one.Error()
 		}
 	}
-	return " has another form"
+	return " has the wrong form"
 }
 
 var (

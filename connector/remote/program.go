@@ -279,7 +279,7 @@ func remedy(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "it did not answer in time"
 	case errors.Is(err, connector.ErrNotSent):
-		return "it cannot be reached: look whether it runs and whether the address is right"
+		return "it cannot be reached: check that it runs and that the address is right"
 	}
 	return "the connection broke off"
 }
