@@ -8,11 +8,11 @@ import (
 	"net/url"
 )
 
-// ErrServed reports that another process already serves from the database.
-var ErrServed = errors.New("another process serves from this SQLite database")
+// ErrInUse reports that another server already uses the database.
+var ErrInUse = errors.New("another server uses this SQLite database")
 
 // LockOut prevents other servers from using a SQLite database until the handle is closed or the
-// process ends. It fails with ErrServed when another server uses the database. For PostgreSQL,
+// process ends. It fails with ErrInUse when another server uses the database. For PostgreSQL,
 // which several servers may use, it returns false and does nothing.
 func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 	single, ok := p.engine.(*sqliteEngine)
@@ -36,7 +36,7 @@ func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	}
 	pool.SetMaxOpenConns(1)
 	if _, err := pool.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrServed, err), pool.Close())
+		return errors.Join(fmt.Errorf("%w: %w", ErrInUse, err), pool.Close())
 	}
 	s.serving = pool
 	return nil

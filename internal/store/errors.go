@@ -21,8 +21,8 @@ var (
 	ErrUnknown = database.ErrUnknown
 	// ErrClosed reports a write after Close.
 	ErrClosed = database.ErrClosed
-	// ErrServed reports that another process already serves from the database.
-	ErrServed = database.ErrServed
+	// ErrInUse reports that another server already uses the database.
+	ErrInUse = database.ErrInUse
 	// ErrWanted reports that a webhook now wants an event without a body. The body was not written,
 	// because no webhook wanted the event before.
 	ErrWanted = errors.New("a webhook wants the event by now")

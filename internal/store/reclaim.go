@@ -3,7 +3,7 @@ package store
 import "context"
 
 // Reclaim prepares a database for use by a server. Only one server at a time can use a SQLite
-// database. For a second server, Reclaim fails with ErrServed. Reclaim locks a SQLite database, and
+// database. For a second server, Reclaim fails with ErrInUse. Reclaim locks a SQLite database, and
 // then ends all leases. The process that held these leases has ended, so waiting until they lapse
 // would only delay recovery. On PostgreSQL Reclaim does nothing, because the holder of a lease may
 // be another running replica.

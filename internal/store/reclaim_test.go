@@ -19,8 +19,8 @@ func TestOneServerAtATime(t *testing.T) {
 	if err := first.Reclaim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Reclaim(t.Context()); !errors.Is(err, store.ErrServed) {
-		t.Errorf("the second server got %v, want ErrServed", err)
+	if err := second.Reclaim(t.Context()); !errors.Is(err, store.ErrInUse) {
+		t.Errorf("the second server got %v, want ErrInUse", err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
