@@ -155,7 +155,7 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
-		s.d.Log.WarnContext(ctx, "the lease of a webhook lapsed; what was sent and is not on record is sent again", "webhook", s.job.webhook)
+		s.d.Log.WarnContext(ctx, "the lease of a webhook expired; requests whose results were not stored are sent again", "webhook", s.job.webhook)
 	}
 	if err != nil && !lapsed && !errors.Is(err, errHeldUp) && ctx.Err() == nil {
 		return fmt.Errorf("send to webhook %d: %w", s.job.webhook, err)

@@ -122,10 +122,10 @@ func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*p
 // running.
 func (i *Initiation) undecided(ctx context.Context, s bankSession, report payment.Report, why error) (*payment.Payment, error) {
 	if !errors.Is(why, store.ErrConflict) {
-		i.Log.WarnContext(ctx, "the outcome of an order is left to be found out",
+		i.Log.WarnContext(ctx, "the outcome of an order is unknown, and the service will ask the bank",
 			"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
 		if err := i.postponeAttempt(ctx, s, s.retryDelay(why), i.unanswered(s, report)); err != nil {
-			i.Log.WarnContext(ctx, "the attempt is left to its lease", "payment", s.payment.ID, "error", err)
+			i.Log.WarnContext(ctx, "the next query was not planned, and the service asks the bank after the lease has expired", "payment", s.payment.ID, "error", err)
 		}
 	}
 	return i.load(ctx, s.domain, s.payment.ID)
