@@ -35,7 +35,7 @@ func TestContrastOfColours(t *testing.T) {
 	}
 }
 
-func TestColoursThatNobodySees(t *testing.T) {
+func TestWrongAndFaintColoursAreRefused(t *testing.T) {
 	for _, text := range []string{"", "#", "red", "#12345", "#1234567", "##12345", "12345g", "#12 456"} {
 		_, err := passerelle.ParseColor("primary_color", text)
 		wantField(t, err, "primary_color")

@@ -79,7 +79,7 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 }
 
-func TestDashboardIsWhole(t *testing.T) {
+func TestDashboardPanelsAreComplete(t *testing.T) {
 	var dashboard struct {
 		Title  string
 		Panels []struct {
@@ -127,9 +127,9 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
-// TestComposeFileLeadsSomewhere: the mounted files exist, the program runs without privileges on a
-// read-only root file system, and no port is reachable from other machines.
-func TestComposeFileLeadsSomewhere(t *testing.T) {
+// TestComposeFileMountsExistingFiles: the mounted files exist, the program runs without privileges
+// on a read-only root file system, and no port is reachable from other machines.
+func TestComposeFileMountsExistingFiles(t *testing.T) {
 	var compose struct {
 		Services map[string]struct {
 			Image    string   `yaml:"image"`

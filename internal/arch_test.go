@@ -309,7 +309,7 @@ func TestTheTestBankIsApart(t *testing.T) {
 	}
 }
 
-func TestNothingBuildsOnTheEnds(t *testing.T) {
+func TestNothingImportsTheOuterPackages(t *testing.T) {
 	for name, allowed := range mayImport {
 		for _, imported := range allowed {
 			if imported != "*" && matches(imported, ends...) {

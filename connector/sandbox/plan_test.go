@@ -257,8 +257,8 @@ func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger 
 	return ledger
 }
 
-// TestOrdersOfOld reads orders that were stored by versions without plans.
-func TestOrdersOfOld(t *testing.T) {
+// TestOrdersOfEarlierVersions reads orders that were stored by versions without plans.
+func TestOrdersOfEarlierVersions(t *testing.T) {
 	const body = `{"connector":"` + testConnector + `","use_case":"redirect","mechanism":"webauth","submitted":"2026-11-21T12:00:00Z",
 		"return_url":"https://service.test/2.0/webauth/callback?state=abc","currency":"GBP","total":1250,
 		"lines":[{"name":"The Shop","scheme":"sort_code_account_number","number":"00000055779911","label":"Order 1","minor":1250}],`

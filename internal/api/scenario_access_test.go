@@ -587,7 +587,7 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 }
 
 // The error for an object that the token cannot access does not reveal whether the object exists.
-func TestOutOfReachIsLikeNotThere(t *testing.T) {
+func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {
 			first, second := s.do(t, s.fill(t, a)), s.do(t, s.fill(t, b))
@@ -623,7 +623,7 @@ func blank(r reply) []byte {
 }
 
 // Every domain lists only its own objects, for every host, and an unknown host is refused.
-func TestDomainsDoNotMeet(t *testing.T) {
+func TestDomainsListOnlyTheirObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i, domainName := range []string{"home", "other", "other"} {
 			s.created(t, domainName)

@@ -140,7 +140,7 @@ func standing(t *testing.T, r reply) string {
 
 // A refusal by the payer or the client ends the payment. After a wrong code, the bank asks for
 // another code. An invalid answer changes nothing.
-func TestAnswersThatAreNo(t *testing.T) {
+func TestRefusalsByPayerAndClient(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
 			`psu {"psu_validate":false}`:                          "rejected   CancelledByUser",

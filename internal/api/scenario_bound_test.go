@@ -53,10 +53,10 @@ func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }
 
-// TestWhatIsOthersIsNotThere makes every call about an object of another domain, and every user
+// TestObjectsOfOthersAreNotFound makes every call about an object of another domain, and every user
 // call about an object of another user. The answer is the same as for an unknown object, and the
 // service writes nothing.
-func TestWhatIsOthersIsNotThere(t *testing.T) {
+func TestObjectsOfOthersAreNotFound(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		stranger := s.someone(t, s.domainOf(""))
 		for _, b := range s.boundCalls(t) {

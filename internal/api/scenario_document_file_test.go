@@ -31,7 +31,7 @@ func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 }
 
 // The service fetches files after a user shares a subscription, whoever reads the subscription.
-func TestFilesComeByThemselves(t *testing.T) {
+func TestFilesOfSharedSubscriptionsAreFetched(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
 		who := s.domainOf("")

@@ -87,9 +87,9 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	return least
 }
 
-// TestEveryCallWaitsSeldom makes each call of the API with a permitted token. A slow network is in
-// front of the PostgreSQL server.
-func TestEveryCallWaitsSeldom(t *testing.T) {
+// TestDatabaseTripsOfEveryCall makes each call of the API with a permitted token. A slow network is
+// in front of the PostgreSQL server.
+func TestDatabaseTripsOfEveryCall(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)
 	for _, call := range slices.Sorted(maps.Keys(calls())) {

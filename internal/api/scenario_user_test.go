@@ -367,7 +367,7 @@ func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 }
 
 // The service erases an expired temporary user with all data, and emits no event.
-func TestGuestsLeave(t *testing.T) {
+func TestExpiredTemporaryUsersAreErased(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
 		s.Subscribe("USER_DELETED", "deleted")
@@ -574,7 +574,7 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 }
 
 // After several wrong secrets, only requests from the same address must wait.
-func TestGuessersWait(t *testing.T) {
+func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")
 		attempt := func(path string, client any, secret string) reply {

@@ -110,9 +110,9 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// TestClocksAndUndoneUnitsLeaveNoTrace checks that the places are in the order of the acts, even if
-// clocks differ. A rolled back unit must leave no gap.
-func TestClocksAndUndoneUnitsLeaveNoTrace(t *testing.T) {
+// TestChainOrderIgnoresClocksAndRollbacks checks that the places are in the order of the acts, even
+// if clocks differ. A rolled back unit must leave no gap.
+func TestChainOrderIgnoresClocksAndRollbacks(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")
 		for i := range 5 {
@@ -257,9 +257,9 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	})
 }
 
-// TestAStuckChainIsAlone has a broken chain that cannot be extended. The service must report it,
-// and it must not affect other chains.
-func TestAStuckChainIsAlone(t *testing.T) {
+// TestBrokenChainDoesNotAffectOthers has a broken chain that cannot be extended. The service must
+// report it, and it must not affect other chains.
+func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
 		o.chain()

@@ -183,9 +183,9 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// TestWhatBrokeOffIsNotThere checks that a failed upload leaves nothing. It must not change an
+// TestFailedUploadLeavesNothing checks that a failed upload leaves nothing. It must not change an
 // earlier file.
-func TestWhatBrokeOffIsNotThere(t *testing.T) {
+func TestFailedUploadLeavesNothing(t *testing.T) {
 	failure := errors.New("the provider went away")
 	each(t, func(t *testing.T, p place) {
 		put(t, p, 3, []byte("before"))

@@ -177,7 +177,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 }
 
 // The browser reports no blocked content and no error on any page.
-func TestABrowserHasNothingToSay(t *testing.T) {
+func TestNoPageCausesBrowserMessages(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

@@ -46,7 +46,7 @@ func TestSigningInAndOut(t *testing.T) {
 	})
 }
 
-func TestCookiesStayHere(t *testing.T) {
+func TestSecurityHeadersAndCookieAttributes(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		a := d.get("/console/sign-in")
 		cookie := a.header.Get("Set-Cookie")
@@ -94,7 +94,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 	})
 }
 
-func TestAddressesThatAreNot(t *testing.T) {
+func TestUnknownAndInvalidAddresses(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		for path, want := range map[string]int{

@@ -128,7 +128,7 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 }
 
 // Like the API, an application's page shows its logo, its keys and the texts of its programs.
-func TestWhatElseAClientHas(t *testing.T) {
+func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)
 		viewer := newFixture(t, d.Instance)

@@ -25,7 +25,7 @@ func TestAPasswordAloneInLiveDomains(t *testing.T) {
 }
 
 // Spreadsheets do not interpret any cell as a formula.
-func TestCellsAreInert(t *testing.T) {
+func TestCellsAreNoFormulas(t *testing.T) {
 	for cell, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1",
 		"": "", "Rent = 5": "Rent = 5", "é=": "é=", "12.50": "12.50", " =1": " =1",

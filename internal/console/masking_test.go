@@ -158,10 +158,10 @@ func withoutSpaces(text string) string { return strings.Join(strings.Fields(text
 // stays lists the forms that the test does not send, because they would end the session.
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
-// TestNoPageNamesPeople fetches every page in the table of routes, and sends every form without
-// content. It does this as operators who may not read personal data. It repeats it as operators who
-// may read such data but have not asked for it.
-func TestNoPageNamesPeople(t *testing.T) {
+// TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes, and sends
+// every form without content. It does this as operators who may not read personal data. It repeats
+// it as operators who may read such data but have not asked for it.
+func TestPagesHidePersonalDataWithoutPermission(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
 		p := newPeople(t, s)

@@ -153,9 +153,9 @@ func TestNeedsAttention(t *testing.T) {
 	})
 }
 
-// TestActsThatAreNotUndone checks that a page with amount and payee asks again before an act that
-// nobody can undo.
-func TestActsThatAreNotUndone(t *testing.T) {
+// TestIrreversibleActsAreConfirmed checks that a page with amount and payee asks again before an
+// act that nobody can undo.
+func TestIrreversibleActsAreConfirmed(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())

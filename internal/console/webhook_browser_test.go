@@ -124,7 +124,7 @@ func (p *person) useActs(name string) {
 }
 
 // The browser reports nothing on any page about webhooks.
-func TestABrowserHasNothingToSayOfWebhooks(t *testing.T) {
+func TestNoWebhookPageCausesBrowserMessages(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := newPerson(t, s, 1280, 900)

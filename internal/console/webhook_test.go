@@ -730,7 +730,7 @@ func TestWebhookListsTurnPages(t *testing.T) {
 	})
 }
 
-func TestWebhookAddressesThatAreNot(t *testing.T) {
+func TestUnknownWebhookAddresses(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		for _, path := range []string{"/999999", "/999999/edit", "/999999/test", "/999999/data/1", "/auth/999999", "/auth/999999/edit", "/auths", "/x"} {

@@ -67,9 +67,9 @@ func (r *fixture) reload(w store.Webhook) store.Webhook {
 	return w
 }
 
-// TestAdditionsOfNobody checks that the added members have the value null in an event without a
-// user.
-func TestAdditionsOfNobody(t *testing.T) {
+// TestAdditionsAreNullInEventsWithoutUser checks that the added members have the value null in an
+// event without a user.
+func TestAdditionsAreNullInEventsWithoutUser(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")
 		must(t, err)

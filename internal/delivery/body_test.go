@@ -399,9 +399,9 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyGetsHasNoBody checks that a user's event is stored without a body when no webhook
-// is registered for it. The same must hold for a held event when it is released.
-func TestWhatNobodyGetsHasNoBody(t *testing.T) {
+// TestUnwantedEventsAreStoredWithoutBody checks that a user's event is stored without a body when
+// no webhook is registered for it. The same must hold for a held event when it is released.
+func TestUnwantedEventsAreStoredWithoutBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)
 		secret := []byte(`{"id":7,"secret":true}`)

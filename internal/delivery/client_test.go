@@ -111,9 +111,9 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// TestOpenNetworksDoNotOpenWhatTheyCarry allows an IPv6 network whose addresses contain IPv4
-// addresses. This must not allow any of these IPv4 addresses.
-func TestOpenNetworksDoNotOpenWhatTheyCarry(t *testing.T) {
+// TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows an IPv6 network whose addresses contain
+// IPv4 addresses. This must not allow any of these IPv4 addresses.
+func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
 		for _, network := range networks {
@@ -314,9 +314,9 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	}
 }
 
-// TestDripsEnd checks that a receiver that sends a few bytes from time to time gets no more time
-// than other receivers.
-func TestDripsEnd(t *testing.T) {
+// TestSlowAnswersTimeOut checks that a receiver that sends a few bytes from time to time gets no
+// more time than other receivers.
+func TestSlowAnswersTimeOut(t *testing.T) {
 	drip := func(w io.Writer) error {
 		ticks := time.NewTicker(time.Millisecond)
 		defer ticks.Stop()

@@ -435,7 +435,7 @@ func (r *fixture) freeze(at time.Time) {
 	r.domain.Clock = to
 }
 
-func TestTenFailuresEndARunAndTheNextGoesOnBehind(t *testing.T) {
+func TestNextRunStartsBehindTenFailures(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(always(http.StatusBadGateway))
@@ -602,7 +602,7 @@ func TestAtMostEightAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatArrivesWhileSendingIsSentToo(t *testing.T) {
+func TestEventsEmittedDuringARunAreSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		in.answers(func(arrival string) int {

@@ -278,7 +278,7 @@ func TestTheSenderSendsWhatComesDue(t *testing.T) {
 	})
 }
 
-func TestWhatIsDroppedIsOver(t *testing.T) {
+func TestDroppedDeliveriesAreNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
 		r.webhook(in.url, "")

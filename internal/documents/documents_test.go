@@ -359,8 +359,9 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
-// TestWhatNeverComes checks that the service does not store a file that is too large or empty.
-func TestWhatNeverComes(t *testing.T) {
+// TestLargeAndEmptyFilesAreNotStored checks that the service does not store a file that is too
+// large or empty.
+func TestLargeAndEmptyFilesAreNotStored(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		large := bytes.Repeat([]byte{'x'}, 1<<20)
 		c.quick.gives(func(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
@@ -378,9 +379,9 @@ func TestWhatNeverComes(t *testing.T) {
 	})
 }
 
-// TestWhatWasWithdrawn withdraws a file before its turn. The service must not request this file,
-// and no failure may count.
-func TestWhatWasWithdrawn(t *testing.T) {
+// TestWithdrawnFilesAreNotRequested withdraws a file before its turn. The service must not request
+// this file, and no failure may count.
+func TestWithdrawnFilesAreNotRequested(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
 			t.Error("the institution is asked for a file")
@@ -505,9 +506,9 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	})
 }
 
-// TestWhatIsGoneForAWhile checks that the service does not request a file while the institution
-// does not list it.
-func TestWhatIsGoneForAWhile(t *testing.T) {
+// TestUnlistedFilesAreNotRequested checks that the service does not request a file while the
+// institution does not list it.
+func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.quick]
 		lost := s

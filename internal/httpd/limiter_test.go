@@ -61,7 +61,7 @@ func TestLimiter(t *testing.T) {
 }
 
 // A request whose client sends or reads slowly does not keep other requests out.
-func TestWhoWaitsForTheClientIsNotInside(t *testing.T) {
+func TestSlowClientTakesNoPlace(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading := make(chan bool, 1)
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -311,7 +311,7 @@ func TestBodiesAreBounded(t *testing.T) {
 }
 
 // The memory of an inflated body counts like the body.
-func TestWhatABodyBecomesIsBounded(t *testing.T) {
+func TestInflatedBodiesAreBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(r.URL.RawQuery)
@@ -329,7 +329,7 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 // A request can reach the end of its body after other requests have taken all places. The limiter
 // refuses this request, because it has not begun anything yet. The server serves the other
 // requests.
-func TestWhoComesBackToAFullHouseIsTurnedAway(t *testing.T) {
+func TestRequestIsRefusedWhenPlacesWereTakenDuringItsBody(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

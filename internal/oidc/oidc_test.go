@@ -207,7 +207,7 @@ func TestNamesAndSecondFactorsAreBelievedAsConfigured(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsAway(t *testing.T) {
+func TestUnreachableProvider(t *testing.T) {
 	v := newSignIn(t)
 	d, query := v.leave()
 	v.server.Exchange = http.StatusBadGateway
@@ -233,7 +233,7 @@ func TestAProviderThatIsAway(t *testing.T) {
 	}
 }
 
-func TestProvidersThatCannotBe(t *testing.T) {
+func TestInvalidProviderConfigurations(t *testing.T) {
 	for field, c := range map[string][]oidc.Config{
 		"--oidc-issuer": {
 			{ClientID: "x"},

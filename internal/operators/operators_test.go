@@ -233,9 +233,9 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestNobodyComesInWhoMayNotAnyMore changes an operator during the sign-in. The change must apply
+// TestChangesDuringSignInApply changes an operator during the sign-in. The change must apply
 // to the session that the sign-in would make.
-func TestNobodyComesInWhoMayNotAnyMore(t *testing.T) {
+func TestChangesDuringSignInApply(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for name, c := range map[string]struct {
 			meanwhile func()
@@ -422,7 +422,7 @@ func TestChangingThePassword(t *testing.T) {
 	})
 }
 
-func TestOperatorsThatCannotBe(t *testing.T) {
+func TestInvalidOperatorsAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
 		for _, wrong := range []struct {
@@ -517,9 +517,9 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 	})
 }
 
-// TestNobodyIsVouchedForWhoMayNotComeIn disables an operator during the sign-in at the provider.
+// TestOperatorDisabledDuringProviderSignIn disables an operator during the sign-in at the provider.
 // The operator must get no session, and must not be linked.
-func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
+func TestOperatorDisabledDuringProviderSignIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
 		d.meanwhile = func() { _, err := d.Disable(t.Context(), "zoe"); must(t, err) }
@@ -532,9 +532,9 @@ func TestNobodyIsVouchedForWhoMayNotComeIn(t *testing.T) {
 	})
 }
 
-// TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile unlinks an operator during the sign-in at the
+// TestOperatorUnlinkedDuringProviderSignIn unlinks an operator during the sign-in at the
 // provider. The operator must get no session, and earlier sessions must end.
-func TestNobodyIsVouchedForWhoIsUnlinkedMeanwhile(t *testing.T) {
+func TestOperatorUnlinkedDuringProviderSignIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)
 		_, err := d.Link(t.Context(), "zoe", "i", "s")

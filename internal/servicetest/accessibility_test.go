@@ -14,7 +14,7 @@ import (
 
 // The engine finds errors on pages that allow no script, and colours that are wrong in one of the
 // schemes. It finds none on correct pages.
-func TestTheEngineFindsWhatKeepsPeopleOut(t *testing.T) {
+func TestAccessibilityCheckFindsErrors(t *testing.T) {
 	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'")

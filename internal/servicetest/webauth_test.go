@@ -278,7 +278,7 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 
 // In a sandbox, an application without registered addresses may use any address. Without a code,
 // the service redirects no browser.
-func TestWebauthSendsNobodyUnknownAnywhere(t *testing.T) {
+func TestWebauthRedirectsNobodyWithoutACode(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
 		for _, changes := range [][]string{{}, {"connector_uuid", ""}, {"id_connection", "x"}, {"token", "psl_cod_invented"}, {"token", p.token}} {

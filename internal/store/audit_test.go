@@ -68,9 +68,9 @@ func TestActsAreFound(t *testing.T) {
 	})
 }
 
-// TestWhatIsHashedTellsActsApart checks that every column except those of the chain is part of the
-// hashed content. Adjacent texts must not be confused.
-func TestWhatIsHashedTellsActsApart(t *testing.T) {
+// TestHashCoversEveryColumnOfAnAct checks that every column except those of the chain is part of
+// the hashed content. Adjacent texts must not be confused.
+func TestHashCoversEveryColumnOfAnAct(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		variants := []store.Audit{
 			{At: now, Request: "r", Act: "a"},
@@ -104,7 +104,7 @@ func TestWhatIsHashedTellsActsApart(t *testing.T) {
 	})
 }
 
-func TestOneAtATimeLengthensChains(t *testing.T) {
+func TestOneProcessAtATimeExtendsChains(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.acts(2)
 		take := func(holder string) error {
@@ -141,7 +141,7 @@ func TestOneAtATimeLengthensChains(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAChainOnlyGoesOn(t *testing.T) {
+func TestEndOfAChainOnlyAdvances(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.acts(1)
 		number := `INSERT INTO audit (id, at, request_id, act, refused, number, previous, hash) VALUES (900, 1, '', 'x', FALSE, 1, $1, $1)`

@@ -130,9 +130,9 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	return changed
 }
 
-// TestRewrapWaitsForWhoSeals checks that the key proof does not change while a unit that has read
-// it is open.
-func TestRewrapWaitsForWhoSeals(t *testing.T) {
+// TestRewrapWaitsForUnitsThatReadTheKeyProof checks that the key proof does not change while a unit
+// that has read it is open.
+func TestRewrapWaitsForUnitsThatReadTheKeyProof(t *testing.T) {
 	url, ring := storetest.Postgres(t), keys.Generate()
 	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())
 	if err := old.BindKeys(t.Context()); err != nil {

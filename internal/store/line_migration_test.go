@@ -8,10 +8,10 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestLinesOutliveTheirMigration migrates a database in which lines of validating payments have no
-// state. These lines must become pending. The lines of expired payments that the payer did not
-// answer must become rejected, and other lines must not change.
-func TestLinesOutliveTheirMigration(t *testing.T) {
+// TestMigrationSetsStatesOfInstructions migrates a database in which lines of validating payments
+// have no state. These lines must become pending. The lines of expired payments that the payer did
+// not answer must become rejected, and other lines must not change.
+func TestMigrationSetsStatesOfInstructions(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {
 		run, renew := outdated(t, url, before, keys.Generate())

@@ -44,7 +44,7 @@ func (s fixture) wantMails(domain passerelle.DomainID, want ...store.Mail) {
 	wantSame(s.t, int64(len(want)), count, err)
 }
 
-func TestMailGoesItsWay(t *testing.T) {
+func TestMailIsClaimedRetriedAndRemoved(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		m := s.mail(s.hook(s.domain), "first")
 		s.wantMails(s.domain, m)

@@ -205,9 +205,9 @@ func TestAttemptsToSignInAreForgotten(t *testing.T) {
 	})
 }
 
-// TestAnOperatorIsHeldAsTheyWereSeen checks that a unit refuses an operator who has changed since
-// the sign-in: who was disabled, or who has another password or second factor.
-func TestAnOperatorIsHeldAsTheyWereSeen(t *testing.T) {
+// TestHoldOperatorRefusesAChangedOperator checks that a unit refuses an operator who has changed
+// since the sign-in: who was disabled, or who has another password or second factor.
+func TestHoldOperatorRefusesAChangedOperator(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		hold := func(o operatorstore.Operator) error {
 			return s.try(func(tx *store.Tx) error { operatorstore.In(tx).HoldOperator(o); return nil })

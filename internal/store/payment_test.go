@@ -372,9 +372,9 @@ func TestLargestBulkComesBack(t *testing.T) {
 	})
 }
 
-// TestPaymentsAreNeverTorn reads while a writer changes payments and lines together. Every payment
-// that is read must be in a state that was once committed.
-func TestPaymentsAreNeverTorn(t *testing.T) {
+// TestPaymentsAreReadAsCommitted reads while a writer changes payments and lines together. Every
+// payment that is read must be in a state that was once committed.
+func TestPaymentsAreReadAsCommitted(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2, 3), now)
 		done := make(chan struct{})

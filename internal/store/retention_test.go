@@ -176,9 +176,9 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// TestTheUndeliveredIsLookedAtOnce checks that remaining rows are not read again. The statements of
-// a second search must read none.
-func TestTheUndeliveredIsLookedAtOnce(t *testing.T) {
+// TestPurgeReadsUndeliveredRowsOnce checks that remaining rows are not read again. The statements
+// of a second search must read none.
+func TestPurgeReadsUndeliveredRowsOnce(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)
 		s.happen(1, 50, now)

@@ -69,9 +69,9 @@ func (p *planned) hold(text string) (free func()) {
 	return func() { _ = tx.Rollback() }
 }
 
-// TestATableInUseIsCountedLater checks that a migration that locks a table does not prevent the
-// analysis of other tables.
-func TestATableInUseIsCountedLater(t *testing.T) {
+// TestLockedTableDoesNotStopStatistics checks that a migration that locks a table does not prevent
+// the analysis of other tables.
+func TestLockedTableDoesNotStopStatistics(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
 	s.populate(10)

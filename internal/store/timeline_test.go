@@ -94,8 +94,9 @@ func TestNotesAreNotRepeated(t *testing.T) {
 	})
 }
 
-// TestForeignNotes checks that a note cannot be stored with another domain's payment.
-func TestForeignNotes(t *testing.T) {
+// TestNotesOfAnotherDomainsPaymentAreRefused checks that a note cannot be stored with another
+// domain's payment.
+func TestNotesOfAnotherDomainsPaymentAreRefused(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
 		p.Domain = s.other

@@ -237,9 +237,10 @@ func TestErasure(t *testing.T) {
 	})
 }
 
-// TestFarewellToADeletedWebhook checks that a webhook that is deleted and restored within a day
-// still gets the event, with the token. A webhook that stays deleted does not delay the erasure.
-func TestFarewellToADeletedWebhook(t *testing.T) {
+// TestDeletionEventReachesARestoredWebhook checks that a webhook that is deleted and restored
+// within a day still gets the event, with the token. A webhook that stays deleted does not delay
+// the erasure.
+func TestDeletionEventReachesARestoredWebhook(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
 		w := store.Webhook{Domain: s.domain, Client: s.client, Event: webhook.UserDeleted, URL: "https://a.example", Created: now}
@@ -286,9 +287,9 @@ func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	}
 }
 
-// TestATemporaryUserTakesItsEventsAlong checks that a temporary user leaves no events, because no
-// webhook should receive them.
-func TestATemporaryUserTakesItsEventsAlong(t *testing.T) {
+// TestDeletingATemporaryUserErasesItsEvents checks that a temporary user leaves no events, because
+// no webhook should receive them.
+func TestDeletingATemporaryUserErasesItsEvents(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)
 		s.emitted(u, webhook.UserCreated, 1)

@@ -33,9 +33,9 @@ func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd.WantLast("STOPPING=1")
 }
 
-// TestWithoutAWatchdogNobodyAsks checks that, without a watchdog, the service only reports that it
-// is ready and that it is stopping.
-func TestWithoutAWatchdogNobodyAsks(t *testing.T) {
+// TestWithoutWatchdogOnlyReadyAndStoppingAreSent checks that, without a watchdog, the service only
+// reports that it is ready and that it is stopping.
+func TestWithoutWatchdogOnlyReadyAndStoppingAreSent(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "")
 	s := supervision.Start(t.Context(), slog.New(slog.DiscardHandler), func(context.Context) error {
 		t.Error("asked")

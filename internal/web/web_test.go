@@ -224,7 +224,7 @@ func TestForgedRequests(t *testing.T) {
 	}
 }
 
-func TestWordsOfTheReader(t *testing.T) {
+func TestBestLanguageOfAcceptLanguage(t *testing.T) {
 	dictionary := web.MustDictionary(texts, "en")
 	for accept, want := range map[string]string{
 		"": "en", "fr": "fr", "fr-CA,en;q=0.9": "fr", "de,fr;q=0.5": "fr", "de": "en", "en-GB,fr;q=0.9": "en", "*": "en", "\x00;;;q": "en",

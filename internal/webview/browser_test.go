@@ -125,7 +125,7 @@ func (l pageInspection) inspect(name, visible string) {
 
 // Every page of a payment is accessible, small and without browser messages, in a wide window
 // and on a phone, in two languages.
-func TestEveryPaymentPageIsForEverybody(t *testing.T) {
+func TestPaymentPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
 		name, lang    string

@@ -165,7 +165,7 @@ func TestCountriesOfBanks(t *testing.T) {
 
 // The banks with which a person paid come first the next time. Only the person's browser stores
 // these banks.
-func TestBanksArePaidWithAgain(t *testing.T) {
+func TestBanksUsedBeforeComeFirst(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {
 			t.Helper()

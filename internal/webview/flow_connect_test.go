@@ -191,7 +191,7 @@ func (p *walker) decide(bank string, with url.Values) string {
 
 // In a sandbox, the root page offers newcomers a first connection, unless the only application has
 // registered redirect URIs.
-func TestATryFromTheRoot(t *testing.T) {
+func TestRootPageOffersAFirstConnectionInASandbox(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		p := newWalker(t, s)
 		page := p.settled(p.send(p.click(p.open(p.Origin+"/webview"), "Try it"), "begin", "field.login", "one", "field.password", customers.Password))

@@ -136,7 +136,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 }
 
 // The page at the root shows no payment. It explains who the pages below it are for.
-func TestTheRootSaysWhatIsBelowIt(t *testing.T) {
+func TestRootPageShowsNoPayment(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
 			got := s.get(t, root)
@@ -245,7 +245,7 @@ func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, r
 	}
 }
 
-func TestTheWholeWayThroughTheBank(t *testing.T) {
+func TestPayerReturnsFromTheBankWithTheOutcome(t *testing.T) {
 	for decision, end := range map[string]url.Values{
 		"approve": {"payment_state": {"done"}},
 		"refuse": {
@@ -333,7 +333,7 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 
 // These pages ask browsers to hide the origin of forms. A browser may send a form without its
 // origin and without any other header about it. The token in the form then decides.
-func TestFormsOfBrowsersThatSayNothing(t *testing.T) {
+func TestFormsWithoutOriginNeedTheToken(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
 		form := s.form(t, page)

@@ -329,7 +329,7 @@ func TestHintsInWords(t *testing.T) {
 	}
 }
 
-func TestABanksMessageTravelsInBounds(t *testing.T) {
+func TestBankMessagesAreTruncated(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	for description, want := range map[string]string{
 		"": "", "Désolé & <b>銀行</b>": "Désolé & <b>銀行</b>", strings.Repeat("銀", 500): strings.Repeat("銀", 119) + "…",

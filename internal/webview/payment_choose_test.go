@@ -163,7 +163,7 @@ func (s *stack) leave(t *testing.T, page string, shown answer) answer {
 	return s.get(t, away)
 }
 
-func TestOnlyTheOwnFormIsRead(t *testing.T) {
+func TestLargeFormsAreRefused(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
 		got := s.post(t, page, "same-origin", url.Values{"bank": {strings.Repeat("x", 100_000)}})
@@ -178,7 +178,7 @@ func TestOnlyTheOwnFormIsRead(t *testing.T) {
 
 // In a sandbox, banks with realistic names come first. Banks with special behaviour follow under
 // their own heading. No bank is preselected.
-func TestTheTestBankIsAtHand(t *testing.T) {
+func TestRealisticSandboxBanksComeFirst(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.simulated.Connectors()...)
 		body := s.get(t, s.open(t, s.create(t, nil).ID, nil)).body
