@@ -23,7 +23,7 @@ func ParseDate(field, s string) (Date, error) {
 	return d, nil
 }
 
-// MarshalText returns the text of String, which is empty for the zero date.
+// MarshalText returns the text of String, which is empty for the zero date. It never fails.
 func (d Date) MarshalText() ([]byte, error) {
 	if d.IsZero() {
 		return nil, nil
@@ -31,7 +31,8 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads the result of MarshalText.
+// UnmarshalText reads the result of MarshalText. Any other text is an Invalid error for the field
+// "date".
 func (d *Date) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*d = Date{}

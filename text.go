@@ -42,7 +42,7 @@ func textFault(s string, max int) string {
 
 // CheckLine refuses the same texts as CheckText. It also refuses characters that people cannot see:
 // control characters, such as line breaks, and invisible characters that make a name look like
-// another (Unicode report 36). It is for labels and names.
+// another (Unicode report 36). It is for labels and names. The error is Invalid, for the field.
 func CheckLine(field, s string, max int) error {
 	if fault := lineFault(s, max); fault != "" {
 		return InvalidField(field, "%s", fault)

@@ -341,7 +341,8 @@ func (p *Payment) firstRefusal() *Refusal {
 }
 
 // Refuse rejects the payment and its open lines. The reason is cut to the limits for texts in a
-// report. The cause's trigger is set to Refused.
+// report. The cause's trigger is set to Refused. Refuse fails with ErrIllegal for a payment that has
+// ended, and then changes nothing.
 func (p *Payment) Refuse(why *Refusal, cause Cause, now time.Time) ([]Step, error) {
 	why = why.tidy()
 	cause.Trigger = Refused
@@ -366,7 +367,8 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 
 // Expire ends a payment that never got a definitive status. It rejects the lines of a payment
 // that its payer has not approved. It does not change the lines of an approved payment, because
-// their outcome is unknown.
+// their outcome is unknown. Expire fails with ErrIllegal for a payment that has ended, and then
+// changes nothing.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	waited := p.State == Validating
 	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, func() {

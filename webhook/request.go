@@ -17,7 +17,8 @@ func Verify(r *http.Request, secret string, tolerance time.Duration) error {
 	return Verifier{Secret: secret, Tolerance: tolerance}.Accept(r, time.Now())
 }
 
-// Accept works like [Verify], at an instant that the caller chooses.
+// Accept works like [Verify], at an instant that the caller chooses. It returns the errors of
+// [Verifier.Read], and has then consumed the body.
 func (v Verifier) Accept(r *http.Request, now time.Time) error {
 	payload, err := v.Read(r, now)
 	if err != nil {

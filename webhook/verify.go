@@ -49,7 +49,8 @@ type Verifier struct {
 }
 
 // Verify checks a request by its headers, the path on its request line (escaped,
-// without query) and its decompressed body. It compares in constant time.
+// without query) and its decompressed body. It compares in constant time. It fails with ErrHeader,
+// ErrDate or ErrSignature.
 func (v Verifier) Verify(header http.Header, path string, payload []byte, now time.Time) error {
 	date, dateErr := once(header, dateHeader(v.prefix()))
 	got, valueErr := once(header, signatureHeader(v.prefix()))
@@ -72,7 +73,8 @@ func (v Verifier) Verify(header http.Header, path string, payload []byte, now ti
 
 // Read reads and decompresses the body of a request that a server received, verifies it, and
 // returns the payload. Behind a proxy that changes the path, use [Verifier.Verify] with the path of
-// the registered URL.
+// the registered URL. Read fails with ErrTooLarge for a payload beyond the limit, and with the errors
+// of [Verifier.Verify]. A body that cannot be read or decompressed is another error.
 func (v Verifier) Read(r *http.Request, now time.Time) ([]byte, error) {
 	body, err := decompressed(r)
 	if err != nil {
