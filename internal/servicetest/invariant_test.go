@@ -35,11 +35,11 @@ var damages = []struct {
 		`DELETE FROM delivery_attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE subject = 'payment' AND subject_id = # AND version = 2)`,
 		`DELETE FROM delivery WHERE subject = 'payment' AND subject_id = # AND version = 2`,
 		`DELETE FROM event WHERE subject = 'payment' AND subject_id = # AND version = 2`,
-	}, map[string]string{"told": "payment # at step 2"}},
+	}, map[string]string{"step events": "payment # at step 2"}},
 	{"an event of nothing", []string{
 		`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created)
 			SELECT #0, domain_id, name, subject, subject_id, 9, body, created FROM event WHERE subject = 'payment' AND subject_id = # AND version = 1`,
-	}, map[string]string{"heard": "event #0"}},
+	}, map[string]string{"event steps": "event #0"}},
 	{"given up after it was delivered", []string{
 		`UPDATE delivery SET id = #0, dropped = delivered + 1 WHERE subject = 'payment' AND subject_id = # AND version = 1`,
 	}, map[string]string{"deliveries": "delivery #0"}},

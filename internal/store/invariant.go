@@ -51,13 +51,13 @@ var invariants = []Invariant{
 			LEFT JOIN payment p ON p.id = t.payment_id AND p.domain_id = t.domain_id WHERE t.domain_id = $1 AND p.id IS NULL`,
 	},
 	{
-		Name: "told", Rule: "each step after the first has its event", recent: true,
+		Name: "step events", Rule: "each step after the first has its event", recent: true,
 		broken: `SELECT 'payment ' || t.payment_id || ' at step ' || t.seq FROM payment_transition t
 			LEFT JOIN event e ON e.domain_id = t.domain_id AND e.subject = 'payment' AND e.subject_id = t.payment_id AND e.version = t.seq
 			WHERE t.domain_id = $1 AND t.seq > 0 AND t.at >= $2 AND e.id IS NULL`,
 	},
 	{
-		Name: "heard", Rule: "each event of a payment belongs to one step of its history",
+		Name: "event steps", Rule: "each event of a payment belongs to one step of its history",
 		broken: `SELECT 'event ' || e.id FROM event e
 			LEFT JOIN payment_transition t ON t.payment_id = e.subject_id AND t.seq = e.version AND t.domain_id = e.domain_id
 			WHERE e.domain_id = $1 AND e.subject = 'payment' AND (t.payment_id IS NULL OR t.seq = 0)`,
