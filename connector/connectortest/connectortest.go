@@ -101,7 +101,7 @@ var rules = []rule[Subject]{
 	{"a stray answer is ignored", "an answer to what was not asked changes nothing, and is answered with the state of the order", strayAnswerIsIgnored},
 	{"a late answer is ignored", "an answer after the end of an order is answered with its final state", lateAnswerIsIgnored},
 	{"an order never sent cannot be asked", "answering or cancelling a key that was never sent answers that the order is unknown, and sends nothing", unsentOrderCannotBeAsked},
-	{"a cancellation is told", "cancelling says whether the cancellation waits, is granted or is refused, says it again when asked again, and a granted one declines the order", cancellationIsReported},
+	{"a cancellation is reported", "cancelling says whether the cancellation waits, is granted or is refused, says it again when asked again, and a granted one declines the order", cancellationIsReported},
 	{"a kept order goes on", "an order whose payer does not agree to its cancellation goes on to its end", keptOrderGoesOn},
 	{"an ended order is not cancelled", "cancelling an order that has ended answers its final state and grants nothing", endedOrderIsNotCancelled},
 	{"calls may coincide", "calls at once are answered each for itself, and the same order at once from two callers is one order where the profile is idempotent", callsMayCoincide},

@@ -143,7 +143,7 @@ func TestRulesNotice(t *testing.T) {
 		{"approval is refusal", "an approved order ends", answers(func(r *payment.Report) { r.Status, r.Code, r.Lines = payment.Declined, payment.Bug, nil })},
 		{"refusal without a known code", "a refused order is declined", answers(func(r *payment.Report) { r.Code = "because" })},
 		{"refusal is approval", "a refused order is declined", answers(func(r *payment.Report) { r.Status = payment.Settled })},
-		{"does not hear the cancellation", "a cancelled call returns", func(f *faulty) {
+		{"ignores the cancelled context", "a cancelled call returns", func(f *faulty) {
 			f.initiate = func(_ context.Context, o connector.Order) (payment.Report, error) {
 				return f.Initiator.Initiate(background, o)
 			}
@@ -169,10 +169,10 @@ func TestRulesNotice(t *testing.T) {
 				return payment.Report{Cancellation: payment.CancellationGranted}, nil
 			}
 		}},
-		{"silent about the cancellation", "a cancellation is told", cancels(func(r *payment.Report) { r.Cancellation = "" })},
-		{"asks nowhere", "a cancellation is told", cancels(func(r *payment.Report) { r.ValidateURI = "" })},
-		{"unknown cancellation", "a cancellation is told", cancels(func(r *payment.Report) { r.Cancellation = "maybe" })},
-		{"agrees and never cancels", "a cancellation is told", answers(func(r *payment.Report) { *r = payment.Report{Status: payment.Processing} })},
+		{"silent about the cancellation", "a cancellation is reported", cancels(func(r *payment.Report) { r.Cancellation = "" })},
+		{"asks nowhere", "a cancellation is reported", cancels(func(r *payment.Report) { r.ValidateURI = "" })},
+		{"unknown cancellation", "a cancellation is reported", cancels(func(r *payment.Report) { r.Cancellation = "maybe" })},
+		{"agrees and never cancels", "a cancellation is reported", answers(func(r *payment.Report) { *r = payment.Report{Status: payment.Processing} })},
 		{"asks for ever", "a kept order goes on", answers(func(r *payment.Report) {
 			if r.Cancellation == payment.CancellationRefused {
 				r.Cancellation, r.ValidateURI = payment.CancellationAwaiting, "https://bank.test/cancel"
