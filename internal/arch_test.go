@@ -292,10 +292,10 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTheTestBankIsApart checks that the connectors do not import the test bank, and that the test
-// bank does not import them, even in tests. They can therefore not share a mistake. Only the
+// TestTestBankSharesNoCode checks that the connectors do not import the test bank, and that the
+// test bank does not import them, even in tests. They can therefore not share a mistake. Only the
 // command line starts both.
-func TestTheTestBankIsApart(t *testing.T) {
+func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
 	for _, p := range modulePackages(t) {

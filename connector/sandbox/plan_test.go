@@ -136,8 +136,8 @@ func TestSlowBank(t *testing.T) {
 		waits    time.Duration
 		answered bool
 	}{
-		{"patient", sandbox.Faithful, time.Minute, 30 * time.Second, true},
-		{"impatient", sandbox.Faithful, 20 * time.Second, 20 * time.Second, false},
+		{"long deadline", sandbox.Faithful, time.Minute, 30 * time.Second, true},
+		{"short deadline", sandbox.Faithful, 20 * time.Second, 20 * time.Second, false},
 		{"at once", sandbox.CI, time.Minute, 0, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

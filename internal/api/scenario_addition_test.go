@@ -63,7 +63,7 @@ func TestAdditionsOfAWebhook(t *testing.T) {
 }
 
 // An operator tests receivers with a read of a connection, and with test payloads.
-func TestTryingReceiversOut(t *testing.T) {
+func TestTestRequestsToReceivers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		sync := func() reply { return s.do(t, ask{method: "POST", path: "/test/sync", token: "config", body: `{}`}) }
 		sync().says(t, 409, "conflict", "No connection")

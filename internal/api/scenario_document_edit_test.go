@@ -81,7 +81,7 @@ func TestEditsOfDocuments(t *testing.T) {
 
 // Null removes a day, an amount, a category or the user's own name, whatever the provider reports
 // later.
-func TestWhatIsClearedOfDocuments(t *testing.T) {
+func TestNullClearsFieldsOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
 		path := "/documents/" + from["document"]

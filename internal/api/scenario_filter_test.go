@@ -356,7 +356,7 @@ func TestFiltersOfABoundToken(t *testing.T) {
 
 // The timeline of a payment contains two values by which lists can filter: the source and the
 // bank's identifier.
-func TestTheTimelineHasWhatPaymentsAreFoundBy(t *testing.T) {
+func TestTimelineHasSourceAndBankPaymentID(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
 		type reported struct {

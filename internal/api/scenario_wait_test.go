@@ -22,10 +22,10 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	return server.URL, reach, let
 }
 
-// TestSilentReceiversHoldUpTheirDomainAlone makes the largest allowed number of calls of a domain
+// TestSilentReceiversDoNotAffectOtherDomains makes the largest allowed number of calls of a domain
 // wait for receivers. The service refuses further calls, and these calls change nothing. Another
 // domain is not affected.
-func TestSilentReceiversHoldUpTheirDomainAlone(t *testing.T) {
+func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8
 		url, reached, let := silent(t)

@@ -197,7 +197,7 @@ func TestHiddenWebhooks(t *testing.T) {
 }
 
 // Null removes the optional properties of a webhook. In a form, the word null has the same effect.
-func TestWhatAWebhookHasIsTakenAway(t *testing.T) {
+func TestNullClearsPropertiesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for contentType, body := range map[string]string{
 			"application/json":                  `{"id_service":null,"id_user":null,"id_auth":null}`,

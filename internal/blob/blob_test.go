@@ -138,7 +138,7 @@ func get(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 	return text
 }
 
-func TestAFileComesBack(t *testing.T) {
+func TestStoredFileIsReadBack(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
 		for id, n := range map[passerelle.FileID]int{1: 0, 2: 1, 258: 4096, 9_007_199_254_740_991: 9<<20 + 17} {
 			put(t, p, id, content(n))
@@ -235,9 +235,9 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// TestAFolderIsClearedOfWhatWasAbandoned checks incomplete files. Those of an ended process must be
+// TestAbandonedUploadsAreRemoved checks incomplete files. Those of an ended process must be
 // removed. Those of a running process must stay.
-func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
+func TestAbandonedUploadsAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
 	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": 0} {
@@ -256,9 +256,9 @@ func TestAFolderIsClearedOfWhatWasAbandoned(t *testing.T) {
 	}
 }
 
-// TestAFolderIsNotLeft checks that a symbolic link in the folder gives no access to files
-// outside it.
-func TestAFolderIsNotLeft(t *testing.T) {
+// TestSymbolicLinksDoNotLeaveTheFolder checks that a symbolic link in the folder gives no access to
+// files outside it.
+func TestSymbolicLinksDoNotLeaveTheFolder(t *testing.T) {
 	outside, folder := t.TempDir(), t.TempDir()
 	s := open(t, folder)
 	if err := os.Symlink(outside, filepath.Join(folder, "06")); err != nil {
@@ -307,9 +307,9 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestABucketThatRefuses checks the error when a server does not accept the credentials. The error
-// must not say that the file is missing.
-func TestABucketThatRefuses(t *testing.T) {
+// TestRefusedCredentialsAreNotAMissingFile checks the error when a server does not accept the
+// credentials. The error must not say that the file is missing.
+func TestRefusedCredentialsAreNotAMissingFile(t *testing.T) {
 	p := bucket(t)
 	put(t, p, 1, []byte("text"))
 	server := httptest.NewServer(gofakes3.New(s3mem.New(), gofakes3.WithV4Auth(map[string]string{accessKey: "another"})).Server())

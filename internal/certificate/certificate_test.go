@@ -78,7 +78,7 @@ func TestEverythingIsOnThePages(t *testing.T) {
 	}
 }
 
-func TestTheSameForTheSame(t *testing.T) {
+func TestCertificateIsDeterministic(t *testing.T) {
 	once, twice := written(t, sample(2)), written(t, sample(2))
 	if !bytes.Equal(once, twice) || !bytes.HasPrefix(once, []byte("%PDF-")) {
 		t.Errorf("%d bytes, then %d others", len(once), len(twice))

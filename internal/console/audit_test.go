@@ -109,7 +109,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 
 // A sign-in that did not begin in this browser fails. Without a provider, the page has no link for
 // such a sign-in.
-func TestTheWayBackFromAProvider(t *testing.T) {
+func TestProviderSignInFromAnotherBrowserFails(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}
 	d := newFixture(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Identities: &config}))

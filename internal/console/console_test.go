@@ -76,7 +76,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 			"another site":  d.post(d.paymentPath(id), "cross-site", cancel(token)),
 			"no token":      d.post(d.paymentPath(id), "same-origin", cancel("")),
 			"another token": d.post(d.paymentPath(id), "same-origin", cancel(strings.Repeat("0", 40))),
-			"the door":      d.post("/console/sign-in", "same-origin", url.Values{"name": {"some-operator"}, "password": {password}}),
+			"the sign-in":   d.post("/console/sign-in", "same-origin", url.Values{"name": {"some-operator"}, "password": {password}}),
 			"a new password": d.post("/console/account/password", "same-origin",
 				url.Values{"present": {password}, "next": {"a new password"}, "again": {"a new password"}}),
 		} {

@@ -55,7 +55,7 @@ func TestPartsOfPages(t *testing.T) {
 }
 
 // A page that reloads by itself does not extend the session.
-func TestAPageLeftOpenEnds(t *testing.T) {
+func TestReloadingPageDoesNotExtendTheSession(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		clock := newClock()
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{Now: clock.now}))

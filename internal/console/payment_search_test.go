@@ -202,7 +202,7 @@ func TestPaymentsAsAFile(t *testing.T) {
 	})
 }
 
-func TestWhoMayNotTakePersonalData(t *testing.T) {
+func TestExportOfPersonalDataNeedsPermission(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		d.shop()
@@ -219,7 +219,7 @@ func TestWhoMayNotTakePersonalData(t *testing.T) {
 }
 
 // The service reads a long file from the database in pages. The file contains each payment once.
-func TestALongFile(t *testing.T) {
+func TestLongPaymentExportIsReadInPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
 		token := d.Token("payments:admin")

@@ -302,7 +302,7 @@ func TestDomains(t *testing.T) {
 
 // Developers may change the configuration of a sandbox. Only administrators may change domains and
 // the configuration of live domains.
-func TestWhoSetsUp(t *testing.T) {
+func TestRolesThatChangeTheConfiguration(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for role, may := range map[operators.Role]struct{ sandbox, domains int }{
 			operators.Viewer: {403, 403}, operators.Developer: {303, 403}, operators.Acting: {303, 403}, operators.Administrator: {303, 422},

@@ -45,9 +45,9 @@ func migrator(t *testing.T, url string, tries int) *Handle {
 	return db
 }
 
-// TestAMigrationGivesWay checks that others can read a table while a migration waits for a long
-// read of this table. The migration must run after the long read has ended.
-func TestAMigrationGivesWay(t *testing.T) {
+// TestWaitingMigrationDoesNotBlockReads checks that others can read a table while a migration waits
+// for a long read of this table. The migration must run after the long read has ended.
+func TestWaitingMigrationDoesNotBlockReads(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {
 		t.Fatal(err)
@@ -73,9 +73,9 @@ func TestAMigrationGivesWay(t *testing.T) {
 	}
 }
 
-// TestAMigrationThatGivesUp checks that the error names the transaction that does not end. The
-// migration must change nothing, and it must be possible to repeat it.
-func TestAMigrationThatGivesUp(t *testing.T) {
+// TestMigrationTimesOutBehindALongTransaction checks that the error names the transaction that does
+// not end. The migration must change nothing, and it must be possible to repeat it.
+func TestMigrationTimesOutBehindALongTransaction(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {
 		t.Fatal(err)

@@ -172,10 +172,10 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	}
 }
 
-// TestUnitsThatWaitHoldUpNobody checks that other units are written while the maximum number of
+// TestWaitingUnitsDoNotBlockOthers checks that other units are written while the maximum number of
 // shared transactions wait for an uncommitted row. A waiting unit must fail when its context ends.
 // A unit whose context does not end must be written once the row is free.
-func TestUnitsThatWaitHoldUpNobody(t *testing.T) {
+func TestWaitingUnitsDoNotBlockOthers(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)
 	free := hold(t, url, 1)

@@ -365,9 +365,9 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestUnitThatComesTooLate has a unit that reaches the server after its outcome was settled and the
-// unit was run again. The server must not execute the unit twice.
-func TestUnitThatComesTooLate(t *testing.T) {
+// TestLateUnitIsNotExecutedTwice has a unit that reaches the server after its outcome was settled
+// and the unit was run again. The server must not execute the unit twice.
+func TestLateUnitIsNotExecutedTwice(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
 	if err := direct.Write(t.Context(), insert(1, "late")); err != nil {

@@ -28,7 +28,7 @@ func scanProbe(row Row) (p probe, err error) {
 	return p, row.Scan(&p.ID, &p.Name, &p.Amount, &p.Flag, &p.Data, &p.Parent)
 }
 
-func TestValuesComeBack(t *testing.T) {
+func TestValuesAreReadBack(t *testing.T) {
 	type word string
 	rows := []probe{
 		{ID: 1},

@@ -319,9 +319,9 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	})
 }
 
-// TestADeletedWebhookThatComesBackGetsWhatItMissed checks that the body of an event is kept for
+// TestRestoredWebhookGetsMissedEvents checks that the body of an event is kept for
 // a deleted webhook, although another webhook has already received the event.
-func TestADeletedWebhookThatComesBackGetsWhatItMissed(t *testing.T) {
+func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
 		w := r.webhook(in.url, "")

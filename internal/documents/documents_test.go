@@ -285,9 +285,9 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestAReaderWhoLeaves checks that the fetch continues when the reader leaves. No failure may
-// count.
-func TestAReaderWhoLeaves(t *testing.T) {
+// TestFetchContinuesWithoutItsReader checks that the fetch continues when the reader leaves. No
+// failure may count.
+func TestFetchContinuesWithoutItsReader(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)
@@ -310,9 +310,9 @@ func TestAReaderWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestTheProgramStops stops the program during a fetch. No failure may count, and the file must
-// stay due.
-func TestTheProgramStops(t *testing.T) {
+// TestStopDuringAFetchKeepsTheFileDue stops the program during a fetch. No failure may count, and
+// the file must stay due.
+func TestStopDuringAFetchKeepsTheFileDue(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
 		c.slow.gives(h.page)

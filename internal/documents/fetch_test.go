@@ -31,9 +31,9 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestAClaimHindersNoOther checks that other connectors continue during a slow claim. Readers of
-// files that the claim may lease must wait for it.
-func TestAClaimHindersNoOther(t *testing.T) {
+// TestSlowClaimDoesNotDelayOtherConnectors checks that other connectors continue during a slow
+// claim. Readers of files that the claim may lease must wait for it.
+func TestSlowClaimDoesNotDelayOtherConnectors(t *testing.T) {
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {
 		t.Fatal(err)

@@ -250,7 +250,7 @@ func TestServersThatHang(t *testing.T) {
 	}
 }
 
-func TestServersThatAreNotThere(t *testing.T) {
+func TestUnreachableMailServers(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -69,9 +69,9 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestWhereTheConsoleIs checks the three places of the console: a separate listener, no listener,
+// TestConsoleListeners checks the three places of the console: a separate listener, no listener,
 // or the API's listener.
-func TestWhereTheConsoleIs(t *testing.T) {
+func TestConsoleListeners(t *testing.T) {
 	const found, absent = "Sign in", "notFound"
 	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
 		s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, ConsoleListen: listen})

@@ -191,7 +191,7 @@ func opened(t *testing.T, c service.Config) *service.Service {
 	return s
 }
 
-func TestEveryPlaceKnowsTheHostBehindAProxy(t *testing.T) {
+func TestForwardedHostSelectsTheDomain(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	handler := s.Handler()
 	for path, want := range map[string]int{
@@ -209,7 +209,7 @@ func TestEveryPlaceKnowsTheHostBehindAProxy(t *testing.T) {
 	}
 }
 
-func TestNothingOfASandboxIsElsewhere(t *testing.T) {
+func TestSandboxPathsAreOnlyInSandboxes(t *testing.T) {
 	handler := opened(t, service.Config{Database: storetest.SQLite(t)}).Handler()
 	for host, want := range map[string]int{"test.example": 200, "TEST.example:443": 200, "bank.example": 404, "other.example": 404} {
 		w := httptest.NewRecorder()

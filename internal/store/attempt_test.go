@@ -42,7 +42,7 @@ func (s fixture) claim(domain passerelle.DomainID, lease time.Duration, limit in
 	return ids
 }
 
-func TestAttemptComesBack(t *testing.T) {
+func TestAttemptIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
 		if a.ID == 0 || a.State != store.AttemptOpen {

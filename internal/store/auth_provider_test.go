@@ -32,7 +32,7 @@ func (s fixture) wantProvider(want store.AuthProvider) {
 
 var someEndpoint = store.TokenEndpoint{URL: "https://a.example/", ClientID: "c", GrantType: "client_credentials", PublicCert: "cert", PrivateCert: "private canary"}
 
-func TestAuthProviderComesBack(t *testing.T) {
+func TestAuthProviderIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		signer, endpoint := s.provider(s.domain, "signer", nil), s.provider(s.domain, "endpoint", &someEndpoint)
 		foreign := s.provider(s.other, "signer", nil)

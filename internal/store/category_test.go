@@ -8,10 +8,10 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestOwnCategoriesAreBehindNoSequence checks that the sequence of a domain's own categories is not
-// reported as behind. Their ids follow the ids of built-in categories, which the sequence does not
-// count.
-func TestOwnCategoriesAreBehindNoSequence(t *testing.T) {
+// TestSequenceCheckIgnoresBuiltInCategories checks that the sequence of a domain's own categories
+// is not reported as behind. Their ids follow the ids of built-in categories, which the sequence
+// does not count.
+func TestSequenceCheckIgnoresBuiltInCategories(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {
 			tx.Unit().Exec(`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) VALUES (7, $1, 'sharedAccess', 1, 1, 1)`, int64(s.domain))

@@ -77,7 +77,7 @@ func TestListsOfTokensAndClients(t *testing.T) {
 	})
 }
 
-func TestWhoGaveASetting(t *testing.T) {
+func TestAuthorOfASetting(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		later := now.Add(time.Minute)
 		s.write(func(tx *store.Tx) error {

@@ -21,7 +21,7 @@ func (s fixture) operator(name string) operatorstore.Operator {
 	return o
 }
 
-func TestOperatorComesBack(t *testing.T) {
+func TestOperatorIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		zoe, adam := s.operator("zoe"), s.operator("adam")
 		got, err := operatorstore.From(s.db).OperatorByName(t.Context(), "zoe")

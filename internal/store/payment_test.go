@@ -47,7 +47,7 @@ func (s fixture) periodic() payment.Draft {
 	return d
 }
 
-func TestPaymentComesBack(t *testing.T) {
+func TestPaymentIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, d := range map[string]payment.Draft{"least": draft(1), "everything": s.everything(), "periodic": s.periodic()} {
 			t.Run(name, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestIdentityWithoutSensitivePart(t *testing.T) {
 	})
 }
 
-// TestPaymentComesBackChanged changes a payment through all its states.
-func TestPaymentComesBackChanged(t *testing.T) {
+// TestChangedPaymentIsReadBack changes a payment through all its states.
+func TestChangedPaymentIsReadBack(t *testing.T) {
 	reports := []payment.Report{
 		{
 			Status: payment.Awaiting, Action: payment.FillFields, ValidateURI: "https://bank.example/1", BankPaymentID: "B1", Raw: "RCVD",
@@ -110,7 +110,7 @@ func TestPaymentComesBackChanged(t *testing.T) {
 	})
 }
 
-func TestRejectedPaymentComesBack(t *testing.T) {
+func TestRejectedPaymentIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2), now)
 		s.report(p, payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor"}, now)
@@ -359,7 +359,7 @@ func TestClaimantsShare(t *testing.T) {
 	})
 }
 
-func TestLargestBulkComesBack(t *testing.T) {
+func TestLargestBulkIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		d := draft(make([]int64, payment.MaxInstructions)...)
 		for i := range d.Instructions {

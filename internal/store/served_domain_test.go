@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/store"
 )
 
-func TestDomainComesBack(t *testing.T) {
+func TestDomainIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := passerelle.Domain{ID: s.domain, Name: "first", Kind: passerelle.Sandbox, BaseURL: "https://first.example/2.0", Created: now}
 		got, err := s.db.Domain(t.Context(), s.domain)
@@ -108,7 +108,7 @@ func TestClockIsComparedAndSet(t *testing.T) {
 	})
 }
 
-func TestClientComesBack(t *testing.T) {
+func TestClientIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := store.Client{Domain: s.domain, Name: "shop", SecretHash: []byte{0, 255}, RedirectURIs: []string{"https://a.example/x", "https://b.example"}, Created: now}
 		s.write(func(tx *store.Tx) error { return tx.CreateClient(&c) })
@@ -175,7 +175,7 @@ func (s fixture) wantToken(want store.Token) {
 	wantSame(s.t, want, got, err)
 }
 
-func TestTokenComesBack(t *testing.T) {
+func TestTokenIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		expires := now.Add(time.Hour)
 		for _, token := range []store.Token{
@@ -251,7 +251,7 @@ func TestExpiredTokensArePurged(t *testing.T) {
 	})
 }
 
-func TestSettingsComeBack(t *testing.T) {
+func TestSettingsAreReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.write(func(tx *store.Tx) error {
 			tx.SetSetting(s.domain, "a", "1", "command", now)

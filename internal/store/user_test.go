@@ -59,7 +59,7 @@ func (s fixture) emitted(u passerelle.User, name webhook.Event, version int64) {
 	})
 }
 
-func TestUserComesBack(t *testing.T) {
+func TestUserIsReadBack(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for _, want := range []passerelle.User{s.user(true), s.user(false)} {
 			got, err := s.db.User(t.Context(), s.domain, want.ID)

@@ -43,7 +43,7 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 
 // A person may open the page after their access has ended. The page then has a link back to the
 // application, whether or not the person has paid.
-func TestAnEndedRightLeadsBack(t *testing.T) {
+func TestPageLinksBackAfterAccessEnded(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
 		page := s.open(t, p.ID, sorry)

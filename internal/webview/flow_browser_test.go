@@ -146,7 +146,7 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 
 // Browsers do not send the fragment of an address. The page still sends a code in the fragment to
 // the service, and removes the code from the address.
-func TestACodeBehindAHash(t *testing.T) {
+func TestCodeInTheFragment(t *testing.T) {
 	t.Parallel()
 	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")

@@ -370,7 +370,7 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 
 // When many flows begin in a browser and none ends, the browser keeps only the latest ones. Its
 // requests stay short.
-func TestJourneysThatNobodyEnds(t *testing.T) {
+func TestUnfinishedFlowsAreLimited(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var pages []shown
 		for range 12 {

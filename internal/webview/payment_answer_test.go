@@ -263,7 +263,7 @@ func TestABankThatDoesNotTakeTheAnswer(t *testing.T) {
 	}
 }
 
-func TestFormsThatDoNotFitChangeNothing(t *testing.T) {
+func TestUnexpectedFormsChangeNothing(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		_, page := s.ordered(t, "otp_sms", nil)
 		for _, form := range []url.Values{{"step": {"launch"}}, {"step": {"psu"}, "word": {"perhaps"}}} {

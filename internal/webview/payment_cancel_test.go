@@ -98,7 +98,7 @@ func (s *stack) cancelAtBank(t *testing.T, page string) {
 	}
 }
 
-func TestAPaymentThatIsKeptGoesOn(t *testing.T) {
+func TestPaymentContinuesWhenCancellationIsDeclined(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		_, page := s.ordered(t, "", labelled("actn(redirect)/done"))
 		got := s.post(t, page, "same-origin", cancel)

@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-func TestTheCodeLeavesTheAddress(t *testing.T) {
+func TestCodeIsRemovedFromTheAddress(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
 		code := s.code(t, p.ID, passerelle.ScopePaymentsValidate)
@@ -81,7 +81,7 @@ func TestPagesAreOnTheConfiguredHost(t *testing.T) {
 	})
 }
 
-func TestWithoutARightThereIsNothingToSee(t *testing.T) {
+func TestPageNeedsATokenForThePayment(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p, other := s.create(t, nil), s.create(t, nil)
 		page := s.open(t, p.ID, nil)
