@@ -39,9 +39,25 @@ func served(t testing.TB, handler http.Handler) []byte {
 	return w.Body.Bytes()
 }
 
+// readContract returns the contract that a service has. All services in this process serve the same
+// document, and parsing it takes half a second. So only the first call reads it.
 func readContract(t testing.TB, handler http.Handler) *contract {
 	t.Helper()
-	raw := served(t, handler)
+	theContract.Lock()
+	defer theContract.Unlock()
+	if theContract.contract == nil {
+		theContract.contract = parseContract(t, served(t, handler))
+	}
+	return theContract.contract
+}
+
+var theContract struct {
+	sync.Mutex
+	contract *contract
+}
+
+func parseContract(t testing.TB, raw []byte) *contract {
+	t.Helper()
 	c := &contract{compiled: map[string]*jsonschema.Schema{}}
 	for _, into := range []**jsonschema.Compiler{&c.requests, &c.answers} {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
