@@ -54,6 +54,9 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 		func(r *store.Reader) error { var err error; p, err = loadBy(ctx, r, d, id); return err },
 		func(r *store.Reader) error { a, err = r.Attempt(ctx, d.ID, id); return nil },
 	}, others...)...)
+	if errors.Is(missing, store.ErrSealed) {
+		return bankSession{}, fmt.Errorf("%w %d: %s", errSealedPayment, id, missing.Error())
+	}
 	if missing != nil {
 		return bankSession{}, missing
 	}
@@ -67,6 +70,10 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	callback, wrong := decodeCallback(a.Callback)
 	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &savedMemory{memory: a.Memory}}, errors.Join(err, wrong)
 }
+
+// errSealedPayment means that the account numbers of a payment cannot be decrypted. Callers that
+// continue after store.ErrSealed need the payment, so this error is another one.
+var errSealedPayment = errors.New("decrypt the account numbers of payment")
 
 // order returns the order for the connector. It copies slices and maps, because a connector may
 // change or store them. The device belongs to the person who caused the call.

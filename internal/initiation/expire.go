@@ -18,7 +18,8 @@ func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 }
 
 // expire ends a payment that has waited too long for a definitive status. It does nothing when the
-// payment has changed in the meantime or its bank may be answering now.
+// payment has changed in the meantime, when its bank may be answering now, or while the service may
+// send its order again.
 func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -32,6 +33,9 @@ func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passere
 	since, expiring := lastDay(values, now)
 	if from := p.ExpiresFrom(); !expiring || from == nil || from.After(since) || s.attempt.State == store.AttemptOpen {
 		return nil
+	}
+	if waits, err := i.mayArrive(ctx, s); err != nil || waits {
+		return err
 	}
 	steps, err := p.Expire(now)
 	if err != nil {

@@ -89,8 +89,8 @@ func TestNothingExpires(t *testing.T) {
 }
 
 // TestExpirySkipsOpenAttempts checks that a payment does not expire while an attempt is open,
-// because the bank may be answering. It can expire once the attempt has ended with an unknown
-// outcome.
+// because the bank may be answering. It also does not expire while the service may send the order
+// again. It expires once the bank no longer recognises the key of the order.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -102,6 +102,10 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 		w.leasesLapse()
 		w.runDue(t, w.Initiation, w.domain, recovered)
 		w.wantAttempt(t, id, "unknown")
+		w.runDue(t, w.Initiation, w.later(31*day), lapse)
+		w.wantState(t, id, payment.Created)
+		w.execute(`UPDATE attempt SET sent = sent - 3600000000`)
+		w.execute(`UPDATE payment SET check_lease = 0`)
 		w.runDue(t, w.Initiation, w.later(31*day), lapse)
 		w.wantState(t, id, payment.Expired)
 		w.leasesLapse()

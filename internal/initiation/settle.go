@@ -119,9 +119,10 @@ func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 }
 
 // mayArrive reports whether another process may be sending the order again. This is possible while
-// the bank still recognises the key of the order.
+// the outcome of the order is unknown and the bank still recognises its key.
 func (i *Initiation) mayArrive(ctx context.Context, s bankSession) (bool, error) {
-	if s.bank == nil || !s.bank.Profile().Idempotent {
+	lost := s.attempt.State == store.AttemptUnknown && s.attempt.Kind == store.AttemptInitiation
+	if !lost || s.bank == nil || !s.bank.Profile().Idempotent {
 		return false, nil
 	}
 	age, err := i.DB.OrderAge(ctx, s.attempt)

@@ -2,6 +2,7 @@ package initiation_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,5 +123,30 @@ func TestSettledMeanwhile(t *testing.T) {
 			t.Error("a payment is settled twice")
 		}
 		w.wantState(t, id, payment.Rejected)
+	})
+}
+
+// TestUnreadableAccountNumbers checks that nothing panics when the account numbers of a payment cannot
+// be decrypted. The payment does not change, and the acts fail.
+func TestUnreadableAccountNumbers(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		_, err := w.db.SealAccountNumbers(t.Context(), 10, func(int64) {})
+		must(t, err)
+		p := w.sent(1)
+		state := w.decide(p, "approve")
+		w.execute(`UPDATE payment SET beneficiary_numbers = substr(beneficiary_numbers, 1, 20)`)
+		acts := map[string]func() error{
+			"return": func() error { _, err := w.Return(t.Context(), w.domain, state, nil); return err },
+			"settle": func() error { _, err := w.settle(p.ID, payment.Done); return err },
+		}
+		for name, act := range acts {
+			if err := act(); err == nil {
+				t.Errorf("%s succeeds", name)
+			}
+		}
+		w.runDue(t, w.Initiation, w.later(time.Hour), one)
+		if states := column[string](w, `SELECT state FROM payment`); !slices.Equal(states, []string{"validating"}) {
+			t.Errorf("the payments are %v", states)
+		}
 	})
 }
