@@ -343,6 +343,24 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
+// Refused credentials leave the key free: the same request is refused again, and corrected
+// credentials connect.
+func TestRefusedConnectingFreesTheKey(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		a := ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "1234", "4321", 1), header: map[string]string{"Idempotency-Key": "k"}}
+		for range 2 {
+			s.do(t, a).says(t, 400, "wrongpass", "")
+		}
+		a.body = connecting
+		s.do(t, a).says(t, 200, "", "")
+		var all struct{ Connections []struct{ ID int64 } }
+		s.do(t, ask{method: "GET", path: "/users/me/connections", token: "user"}).decode(t, &all)
+		if len(all.Connections) != 1 {
+			t.Errorf("there are %d connections", len(all.Connections))
+		}
+	})
+}
+
 // The pages of the lists of connections and of syncs together contain all items, with the same
 // expansions.
 func TestPagesOfConnections(t *testing.T) {

@@ -96,6 +96,7 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 		result = a.failed(ctx, err)
 	}
 	if !x.entered || !keeps(result.status, result.header) {
+		x.withdrawn = result.status == http.StatusBadRequest && claim.Subject == 0
 		a.end(ctx, x, nil)
 		return result, nil
 	}
@@ -136,6 +137,9 @@ func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	err := a.config.Answers.Write(ctx, func(tx *store.Tx) error {
+		if x.withdrawn {
+			tx.ForgetSubject(x.caller.Execution)
+		}
 		if keep == nil {
 			tx.ReleaseKey(x.caller.Execution)
 			return nil

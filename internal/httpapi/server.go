@@ -112,6 +112,8 @@ type exchange struct {
 	mac   func(purpose string, data []byte) []byte
 	// entered is set when the input is accepted and the endpoint runs.
 	entered bool
+	// withdrawn is set when the endpoint has deleted the object that it created, and answers 400.
+	withdrawn bool
 }
 
 // ServeHTTP answers one request.

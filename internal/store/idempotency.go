@@ -206,6 +206,11 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	return nil
 }
 
+// ForgetSubject removes the id of an object that the execution has created and deleted again.
+func (tx *Tx) ForgetSubject(e Execution) {
+	tx.unit.Exec(`UPDATE idempotency SET subject = NULL WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
+}
+
 // ReleaseKey ends an execution without an answer, so that the same key can be used again
 // immediately. The id of an object that the execution created stays recorded.
 func (tx *Tx) ReleaseKey(e Execution) {
