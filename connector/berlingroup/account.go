@@ -10,6 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"passerelle"
+	"passerelle/connector/berlingroup/arrival"
 )
 
 // bankAccount is an account or a card account as the standard represents it.
@@ -109,7 +110,7 @@ func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount,
 			}
 		}
 		if len(all) > maxAccounts {
-			return nil, v.fault(pages.request, errTooLarge, "it lists more accounts than are read")
+			return nil, v.fault(pages.request, arrival.ErrTooLarge, "it lists more accounts than are read")
 		}
 	}
 	return withKeys(all), nil

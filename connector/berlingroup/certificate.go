@@ -5,13 +5,11 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
+	"passerelle/connector/berlingroup/pemfile"
 	"passerelle/connector/berlingroup/roles"
 	"passerelle/connector/berlingroup/signing"
 	"passerelle/connector/berlingroup/tomlfile"
@@ -60,9 +58,8 @@ type material struct {
 func (f *File) load(where *tomlfile.Places) (material, error) {
 	var m material
 	r := &rules{where: where}
-	own, key := r.certificates("tls.certificate", f.TLS.Certificate), r.key("tls.key", f.TLS.Key)
-	if own != nil && key != nil && r.matches("tls.key", own[0], key) {
-		m.pair = tls.Certificate{PrivateKey: key, Leaf: own[0]}
+	if own := r.certificates("tls.certificate", f.TLS.Certificate); own != nil {
+		m.pair = tls.Certificate{PrivateKey: r.key("tls.key", f.TLS.Key, own[0]), Leaf: own[0]}
 		for _, one := range own {
 			m.pair.Certificate = append(m.pair.Certificate, one.Raw)
 		}
@@ -97,88 +94,33 @@ func (m *material) loadSeal(r *rules, s *Signature) {
 	if s.Key == "" {
 		return
 	}
-	key := r.key("signature.key", s.Key)
-	if key == nil || !r.matches("signature.key", m.sealing, key) {
+	key := r.key("signature.key", s.Key, m.sealing)
+	if key == nil {
 		return
 	}
 	m.sealKey, usable = key.(*rsa.PrivateKey)
 	r.hold(usable, "signature.key", "is not an RSA key")
 }
 
-// blocks returns the PEM blocks in the file that a field names.
-func (r *rules) blocks(field, name string) []*pem.Block {
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(r.where.Path), path)
+// certificates returns the certificates in the file that a field names, or nil after a complaint.
+func (r *rules) certificates(field, name string) []*x509.Certificate {
+	all, err := pemfile.Certificates(r.where.Beside(name))
+	r.hold(err == nil, field, "%v", err)
+	return all
+}
+
+// key returns the private key in the file that a field names, or nil after a complaint. It
+// must be the key of the certificate.
+func (r *rules) key(field, name string, certificate *x509.Certificate) crypto.Signer {
+	key, err := pemfile.Key(r.where.Beside(name))
+	if err == nil && !pemfile.Belongs(key, certificate) {
+		err = errors.New("is not the key of the certificate")
 	}
-	content, err := tomlfile.Bounded(path)
+	r.hold(err == nil, field, "%v", err)
 	if err != nil {
-		r.hold(false, field, "%s: %v", path, err)
 		return nil
 	}
-	var all []*pem.Block
-	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
-		all = append(all, block)
-	}
-	r.hold(len(all) > 0, field, "%s contains no PEM block", path)
-	return all
-}
-
-func (r *rules) certificates(field, name string) []*x509.Certificate {
-	var all []*x509.Certificate
-	for _, block := range r.blocks(field, name) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		one, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			r.hold(false, field, "%s contains a certificate that cannot be read: %v", name, err)
-			return nil
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-// othersRead is the read permission of users other than owner and group.
-const othersRead = 0o004
-
-func (r *rules) key(field, name string) crypto.Signer {
-	for _, block := range r.blocks(field, name) {
-		if key := parseKey(block.Bytes); key != nil {
-			path := filepath.Join(filepath.Dir(r.where.Path), name)
-			if filepath.IsAbs(name) {
-				path = name
-			}
-			info, err := os.Stat(path)
-			r.hold(err == nil && info.Mode().Perm()&othersRead == 0, field, "%s is readable by everybody: run chmod o-r", path)
-			return key
-		}
-	}
-	r.hold(len(r.wrong) > 0, field, "%s contains no private key that can be read", name)
-	return nil
-}
-
-// parseKey tries all three formats of PEM keys, because their labels in files are unreliable.
-func parseKey(der []byte) crypto.Signer {
-	if key, err := x509.ParsePKCS8PrivateKey(der); err == nil {
-		signer, _ := key.(crypto.Signer)
-		return signer
-	}
-	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
-		return key
-	}
-	if key, err := x509.ParseECPrivateKey(der); err == nil {
-		return key
-	}
-	return nil
-}
-
-func (r *rules) matches(field string, certificate *x509.Certificate, key crypto.Signer) bool {
-	public, comparable := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
-	right := comparable && public.Equal(certificate.PublicKey)
-	r.hold(right, field, "is not the key of the certificate")
-	return right
+	return key
 }
 
 // Certificates returns the operator's certificates that the bank file names.

@@ -322,6 +322,7 @@ func TestMaterial(t *testing.T) {
 	}{
 		{"no PEM", "qwac.pem", "tls.certificate", "no PEM block", other},
 		{"a broken certificate", "qwac.pem", "tls.certificate", "cannot be read", berlingrouptest.Encode("CERTIFICATE", []byte("broken"))},
+		{"no certificate", "qwac.pem", "tls.certificate", "contains no certificate", read("qwac.key")},
 		{"no key", "qwac.key", "tls.key", "no private key", berlingrouptest.Encode("PRIVATE KEY", []byte("broken"))},
 		{"another key", "qwac.key", "tls.key", "not the key of the certificate", read("qsealc.key")},
 		{"another signing key", "qsealc.key", "signature.key", "not the key of the certificate", read("qwac.key")},

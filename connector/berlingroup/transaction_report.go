@@ -15,6 +15,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/arrival"
 	"passerelle/connector/identity"
 	"passerelle/connector/statements"
 	"passerelle/statementfile"
@@ -61,7 +62,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 }
 
 // take reads a page in its format.
-func (p *page) take(a answer, body *flow) error {
+func (p *page) take(a answer, body *arrival.Body) error {
 	in := bufio.NewReaderSize(body, 64<<10)
 	read := p.takeJSON
 	if isStatement(a.header, in) {
@@ -86,7 +87,7 @@ func isStatement(h http.Header, in *bufio.Reader) bool {
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))
 
 // takeJSON reads a page of transactions in JSON, for accounts and card accounts.
-func (p *page) takeJSON(in *bufio.Reader, body *flow) error {
+func (p *page) takeJSON(in *bufio.Reader, body *arrival.Body) error {
 	d := jsontext.NewDecoder(in, lenient)
 	group := func(pending bool) func(*jsontext.Decoder) error {
 		return func(d *jsontext.Decoder) error {
@@ -157,12 +158,12 @@ func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) er
 func (p *page) takeLinks(d *jsontext.Decoder) error { return json.UnmarshalDecode(d, &p.links) }
 
 // takeTransaction reads one transaction.
-func (p *page) takeTransaction(d *jsontext.Decoder, body *flow, pending bool) error {
+func (p *page) takeTransaction(d *jsontext.Decoder, body *arrival.Body, pending bool) error {
 	t := transaction{pending: pending}
 	if err := json.UnmarshalDecode(d, &t); err != nil {
 		return err
 	}
-	body.item()
+	body.Item()
 	details, err := p.transactionDetails(&t)
 	if err != nil {
 		return p.fault(p.request, errMalformed, "a transaction of its has no amount or no currency as the standard has it")
@@ -190,7 +191,7 @@ func (p *page) flush() error {
 }
 
 // takeStatement reads a statement file, which contains only booked entries.
-func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
+func (p *page) takeStatement(in *bufio.Reader, body *arrival.Body) error {
 	for record, err := range statementfile.Read(in, nil) {
 		var wrong *statementfile.FileError
 		if errors.As(err, &wrong) {
@@ -202,7 +203,7 @@ func (p *page) takeStatement(in *bufio.Reader, body *flow) error {
 		if s := record.Statement.Account; s.IBAN != "" && p.history.account.IBAN != "" && s.IBAN != p.history.account.IBAN {
 			return p.fault(p.request, errMalformed, "its statement is of another account than was asked for")
 		}
-		body.item()
+		body.Item()
 		if record.Entry == nil {
 			continue
 		}

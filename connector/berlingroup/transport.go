@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/arrival"
 )
 
 // The limits of one exchange with a bank.
@@ -56,7 +56,7 @@ type request struct {
 	// take reads a successful answer while it arrives. When it is nil, the call reads the complete
 	// answer first. An error of take becomes the error of the call. Such an error does not count as
 	// a failure of the bank.
-	take func(a answer, body *flow) error
+	take func(a answer, body *arrival.Body) error
 	// order means that the request is an order. An order always gets a new connection. The bank may
 	// have closed a reused connection, and the client would notice only after it has written the
 	// order. The outcome would then be needlessly unknown.
@@ -240,15 +240,32 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}
 	if r.take != nil && a.good() {
-		return b.pass(ctx, r, a, &flow{from: response.Body, timeout: timeout, limit: b.limit, now: b.now})
+		return b.pass(ctx, r, a, arrival.New(response.Body, timeout, b.limit, b.now))
 	}
-	if a.body, err = readAnswer(response.Body, r.most()); err != nil {
+	if a.body, err = arrival.All(response.Body, r.most()); err != nil {
 		return a, b.broken(ctx, r, err, false)
 	}
 	if a.status >= 300 && a.status < 400 {
 		return a, b.fault(r, errElsewhere, errElsewhere.Error())
 	}
 	return a, nil
+}
+
+// takerError wraps an error of the consumer, to distinguish it from errors in reading the answer.
+type takerError struct{ error }
+
+// pass calls the consumer of a request while the answer arrives.
+func (b *Bank) pass(ctx context.Context, r request, a answer, body *arrival.Body) (answer, error) {
+	begun := b.now()
+	err := r.take(a, body)
+	a.taking = b.now().Sub(begun) - body.Waited()
+	switch {
+	case err == nil:
+		return a, nil
+	case body.Failed() != nil:
+		return a, b.broken(ctx, r, body.Failed(), false)
+	}
+	return a, &takerError{err}
 }
 
 // broken returns the fault for an exchange that broke off.
@@ -272,17 +289,6 @@ func (r request) most() int64 {
 		return largeAnswer
 	}
 	return smallAnswer
-}
-
-// errTooLarge means that an answer exceeds its limit.
-var errTooLarge = errors.New("its answer is too large")
-
-func readAnswer(body io.Reader, most int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(body, most+1))
-	if int64(len(content)) > most {
-		return nil, errTooLarge
-	}
-	return content, err
 }
 
 // prepare makes the request, and signs it if the bank requires signatures.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/arrival"
 )
 
 // fault describes a failed call for the operator. The text names the bank and the request, if it was
@@ -44,7 +45,7 @@ var remedies = []struct {
 	{as[*net.DNSError], "the name in address.api cannot be resolved"},
 	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not answer in time"},
 	{func(err error) bool { return errors.Is(err, context.Canceled) }, "nobody waits for its answer any more"},
-	{func(err error) bool { return errors.Is(err, errTooLarge) }, "its answer is larger than is read"},
+	{func(err error) bool { return errors.Is(err, arrival.ErrTooLarge) }, "its answer is larger than is read"},
 	{as[*net.OpError], "it cannot be reached at address.api, or broke off"},
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -100,6 +101,14 @@ type Places struct {
 func (p *Places) Has(field string) bool {
 	_, found := p.at[field]
 	return found
+}
+
+// Beside returns the path of a file that a field names, relative to the folder of the file.
+func (p *Places) Beside(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(p.Path), name)
 }
 
 // locate finds the positions of all fields in a valid document.

@@ -1,0 +1,84 @@
+// Package arrival reads the bodies of a bank's answers within limits of size and time.
+//
+// It owns the limits for answers that are read while they arrive. It does not own the request and
+// the meaning of the answer. It fails with ErrTooLarge when an answer exceeds its limit, and with
+// the error of the connection when the bank is too slow.
+package arrival
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+// The limits for answers that are read while they arrive.
+const (
+	// largestReport is the maximum size of an answer in bytes. largestItem is the maximum number of
+	// bytes before the next item.
+	largestReport = 256 << 20
+	largestItem   = 1 << 20
+	// slowest is the minimum number of bytes per second that a bank must send after its deadline.
+	slowest = 64 << 10
+)
+
+// ErrTooLarge means that an answer exceeds its limit.
+var ErrTooLarge = errors.New("its answer is too large")
+
+// All reads a complete answer of at most so many bytes.
+func All(body io.Reader, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(body, most+1))
+	if int64(len(content)) > most {
+		return nil, ErrTooLarge
+	}
+	return content, err
+}
+
+// Body is the body of an answer while its consumer reads it. The time that the bank needs counts
+// towards the limit. The time that the consumer needs does not count.
+type Body struct {
+	from    io.Reader
+	now     func() time.Time
+	timeout *time.Timer
+	// limit is the time that the bank may need, in addition to the time for the bytes. waited is
+	// the time that it has needed so far.
+	limit, waited time.Duration
+	// read is the number of all bytes. since is the number of bytes after the last item.
+	read, since int64
+	// failed is the reason why the body cannot be read completely.
+	failed error
+}
+
+// New returns a body whose timer runs only while the bank is to send. The timer ends the exchange
+// after the limit.
+func New(from io.Reader, timeout *time.Timer, limit time.Duration, now func() time.Time) *Body {
+	timeout.Stop()
+	return &Body{from: from, timeout: timeout, limit: limit, now: now}
+}
+
+// Item records that the consumer has taken an item.
+func (b *Body) Item() { b.since = 0 }
+
+// Waited returns the time that the bank has needed so far.
+func (b *Body) Waited() time.Duration { return b.waited }
+
+// Failed returns the reason why the body cannot be read completely, or nil.
+func (b *Body) Failed() error { return b.failed }
+
+// Read reads more of the body. It fails when an item or the answer is too large, or when the
+// bank is too slow.
+func (b *Body) Read(p []byte) (int, error) {
+	if b.since > largestItem || b.read > largestReport {
+		b.failed = ErrTooLarge
+		return 0, b.failed
+	}
+	begun := b.now()
+	b.timeout.Reset(b.limit + time.Duration(b.read/slowest)*time.Second - b.waited)
+	n, err := b.from.Read(p)
+	b.timeout.Stop()
+	b.waited += b.now().Sub(begun)
+	b.read, b.since = b.read+int64(n), b.since+int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.failed = err
+	}
+	return n, err
+}
