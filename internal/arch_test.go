@@ -124,14 +124,15 @@ var mayImport = map[string][]string{
 
 	"connector/remote/conformance": {".", "payment", "connector", "connector/connectortest", "connector/remote"},
 
-	"connector/berlingroup":          {".", "payment", "connector", "connector/berlingroup/arrival", "connector/berlingroup/codes", "connector/berlingroup/pemfile", "connector/berlingroup/roles", "connector/berlingroup/route", "connector/berlingroup/signing", "connector/berlingroup/tomlfile", "connector/identity", "connector/statements", "statementfile"},
-	"connector/berlingroup/arrival":  {},
-	"connector/berlingroup/codes":    {".", "payment"},
-	"connector/berlingroup/pemfile":  {"connector/berlingroup/tomlfile"},
-	"connector/berlingroup/roles":    {},
-	"connector/berlingroup/route":    {},
-	"connector/berlingroup/signing":  {},
-	"connector/berlingroup/tomlfile": {},
+	"connector/berlingroup":           {".", "payment", "connector", "connector/berlingroup/arrival", "connector/berlingroup/codes", "connector/berlingroup/handshake", "connector/berlingroup/pemfile", "connector/berlingroup/roles", "connector/berlingroup/route", "connector/berlingroup/signing", "connector/berlingroup/tomlfile", "connector/identity", "connector/statements", "statementfile"},
+	"connector/berlingroup/arrival":   {},
+	"connector/berlingroup/codes":     {".", "payment"},
+	"connector/berlingroup/handshake": {"connector/berlingroup/signing"},
+	"connector/berlingroup/pemfile":   {"connector/berlingroup/tomlfile"},
+	"connector/berlingroup/roles":     {},
+	"connector/berlingroup/route":     {},
+	"connector/berlingroup/signing":   {},
+	"connector/berlingroup/tomlfile":  {},
 }
 
 // ownImport lists imports that only one package and the packages below it may have, with the

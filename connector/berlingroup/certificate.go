@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"passerelle/connector/berlingroup/handshake"
 	"passerelle/connector/berlingroup/pemfile"
 	"passerelle/connector/berlingroup/roles"
 	"passerelle/connector/berlingroup/signing"
@@ -38,15 +39,17 @@ func (m material) signer(s *Signature) *signing.Signer {
 		return nil
 	}
 	made := &signing.Signer{Digest: s.Digest, Headers: s.Headers, Certificate: m.sealing, Sign: signing.WithKey(m.sealKey)}
-	if len(s.Command) > 0 {
-		made.Sign = signing.WithProgram(s.Command)
+	if program := signing.NewProgram(s.Command); program != nil {
+		made.Sign = signing.WithProgram(program)
 	}
 	return made
 }
 
 // material holds the certificates, keys and authorities that a bank file names.
 type material struct {
+	// pair has no private key if program signs handshakes.
 	pair        tls.Certificate
+	program     *signing.Program
 	authorities *x509.CertPool
 	sealing     *x509.Certificate
 	sealKey     *rsa.PrivateKey
@@ -59,10 +62,7 @@ func (f *File) load(where *tomlfile.Places) (material, error) {
 	var m material
 	r := &rules{where: where}
 	if own := r.certificates("tls.certificate", f.TLS.Certificate); own != nil {
-		m.pair = tls.Certificate{PrivateKey: r.key("tls.key", f.TLS.Key, own[0]), Leaf: own[0]}
-		for _, one := range own {
-			m.pair.Certificate = append(m.pair.Certificate, one.Raw)
-		}
+		m.loadPair(r, f.TLS, own)
 	}
 	if f.TLS.Authorities != "" {
 		m.authorities = x509.NewCertPool()
@@ -81,6 +81,18 @@ func (f *File) load(where *tomlfile.Places) (material, error) {
 		}
 	}
 	return m, errors.Join(r.wrong...)
+}
+
+func (m *material) loadPair(r *rules, t TLS, own []*x509.Certificate) {
+	m.pair.Leaf, m.program = own[0], signing.NewProgram(t.Command)
+	for _, one := range own {
+		m.pair.Certificate = append(m.pair.Certificate, one.Raw)
+	}
+	if m.program == nil {
+		m.pair.PrivateKey = r.key("tls.key", t.Key, own[0])
+		return
+	}
+	r.hold(handshake.Usable(own[0]), "tls.certificate", "is not for an RSA key or a key on the curve P-256, P-384 or P-521, so command cannot sign")
 }
 
 func (m *material) loadSeal(r *rules, s *Signature) {

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -291,6 +292,57 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 		}
 		if n := allocated() - before; n > 64<<20 {
 			t.Errorf("%s: %d bytes were allocated", command, n)
+		}
+	}
+}
+
+// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent, and the error names
+// the bank, the field and the remedy. It is a fault for the operator.
+func TestTransportHelperThatDoesNotSign(t *testing.T) {
+	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
+		for command, says := range map[string]string{
+			`["/bin/false"]`:          "exit status 1",
+			`["/bin/echo", "signed"]`: "it answered with what is no signature by the key of tls.certificate",
+			`["/nowhere/sign"]`:       "no such file or directory",
+		} {
+			t.Run(version+" "+command, func(t *testing.T) {
+				bank := &answering{status: 500}
+				w := newFixture(t, bank, nil)
+				w.server.TLS.MinVersion, w.server.TLS.MaxVersion = number, number
+				own := w.with(`key = "qwac.key"`, "command = "+command).load()
+				_, err := own.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
+				var fault *connector.Fault
+				if !errors.As(err, &fault) || !errors.Is(err, connector.ErrNotSent) {
+					t.Fatalf("the order fails with %v", err)
+				}
+				for _, text := range []string{"Example Bank (initiate): tls.command did not sign: ", says, "run it by hand"} {
+					if !strings.Contains(fault.Says, text) {
+						t.Errorf("the operator reads %q, want %q in it", fault.Says, text)
+					}
+				}
+				details := ""
+				for _, f := range own.Check(t.Context()) {
+					details += f.Detail + "\n"
+				}
+				if !strings.Contains(details, "tls.command did not sign") || len(bank.requests) > 0 {
+					t.Errorf("after %d requests the check says %s", len(bank.requests), details)
+				}
+			})
+		}
+	}
+}
+
+// TestTransportHelper: a program signs handshakes with the key of the transport certificate.
+func TestTransportHelper(t *testing.T) {
+	w := newFixture(t, http.HandlerFunc(unknown), nil)
+	helper := filepath.Join(w.folder, "sign")
+	script := "#!/bin/sh\n[ \"$SIGNATURE_SCHEME\" = ecdsa_secp256r1_sha256 ] && exec openssl pkeyutl -sign -inkey " + filepath.Join(w.folder, "qwac.key") + "\n"
+	if err := os.WriteFile(helper, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range w.with(`key = "qwac.key"`, `command = ["`+helper+`"]`).load().Check(t.Context()) {
+		if f.Check == "interface" && f.Wrong {
+			t.Error(f.Detail)
 		}
 	}
 }

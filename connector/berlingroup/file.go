@@ -36,9 +36,10 @@ type Address struct {
 
 // TLS contains the settings for connections to the bank.
 type TLS struct {
-	Certificate string `toml:"certificate" need:"required" doc:"PEM file of the transport certificate (QWAC) with its chain."`
-	Key         string `toml:"key" need:"required" doc:"PEM file of its private key. Only its owner and group may be able to read the file."`
-	Authorities string `toml:"authorities" doc:"PEM file of the authorities that must have issued the bank's server certificate. By default, the system's authorities."`
+	Certificate string   `toml:"certificate" need:"required" doc:"PEM file of the transport certificate (QWAC) with its chain."`
+	Key         string   `toml:"key" doc:"PEM file of its private key. Only its owner and group may be able to read the file. Give either this or command."`
+	Command     []string `toml:"command" doc:"A program that signs TLS handshakes, for keys in a hardware module. It reads a digest from standard input, signs it as the variable SIGNATURE_SCHEME says, and writes the raw signature to standard output within ten seconds. The variable is rsa_pss_rsae_sha256 or rsa_pkcs1_sha256 for an RSA key, and ecdsa_secp256r1_sha256, ecdsa_secp384r1_sha384 or ecdsa_secp521r1_sha512 (in ASN.1) for an EC key."`
+	Authorities string   `toml:"authorities" doc:"PEM file of the authorities that must have issued the bank's server certificate. By default, the system's authorities."`
 }
 
 // Signature contains the settings for signing requests.

@@ -74,7 +74,7 @@ func TestWrongFile(t *testing.T) {
 		{"a name as our address", "https://127.0.0.1:9443\"\n\n[tls]", "https://127.0.0.1:9443\"\nown = \"gateway.example\"\n\n[tls]", 16, "address.own", "must be an IP address"},
 		{"no address", "https://127.0.0.1:9443\"\n\n[tls]", "https://127.0.0.1:9443\"\nown = \"0.0.0.0\"\n\n[tls]", 16, "address.own", "must be an IP address"},
 		{"no certificate", `certificate = "qwac.pem"`, "", 17, "tls.certificate", "names no file"},
-		{"no key", `key         = "qwac.key"`, "", 17, "tls.key", "names no file"},
+		{"no key", `key         = "qwac.key"`, "", 17, "tls", "needs either key or command"},
 		{"no signing certificate", `certificate = "qsealc.pem"`, "", 22, "signature.certificate", "names no file"},
 		{"no way to sign", `key         = "qsealc.key"`, "", 22, "signature", "either key or command"},
 		{"two ways to sign", `key         = "qsealc.key"`, "key = \"qsealc.key\"\ncommand = [\"sign\"]", 22, "signature", "either key or command"},

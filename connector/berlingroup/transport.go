@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -19,6 +17,7 @@ import (
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/arrival"
+	"passerelle/connector/berlingroup/handshake"
 )
 
 // The limits of one exchange with a bank.
@@ -104,64 +103,11 @@ type client struct {
 }
 
 func newClient(m material) client {
-	transport := func() *http.Transport {
-		return &http.Transport{
-			TLSClientConfig:        &tls.Config{Certificates: []tls.Certificate{m.pair}, RootCAs: m.authorities, MinVersion: tls.VersionTLS12},
-			DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
-			TLSHandshakeTimeout:    dialTime,
-			MaxIdleConnsPerHost:    16,
-			IdleConnTimeout:        60 * time.Second,
-			MaxResponseHeaderBytes: maxHeaders,
-		}
-	}
-	single := transport()
-	single.DisableKeepAlives, single.DialTLSContext = true, dialTaken(single)
+	dialer := &handshake.Dialer{Own: m.pair, Program: m.program, Authorities: m.authorities, Limit: dialTime}
+	kept := &http.Transport{DialTLSContext: dialer.Dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: 60 * time.Second, MaxResponseHeaderBytes: maxHeaders}
+	single := &http.Transport{DialTLSContext: dialer.DialTaken, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client{kept: &http.Client{Transport: transport(), CheckRedirect: stay}, single: &http.Client{Transport: single, CheckRedirect: stay}}
-}
-
-// dialTaken opens connections that the bank has accepted. In TLS 1.3 the client finishes the
-// handshake before the bank has checked the client's certificate. If the client wrote an order
-// immediately and the bank refused the certificate, the outcome of the order would be unknown. So
-// the client first waits for a refusal: as long as the handshake took, plus refusalTime.
-func dialTaken(t *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := t.DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		config := t.TLSClientConfig.Clone()
-		if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
-			return nil, errors.Join(err, raw.Close())
-		}
-		conn, begun := tls.Client(raw, config), time.Now()
-		ctx, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
-		defer cancel()
-		if err = conn.HandshakeContext(ctx); err == nil && conn.ConnectionState().Version == tls.VersionTLS13 {
-			err = awaitRefusal(conn, time.Since(begun)+refusalTime)
-		}
-		if err != nil {
-			return nil, errors.Join(err, raw.Close())
-		}
-		return conn, nil
-	}
-}
-
-// refusalTime is the time, beyond the duration of the handshake, that the client waits for the
-// refusal of a certificate.
-const refusalTime = 20 * time.Millisecond
-
-// awaitRefusal returns an error when the bank sends anything before the first request.
-func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
-	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
-		return err
-	}
-	_, err := conn.Read(make([]byte, 1))
-	var silent net.Error
-	if errors.As(err, &silent) && silent.Timeout() {
-		return conn.SetReadDeadline(time.Time{})
-	}
-	return cmp.Or(err, errMalformed)
+	return client{kept: &http.Client{Transport: kept, CheckRedirect: stay}, single: &http.Client{Transport: single, CheckRedirect: stay}}
 }
 
 // Close closes idle connections. It does not interrupt running requests.

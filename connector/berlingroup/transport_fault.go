@@ -12,6 +12,7 @@ import (
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/arrival"
+	"passerelle/connector/berlingroup/handshake"
 )
 
 // fault describes a failed call for the operator. The text names the bank and the request, if it was
@@ -25,6 +26,10 @@ func (b *Bank) fault(r request, err error, says string) error {
 
 // remedy explains a transport failure and how to correct it.
 func remedy(err error) string {
+	var unsigned *handshake.Unsigned
+	if errors.As(err, &unsigned) {
+		return unsigned.Error()
+	}
 	for _, one := range remedies {
 		if one.is(err) {
 			return one.says

@@ -139,7 +139,7 @@ func (f *File) checkPlaces(r *rules) {
 	own, err := netip.ParseAddr(f.Address.Own)
 	r.hold(f.Address.Own == "" || err == nil && own.Zone() == "" && !own.IsUnspecified(), "address.own", "must be an IP address, such as 203.0.113.7")
 	r.hold(f.TLS.Certificate != "", "tls.certificate", "names no file")
-	r.hold(f.TLS.Key != "", "tls.key", "names no file")
+	r.hold((f.TLS.Key != "") != (len(f.TLS.Command) > 0), "tls", "needs either key or command")
 	r.hold(f.Passwords == nil || f.Passwords.Certificate != "", "passwords.certificate", "names no file")
 	if s := f.Signature; s != nil {
 		r.hold(s.Certificate != "", "signature.certificate", "names no file")

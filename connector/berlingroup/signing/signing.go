@@ -7,7 +7,6 @@
 package signing
 
 import (
-	"bytes"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -19,9 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strings"
-	"time"
 )
 
 // Signer signs requests. Its fields must not change once it is in use.
@@ -93,43 +90,13 @@ func WithKey(key *rsa.PrivateKey) func(context.Context, []byte) ([]byte, error) 
 	}
 }
 
-// The limits for a signing program: its time, and the size of its answer in bytes.
-const (
-	signTime  = 10 * time.Second
-	signBytes = 4096
-)
-
-// WithProgram returns a function that signs with the operator's program. The program gets only the
-// variable PATH, because the environment may contain secrets of the service.
-func WithProgram(command []string) func(context.Context, []byte) ([]byte, error) {
+// WithProgram returns a function that signs with the operator's program.
+func WithProgram(program *Program) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, text []byte) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, signTime)
-		defer cancel()
-		helper := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the operator names it
-		helper.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-		helper.Stdin = bytes.NewReader(text)
-		helper.WaitDelay = time.Second
-		signature := &boundedBuffer{most: signBytes, stop: cancel}
-		helper.Stdout = signature
-		if err := helper.Run(); err != nil {
+		signature, err := program.Run(ctx, text)
+		if err != nil {
 			return nil, fmt.Errorf("signature.command did not sign: %w", err)
 		}
-		return signature.content.Bytes(), nil
+		return signature, nil
 	}
-}
-
-// boundedBuffer fails when too much is written, and stops the program that writes. It does not
-// embed the buffer, because the buffer's method ReadFrom would then bypass Write and the limit.
-type boundedBuffer struct {
-	content bytes.Buffer
-	most    int
-	stop    func()
-}
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.content.Len()+len(p) > b.most {
-		b.stop()
-		return 0, errors.New("the answer is too long")
-	}
-	return b.content.Write(p)
 }
