@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"internal/initiation":       {".", "payment", "connector", "internal/bankcall", "webhook", "internal/keys", "internal/store", "internal/wire", "internal/settings", "internal/jwe", "internal/failpoint", "internal/notification", "internal/tracing", "internal/search"},
 	"internal/statement":        {".", "cfonb"},
 	"internal/documents":        {".", "connector", "internal/bankcall", "internal/store", "internal/bankstore", "internal/blob"},
-	"internal/aggregation":      {".", "webhook", "connector", "internal/bankcall", "internal/store", "internal/bankstore", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification", "internal/tracing"},
+	"internal/aggregation":      {".", "webhook", "connector", "internal/bankcall", "internal/store", "internal/bankstore", "internal/certificate", "internal/wire", "internal/settings", "internal/jwe", "internal/statement", "internal/failpoint", "internal/notification", "internal/presence", "internal/tracing"},
 	"internal/imports":          {".", "connector", "connector/statements", "statementfile", "internal/store", "internal/bankstore", "internal/aggregation"},
 	"internal/inbox":            {".", "internal/blob"},
 	"internal/exports":          {".", "statementfile", "internal/store", "internal/bankstore"},
@@ -88,6 +88,7 @@ var mayImport = map[string][]string{
 	"internal/background":       {},
 	"internal/httpd":            {"internal/tracing"},
 	"internal/completion":       {},
+	"internal/presence":         {".", "connector"},
 	"internal/progress":         {},
 	"internal/envfile":          {},
 	"internal/secretfile":       {".", "internal/keys"},
@@ -169,7 +170,7 @@ var impure = map[string][]string{
 // has its own clock.
 var clockless = []string{
 	".", "payment", "webhook", "cfonb", "statementfile", "connector",
-	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
+	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/presence", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
 // clocked lists the files of these packages that still read the clock, with the reason.

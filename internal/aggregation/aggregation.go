@@ -20,6 +20,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/notification"
+	"passerelle/internal/presence"
 	"passerelle/internal/store"
 )
 
@@ -49,9 +50,9 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices maps a connection to the device of the user who last shared an account. The next read
-	// removes the entry.
-	devices sync.Map
+	// devices has the devices of users who shared an account through this process. The next read in
+	// this process removes the entry.
+	devices presence.Devices
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map
 }

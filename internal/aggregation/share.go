@@ -106,7 +106,7 @@ func (a *Aggregation) changeAccounts(ctx context.Context, d passerelle.Domain, u
 	}
 	all, err := a.accounts(ctx, d, user, ids) // again, because the lease is now held
 	if change.Disabled != nil && !*change.Disabled {
-		a.devices.Store(connection, connector.DeviceOf(ctx))
+		a.devices.Note(connection, connector.DeviceOf(ctx), a.Now())
 	}
 	if err == nil {
 		err = a.change(ctx, run, all, change)

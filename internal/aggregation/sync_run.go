@@ -78,8 +78,8 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 			})
 		}) // the sink reports the failure, if any
 	}
-	if shared, known := a.devices.LoadAndDelete(run.lease.c.ID); known && run.lease.c.Soon {
-		request.Device, _ = shared.(connector.Device)
+	if shared := a.devices.Take(run.lease.c.ID, a.Now()); run.lease.c.Soon {
+		request.Device = shared
 	}
 	if request.Present {
 		request.Device = connector.DeviceOf(ctx)

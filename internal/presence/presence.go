@@ -1,0 +1,42 @@
+// Package presence remembers the devices of users who share data, until the data is read.
+//
+// It owns the time for which a user counts as present after an act. It does not own the reads, and
+// stores nothing: another process does not know these devices. It never fails.
+package presence
+
+import (
+	"sync"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+)
+
+// lasts is how long a user counts as present after an act.
+const lasts = 5 * time.Minute
+
+// Devices maps connections to the devices of their users. The zero value is ready.
+type Devices struct{ seen sync.Map }
+
+// sight is a device, and the real time at which its user acted.
+type sight struct {
+	device connector.Device
+	at     time.Time
+}
+
+// Note remembers the device of a user who acts now.
+func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Device, now time.Time) {
+	d.seen.Store(connection, sight{device, now})
+}
+
+// Take returns the device of the user of a connection, and forgets it. It returns an empty device
+// when the user acted too long ago: another process may have read the connection since then, and
+// the institution would take the user for present.
+func (d *Devices) Take(connection passerelle.ConnectionID, now time.Time) connector.Device {
+	taken, _ := d.seen.LoadAndDelete(connection)
+	last, known := taken.(sight)
+	if !known || now.Sub(last.at) > lasts {
+		return connector.Device{}
+	}
+	return last.device
+}
