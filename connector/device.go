@@ -10,8 +10,18 @@ import (
 type Device struct {
 	// Address is the IP address of the user's device, not of the application.
 	Address netip.Addr
-	// UserAgent, Accept and AcceptLanguage are the headers of the user's browser or app.
-	UserAgent, Accept, AcceptLanguage string
+	// UserAgent, Accept, AcceptLanguage, AcceptCharset and AcceptEncoding are the headers of the
+	// user's browser or app.
+	UserAgent, Accept, AcceptLanguage, AcceptCharset, AcceptEncoding string
+	// Method is the HTTP method of the user's request: GET, POST, PUT, PATCH or DELETE.
+	Method string
+	// Port is the TCP port of the user's device, zero if unknown.
+	Port int
+	// ID is a UUID of the device, or of the installed app.
+	ID string
+	// Location is the place of the device, such as GEO:52.506931;13.144558: latitude and longitude
+	// in degrees, with six decimals.
+	Location string
 }
 
 type deviceKey struct{}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"passerelle"
@@ -231,7 +232,13 @@ func deviceHeader(d connector.Device) http.Header {
 	if d.Address.IsValid() {
 		h.Set(addressHeader, d.Address.String())
 	}
-	for name, value := range map[string]string{"PSU-User-Agent": d.UserAgent, "PSU-Accept": d.Accept, "PSU-Accept-Language": d.AcceptLanguage} {
+	if d.Port > 0 {
+		h.Set("PSU-IP-Port", strconv.Itoa(d.Port))
+	}
+	for name, value := range map[string]string{
+		"PSU-User-Agent": d.UserAgent, "PSU-Accept": d.Accept, "PSU-Accept-Language": d.AcceptLanguage, "PSU-Accept-Charset": d.AcceptCharset,
+		"PSU-Accept-Encoding": d.AcceptEncoding, "PSU-Http-Method": d.Method, "PSU-Device-ID": d.ID, "PSU-Geo-Location": d.Location,
+	} {
 		if value != "" {
 			h.Set(name, value)
 		}

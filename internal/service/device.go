@@ -3,6 +3,8 @@ package service
 import (
 	"net/http"
 	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"passerelle/connector"
@@ -32,10 +34,39 @@ func (s *Service) noteDevice(handler http.Handler, application bool) http.Handle
 	})
 }
 
+// headersOf returns the device that headers describe. Callers of the API describe it in headers with
+// the prefix, together with values that no browser sends. A malformed value is left out.
 func headersOf(r *http.Request, prefix string) connector.Device {
 	header := func(name string) string {
 		value := r.Header.Get(prefix + name)
 		return strings.ToValidUTF8(value[:min(len(value), maxDeviceHeader)], "")
 	}
-	return connector.Device{UserAgent: header("User-Agent"), Accept: header("Accept"), AcceptLanguage: header("Accept-Language")}
+	device := connector.Device{
+		UserAgent: header("User-Agent"), Accept: header("Accept"), AcceptLanguage: header("Accept-Language"),
+		AcceptCharset: header("Accept-Charset"), AcceptEncoding: header("Accept-Encoding"), Method: r.Method,
+	}
+	if prefix != "" {
+		if port, err := strconv.ParseUint(header("IP-Port"), 10, 16); err == nil {
+			device.Port = int(port)
+		}
+		device.Method = header("Http-Method")
+		device.ID, device.Location = formed(header("Device-ID"), deviceIDForm), formed(header("Geo-Location"), locationForm)
+	}
+	device.Method = formed(device.Method, methodForm)
+	return device
+}
+
+// The forms of the Berlin Group standard for values that banks check.
+var (
+	methodForm   = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE)$`)
+	deviceIDForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	locationForm = regexp.MustCompile(`^GEO:-?[0-9]{1,2}\.[0-9]{6};-?[0-9]{1,3}\.[0-9]{6}$`)
+)
+
+// formed returns a value that has a form, and otherwise "".
+func formed(value string, form *regexp.Regexp) string {
+	if !form.MatchString(value) {
+		return ""
+	}
+	return value
 }

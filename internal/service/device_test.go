@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -141,4 +142,59 @@ func TestAddressOfThePerson(t *testing.T) {
 	bank.last("GET")
 	from(t, browser, "GET", back, "", nil)
 	expect("the return of the person", "GET", browser, "Agent of "+browser)
+}
+
+// TestHeadersOfTheDevice checks that a bank gets all headers of the standard about the person's
+// device while the person is present. A malformed value is left out, and so is every value of an
+// application that does not name the address.
+func TestHeadersOfTheDevice(t *testing.T) {
+	const application, browser, device = "127.0.0.7", "127.0.0.8", "192.0.2.9"
+	bank := &listening{}
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: bank.listen(t), Quiet: true})
+	token, draft := s.Token("payments:admin"), servicetest.Draft()
+	draft["instructions"].([]any)[0].(map[string]any)["execution_date_type"] = "first_open_day" // nobody can cancel instant payments
+	validation := map[string]any{"connector_uuid": "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", "webview_url": "https://shop.example/pay", "validated": true}
+	whole := map[string]string{
+		"PSU-IP-Address": device, "PSU-IP-Port": "50123", "PSU-User-Agent": "Phone", "PSU-Accept": "text/html", "PSU-Accept-Language": "de", "PSU-Accept-Charset": "utf-8",
+		"PSU-Accept-Encoding": "br", "PSU-Http-Method": "PUT", "PSU-Device-ID": "99435c7e-ad88-49ec-a2ad-99ddcb1f5555", "PSU-Geo-Location": "GEO:52.506931;-13.144558",
+	}
+	send := func(with map[string]string) (header http.Header, back string) {
+		t.Helper()
+		var list []string
+		for name, value := range with {
+			list = append(list, name, value)
+		}
+		from(t, application, "POST", fmt.Sprintf("%s/payments/%d", s.Base, s.Create(token, draft)), token, validation, list...)
+		header = bank.last("POST")
+		return header, header.Get("TPP-Redirect-URI")
+	}
+	expect := func(what string, header http.Header, want map[string]string) {
+		t.Helper()
+		for name := range whole {
+			if got := header.Get(name); got != want[name] {
+				t.Errorf("%s: %s is %q, want %q", what, name, got, want[name])
+			}
+		}
+	}
+	sent, back := send(whole)
+	expect("an order", sent, whole)
+
+	malformed := map[string]string{
+		"PSU-IP-Address": device, "PSU-IP-Port": "65536", "PSU-Http-Method": "LOOK", "PSU-Device-ID": "phone", "PSU-Geo-Location": "52.5;13.1", "PSU-Accept-Charset": strings.Repeat("a", 600),
+	}
+	sent, _ = send(malformed)
+	expect("an order with malformed values", sent, map[string]string{"PSU-IP-Address": device, "PSU-Accept-Charset": strings.Repeat("a", 512)})
+
+	nowhere := maps.Clone(whole)
+	delete(nowhere, "PSU-IP-Address")
+	sent, _ = send(nowhere)
+	expect("an order without an address", sent, map[string]string{"PSU-IP-Address": "127.0.0.1"})
+
+	bank.last("GET")
+	from(t, browser, "GET", back, "", nil, "Accept", "text/html", "Accept-Charset", "utf-8", "Accept-Encoding", "br", "PSU-Device-ID", whole["PSU-Device-ID"])
+	header := bank.last("GET")
+	expect("the return of the person", header, map[string]string{
+		"PSU-IP-Address": browser, "PSU-User-Agent": "Agent of " + browser, "PSU-Accept": "text/html", "PSU-Accept-Language": header.Get("PSU-Accept-Language"),
+		"PSU-Accept-Charset": "utf-8", "PSU-Accept-Encoding": "br", "PSU-Http-Method": "GET",
+	})
 }
