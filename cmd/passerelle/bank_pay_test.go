@@ -816,6 +816,32 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	})
 }
 
+// TestDisturbedBankIsMarkedForPayers: the list of banks marks a bank that is failing, and no other.
+func TestDisturbedBankIsMarkedForPayers(t *testing.T) {
+	banks := newBanks(t, "redirect,oauth")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "redirect")
+		banks.steer("POST", "redirect/faults", map[string]any{"status": 503, "times": 5}, nil)
+		for range 5 {
+			s.pay(order(line("Shop", nil)))
+		}
+		var code struct{ Token string }
+		id := s.Create(s.token, order(line("Shop", nil)))
+		s.JSON(s.OK(s.Call("POST", fmt.Sprintf("/payments/%d/scopedtoken", id), s.token, map[string]any{"scope": "payments:validate"})), &code)
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payer := &customer{Instance: s.Instance, t: t, browser: &http.Client{Jar: jar}}
+		pages := s.Origin + "/webview/en/payment?"
+		payer.page(pages + url.Values{"client_id": {s.ClientID}, "code": {code.Token}, "payment_id": {fmt.Sprint(id)}}.Encode())
+		const mark = " <small>not working well at the moment</small>"
+		if page := payer.page(pages + url.Values{"payment_id": {fmt.Sprint(id)}, "search": {"Berlin"}, "country": {"any"}}.Encode()); !strings.Contains(page, "redirect)"+mark) || !strings.Contains(page, "oauth)</span>") {
+			t.Errorf("the list of banks is %s", page)
+		}
+	})
+}
+
 // appearances lists the window sizes and colour schemes of browsers.
 var appearances = []struct {
 	name, scheme  string

@@ -633,6 +633,12 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 // shows follows the redirects from a page. It reports whether the last page contains a text.
 func (c *customer) shows(address, text string) bool {
 	c.t.Helper()
+	return strings.Contains(c.page(address), text)
+}
+
+// page returns the page at an address, in English.
+func (c *customer) page(address string) string {
+	c.t.Helper()
 	browser := *c.browser
 	browser.CheckRedirect = nil
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, address, nil)
@@ -649,7 +655,7 @@ func (c *customer) shows(address, text string) bool {
 	if err != nil || answer.StatusCode != http.StatusOK {
 		c.t.Fatalf("%s: %d %v %s", address, answer.StatusCode, err, body)
 	}
-	return bytes.Contains(body, []byte(text))
+	return string(body)
 }
 
 // TestSharingOneByOne: the first read of a newly shared account counts as a read with the customer,

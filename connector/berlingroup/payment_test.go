@@ -1024,13 +1024,17 @@ func TestLinkedPictures(t *testing.T) {
 	}
 }
 
-// TestUrgentPayments: a bank file with the TARGET product pays with it.
+// TestUrgentPayments: a bank file with the TARGET product pays with it, whatever the kind of payment.
 func TestUrgentPayments(t *testing.T) {
 	bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
 	w := newFixture(t, bank, nil).with(`single = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, `single = ["target-2-payments"]`)
-	_, err := w.initiator().Initiate(t.Context(), ordersByKind["single"])
-	if err != nil || bank.requests[0].URL.Path != "/v1/payments/target-2-payments" {
-		t.Errorf("the order goes to %v, %v", bank.requests[0].URL, err)
+	able := w.with(`bulk = ["sepa-credit-transfers"]`, `bulk = ["target-2-payments"]`).with(`periodic = ["sepa-credit-transfers"]`, `periodic = ["target-2-payments"]`).initiator()
+	for kind, service := range map[string]string{"single": "payments", "deferred": "payments", "bulk": "bulk-payments", "periodic": "periodic-payments"} {
+		bank.requests = nil
+		_, err := able.Initiate(t.Context(), ordersByKind[kind])
+		if err != nil || len(bank.requests) != 1 || bank.requests[0].URL.Path != "/v1/"+service+"/target-2-payments" {
+			t.Errorf("%s: the bank gets %+v, %v", kind, bank.requests, err)
+		}
 	}
 }
 
