@@ -105,12 +105,9 @@ func (f *file) profile(p bank.Profile) {
 	for _, a := range p.SCA {
 		approaches = append(approaches, string(a))
 	}
-	start, last := "implicit", "ACSC"
+	start := "implicit"
 	if p.Explicit {
 		start = "explicit"
-	}
-	if p.AcceptedIsLast {
-		last = "ACSP"
 	}
 	f.set("sca", approaches)
 	f.set("start", start)
@@ -120,7 +117,8 @@ func (f *file) profile(p bank.Profile) {
 	f.set("authorisation_hours", int(p.Life.Hours()))
 	f.set("calls_a_day", p.CallsADay)
 	f.set("psu_id", p.WantsPSU)
-	f.set("last_status", last)
+	f.set("psu_corporate_id", p.CorporateID)
+	f.set("last_status", p.LastStatus)
 	f.set("idempotent", p.Idempotent)
 	f.payments(p)
 	f.accounts(p)

@@ -15,7 +15,7 @@ func accepted(w *fixture, p bank.Profile) reply {
 		w.t.Fatal(err)
 	}
 	tomorrow := now.AddDate(0, 0, 1).Format(time.DateOnly)
-	first := w.call(201, "POST", w.address(p.Name, single), order(map[string]any{"requestedExecutionDate": tomorrow}), present(nil))
+	first := w.call(201, "POST", w.address(p.Name, single), order(map[string]any{"requestedExecutionDate": tomorrow}), naming(p))
 	w.authorise(p, first, approves)
 	return first
 }
@@ -47,7 +47,7 @@ func cancellationOf(w *fixture, p bank.Profile, does answers) {
 	if got := status(); got != "ACTC" {
 		w.t.Errorf("the approved order of tomorrow is %s", got)
 	}
-	address, want := w.address(p.Name, first.link("self")), "ACSC"
+	address, want := w.address(p.Name, first.link("self")), p.LastStatus
 	switch p.Cancellation {
 	case bank.DirectCancellation:
 		w.call(204, "DELETE", address, nil, nil)

@@ -45,9 +45,9 @@ func tables() string {
 	for _, p := range bank.Profiles() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", p.Name, p.BankCode(), p.Shows)
 	}
-	page.WriteString("\n## Customers\n\n| PSU-ID | Name |\n|---|---|\n")
+	page.WriteString("\n## Customers\n\n| PSU-ID | Name | PSU-Corporate-ID |\n|---|---|---|\n")
 	for _, c := range bank.Customers() {
-		fmt.Fprintf(&page, "| `%s` | %s |\n", c.ID, c.Name)
+		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", c.ID, c.Name, c.Corporate)
 	}
 	fmt.Fprintf(&page, "\nEvery password is `%s`, every code `%s`.\n", bank.Password, bank.Code)
 	page.WriteString("\n## Failures of an order\n\n| Creditor's name | or amount | The bank |\n|---|---|---|\n")

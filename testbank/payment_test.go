@@ -43,11 +43,17 @@ func bodies(w *fixture, name string) map[string]map[string]any {
 	debtor := map[string]any{"iban": w.mine(name)}
 	element := order(nil)
 	today := w.steer("GET", name+"/clock", nil).text("now")[:10]
-	return map[string]map[string]any{
+	all := map[string]map[string]any{
 		bank.Single:   order(map[string]any{"debtorAccount": debtor}),
 		bank.Bulk:     {"debtorAccount": debtor, "payments": []any{element, element}},
 		bank.Periodic: order(map[string]any{"debtorAccount": debtor, "startDate": today, "endDate": today, "frequency": "Monthly"}),
 	}
+	if p, _ := bank.ProfileNamed(name); p.DebtorAccount == bank.Refused {
+		for _, body := range all {
+			delete(body, "debtorAccount")
+		}
+	}
+	return all
 }
 
 // answers is a customer's decision.
@@ -277,8 +283,16 @@ func TestOrdersOfEveryProfile(t *testing.T) {
 	}
 }
 
+// naming returns the headers of an order. They name Anna where the bank wants to know its customer.
+func naming(p bank.Profile) headers {
+	if p.WantsPSU {
+		return present(headers{"PSU-ID": "anna"})
+	}
+	return present(nil)
+}
+
 func orderOf(w *fixture, p bank.Profile, service, product string, does answers) {
-	first := w.call(http.StatusCreated, "POST", w.address(p.Name, "v1/"+service+"/"+product), bodies(w, p.Name)[service], present(nil))
+	first := w.call(http.StatusCreated, "POST", w.address(p.Name, "v1/"+service+"/"+product), bodies(w, p.Name)[service], naming(p))
 	if first.header.Get("Location") == "" || first.header.Get("ASPSP-SCA-Approach") == "" {
 		w.t.Errorf("the answer says neither where the order is nor how it is authorised: %v", first.header)
 	}
@@ -291,10 +305,7 @@ func orderOf(w *fixture, p bank.Profile, service, product string, does answers) 
 		w.t.Errorf("the new order is %s", got)
 	}
 	w.authorise(p, first, does)
-	want := []string{"ACSC"}
-	if p.AcceptedIsLast {
-		want = []string{"ACSP"}
-	}
+	want := []string{p.LastStatus}
 	if does != approves {
 		want = []string{"RJCT"}
 	}

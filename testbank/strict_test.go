@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"passerelle/testbank/bank"
 )
 
 const single = "v1/payments/sepa-credit-transfers"
@@ -51,6 +53,36 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	}
 	w.refused(404, "RESOURCE_UNKNOWN", "DELETE", first.link("self"), nil, nil)
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
+}
+
+// TestCompanies: the bank for companies wants to know the customer and the company that they act
+// for. The customer chooses the account at the bank.
+func TestCompanies(t *testing.T) {
+	w := newFixture(t, "company")
+	send, body := w.address("company", single), bodies(w, "company")[bank.Single]
+	named := func(psu, corporate string) headers {
+		return present(headers{"PSU-ID": psu, "PSU-Corporate-ID": corporate})
+	}
+	w.call(201, "POST", send, body, named("clara", "CLARA-1"))
+	w.call(201, "POST", send, body, named("anna", ""))
+	w.refused(401, "CORPORATE_ID_INVALID", "POST", send, body, named("clara", ""))
+	w.refused(401, "CORPORATE_ID_INVALID", "POST", send, body, named("anna", "CLARA-1"))
+	w.refused(401, "CORPORATE_ID_INVALID", "POST", w.address("company", "v1/consents"), wish(nil), named("anna", "CLARA-1"))
+	w.refused(400, "FORMAT_ERROR", "POST", send, body, present(nil))
+	w.refused(400, "FORMAT_ERROR", "POST", send, order(map[string]any{"debtorAccount": map[string]any{"iban": w.mine("company")}}), named("anna", ""))
+}
+
+// TestBankForDeltas: the bank has no entry references, and reports booked and pending
+// transactions separately. It permits two calls a day.
+func TestBankForDeltas(t *testing.T) {
+	w := newFixture(t, "delta")
+	use, list := w.consent("delta", wish(nil)), w.address("delta", "v1/accounts/anna-current/transactions?")
+	w.refused(400, "PARAMETER_NOT_SUPPORTED", "GET", list+"bookingStatus=both&deltaList=true", nil, use)
+	w.refused(400, "PARAMETER_NOT_SUPPORTED", "GET", list+"bookingStatus=booked&entryReferenceFrom=E1", nil, with(use, present(nil)))
+	for range 2 {
+		w.call(200, "GET", w.address("delta", "v1/accounts"), nil, use)
+	}
+	w.refused(429, "ACCESS_EXCEEDED", "GET", w.address("delta", "v1/accounts"), nil, use)
 }
 
 // TestWrongOrdersAreRefused: an order is refused when it has one error.

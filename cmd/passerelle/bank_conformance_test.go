@@ -23,8 +23,8 @@ import (
 // TestConnectorsOfBanksConform: the connectors of banks with different profiles keep the rules that
 // the service relies on.
 func TestConnectorsOfBanksConform(t *testing.T) {
-	banks := newBanks(t, "redirect,oauth,embedded,passwords,decoupled,idempotent,signed,old")
-	for _, name := range []string{"redirect", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old"} {
+	banks := newBanks(t, "redirect,oauth,embedded,passwords,decoupled,idempotent,signed,old,company")
+	for _, name := range []string{"redirect", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old", "company"} {
 		t.Run(name, func(t *testing.T) {
 			bank, err := berlingroup.Load(filepath.Join(banks.Folder, name+".toml"))
 			if err != nil {
@@ -66,7 +66,8 @@ func (h *hand) orders() int {
 // conformanceKeys makes each order key unique.
 var conformanceKeys atomic.Int64
 
-// order returns a function that makes orders. They contain the paying account.
+// order returns a function that makes orders. They contain the paying account, unless the bank
+// refuses it.
 func (h *hand) order(dates payment.DateType) func() connector.Order {
 	now := time.Now().UTC()
 	var payer passerelle.Account
@@ -79,6 +80,9 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Order", DateType: dates,
 		Beneficiary: passerelle.Account{Scheme: passerelle.IBAN, Identification: creditor, Label: "Shop"},
 	}}}
+	if h.initiator.Profile().Payments.PayerAccount == payment.PayerNotUsed {
+		p.Payer = nil
+	}
 	if dates == payment.Deferred {
 		p.Instructions[0].ExecutionDate = passerelle.DateOf(now, time.UTC).AddDays(200)
 	}
@@ -171,7 +175,7 @@ func onPage(page, decision string) (url.Values, error) {
 // TestReadersOfBanksConform: the readers of banks with different profiles keep the rules that the
 // service relies on.
 func TestReadersOfBanksConform(t *testing.T) {
-	names := []string{"redirect", "oauth", "embedded-3", "passwords", "decoupled", "signed", "old"}
+	names := []string{"redirect", "oauth", "embedded-3", "passwords", "decoupled", "signed", "old", "company", "delta"}
 	banks := newBanks(t, strings.Join(names, ","))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

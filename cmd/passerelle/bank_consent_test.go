@@ -99,7 +99,7 @@ func TestConsentsByEveryApproach(t *testing.T) {
 func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profile, decision string) {
 	c := newCustomer(t, s, banks)
 	body := map[string]any{"connector_uuid": banks.uuid(p.Name)}
-	if p.SCA[0] == bank.Decoupled || p.SCA[0] == bank.Embedded {
+	if p.SCA[0] == bank.Decoupled || p.SCA[0] == bank.Embedded || p.WantsPSU {
 		body["psu_id"] = "anna"
 	}
 	c.OK(c.Call("POST", "/users/me/connections", c.token, body))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -45,6 +46,8 @@ type shopper struct {
 	bank    string
 	token   string
 	browser *http.Client
+	// fields are the payer's values for the fields that the bank wants before the order.
+	fields map[string]any
 	// forms is the number of forms that were filled in.
 	forms int
 }
@@ -88,7 +91,11 @@ func inDays(days int) string { return time.Now().UTC().AddDate(0, 0, days).Forma
 func (s *shopper) pay(draft map[string]any) seenPayment {
 	s.t.Helper()
 	id := s.Create(s.token, draft)
-	return s.tell(id, map[string]any{"connector_uuid": s.banks.uuid(s.bank), "webview_url": "https://shop.example/pay", "validated": true})
+	body := map[string]any{"connector_uuid": s.banks.uuid(s.bank), "webview_url": "https://shop.example/pay", "validated": true}
+	if s.fields != nil {
+		body["fields"] = s.fields
+	}
+	return s.tell(id, body)
 }
 
 func (s *shopper) tell(id int64, body map[string]any) (p seenPayment) {
@@ -434,6 +441,10 @@ var approaches = map[string]struct {
 	refused string
 	// forms is the number of forms that a payer fills in before the payment is approved.
 	forms int
+	// fields are the payer's values for fields before the order.
+	fields map[string]any
+	// ends is the last state of payments at a bank that never reports more than their acceptance.
+	ends string
 }{
 	"redirect":          {refused: "CancelledByUser"},
 	"redirect-explicit": {refused: "CancelledByUser"},
@@ -443,6 +454,7 @@ var approaches = map[string]struct {
 	"embedded-3":        {refused: "authenticationFailed", forms: 5},
 	"passwords":         {refused: "authenticationFailed", forms: 4},
 	"confirmation":      {refused: "CancelledByUser"},
+	"company":           {refused: "CancelledByUser", fields: map[string]any{"psu_id": "clara", "psu_corporate_id": "CLARA-1"}, ends: "accepted"},
 }
 
 // TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided and
@@ -453,11 +465,12 @@ func TestPaymentsAtBanks(t *testing.T) {
 		for bank, approach := range approaches {
 			t.Run(bank, func(t *testing.T) {
 				s := newShopper(t, i, banks, bank)
+				s.fields = approach.fields
 				waiting := map[string]seenPayment{}
 				for kind, of := range kinds {
 					s.forms = 0
 					p := s.settle(s.act(s.pay(of.draft()), "approve"))
-					if p.State != of.ends || s.forms != approach.forms {
+					if p.State != cmp.Or(approach.ends, of.ends) || s.forms != approach.forms {
 						t.Errorf("%s, approved: %s after %d forms", kind, inWords(p), s.forms)
 					}
 					s.booked(kind, p)

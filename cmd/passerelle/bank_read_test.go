@@ -326,11 +326,17 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 // TestAccountsOfABankAreRead: a customer gives consent on the bank's page. The service stores
 // the bank's transactions page by page, and reads them again without the customer.
 func TestAccountsOfABankAreRead(t *testing.T) {
-	banks := newBanks(t, "redirect")
-	uuid, first := banks.uuid("redirect"), banks.books("redirect")[0]
+	for _, bank := range []string{"redirect", "delta"} {
+		t.Run(bank, func(t *testing.T) { accountsAreRead(t, bank) })
+	}
+}
+
+func accountsAreRead(t *testing.T, bank string) {
+	banks := newBanks(t, bank)
+	uuid, first := banks.uuid(bank), banks.books(bank)[0]
 	total := 2
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
-		banks.steer("POST", "redirect/accounts/"+first.ID+"/fill", map[string]any{"count": 250, "amount": "-1.50", "text": "Coffee", "days_ago": 40}, nil)
+		banks.steer("POST", bank+"/accounts/"+first.ID+"/fill", map[string]any{"count": 250, "amount": "-1.50", "text": "Coffee", "days_ago": 40}, nil)
 		total += 250
 		c := newCustomer(t, s, banks)
 		reported := c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
@@ -338,11 +344,11 @@ func TestAccountsOfABankAreRead(t *testing.T) {
 			t.Fatalf("the application was told %v\n%s", reported, s.Logs)
 		}
 		c.share(c.accounts())
-		c.matchesBooks("redirect", total)
-		banks.steer("POST", "redirect/accounts/"+first.ID+"/fill", map[string]any{"count": 3, "amount": "20.00", "text": "Refund"}, nil)
+		c.matchesBooks(bank, total)
+		banks.steer("POST", bank+"/accounts/"+first.ID+"/fill", map[string]any{"count": 3, "amount": "20.00", "text": "Refund"}, nil)
 		total += 3
 		c.sync("false")
-		c.matchesBooks("redirect", total)
+		c.matchesBooks(bank, total)
 		for range 5 {
 			c.sync("true") // more often than the bank allows without the customer
 		}

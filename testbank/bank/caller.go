@@ -8,6 +8,8 @@ type Caller struct {
 	RequestID string
 	// PSU is the header PSU-ID. It is empty when the request does not name the customer.
 	PSU string
+	// Corporate is the header PSU-Corporate-ID: the company for which the customer acts, or empty.
+	Corporate string
 	// Attended means that the customer is present: the request had a PSU-IP-Address.
 	Attended bool
 	Prefers  Preferences

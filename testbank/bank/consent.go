@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -124,12 +125,11 @@ func (b *Bank) readConsent(c Caller, body []byte) (*Consent, error) {
 
 func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 	until, err := time.Parse(dayLayout, parsed.ValidUntil)
-	_, known := CustomerByID(c.PSU)
 	often := 0
 	if parsed.Frequency != nil {
 		often = *parsed.Frequency
 	}
-	return firstBroken(
+	broken := firstBroken(
 		rule{parsed.Access == nil, wrongFormat("access", "a consent says what it is for")},
 		rule{parsed.Recurring == nil, wrongFormat("recurringIndicator", "it is missing")},
 		rule{parsed.Combined == nil, wrongFormat("combinedServiceIndicator", "it is missing")},
@@ -137,8 +137,8 @@ func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 		rule{parsed.Recurring != nil && !*parsed.Recurring && often != 1, wrongFormat("frequencyPerDay", "it is 1 where access is not recurring")},
 		rule{err != nil, wrongFormat("validUntil", "a date is YYYY-MM-DD")},
 		rule{until.Before(day(b.Now())), wrongFormat("validUntil", "the day is over")},
-		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")},
 	)
+	return cmp.Or(broken, b.checkCustomer(c))
 }
 
 // kind returns the kind of the requested consent. It refuses two kinds in one request.

@@ -12,6 +12,8 @@ import (
 type Customer struct {
 	ID   string
 	Name string
+	// Corporate is the PSU-Corporate-ID of the company for which the person acts, or empty.
+	Corporate string
 }
 
 // All customers have the same Password, the same SecondPassword, and the same Code for each
@@ -24,7 +26,7 @@ const (
 
 // Customers lists the customers. They are the same at every bank.
 func Customers() []Customer {
-	return []Customer{{"anna", "Anna Amsel"}, {"bert", "Bert Buchfink"}, {"clara", "Clara Company GmbH"}}
+	return []Customer{{"anna", "Anna Amsel", ""}, {"bert", "Bert Buchfink", ""}, {"clara", "Clara Company GmbH", "CLARA-1"}}
 }
 
 // CustomerByID finds a customer.
@@ -35,6 +37,16 @@ func CustomerByID(id string) (Customer, bool) {
 		return Customer{}, false
 	}
 	return all[i], true
+}
+
+// checkCustomer checks that the bank has the customer whom a third party names, and that they act
+// for the company that it names.
+func (b *Bank) checkCustomer(c Caller) error {
+	customer, known := CustomerByID(c.PSU)
+	return firstBroken(
+		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")},
+		rule{b.Profile.CorporateID && c.PSU != "" && c.Corporate != customer.Corporate, Refuse("CORPORATE_ID_INVALID", "PSU-Corporate-ID", "the customer does not act for this company")},
+	)
 }
 
 // Ids of the bank's own accounts.

@@ -216,12 +216,10 @@ func validMonths(months []string) bool {
 
 // knowDebtor checks that the customer and the account in an order exist.
 func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
-	_, known := CustomerByID(c.PSU)
-	err := firstBroken(
-		rule{c.PSU != "" && !known, Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer")},
-		rule{c.PSU == "" && b.Profile.WantsPSU, wrongFormat("PSU-ID", "the bank wants to know its customer")},
-	)
-	if err != nil || o.Debtor == "" {
+	if c.PSU == "" && b.Profile.WantsPSU {
+		return wrongFormat("PSU-ID", "the bank wants to know its customer")
+	}
+	if err := b.checkCustomer(c); err != nil || o.Debtor == "" {
 		return err
 	}
 	account, err := ownAccount(tx, "debtorAccount", o.Debtor, c.PSU)

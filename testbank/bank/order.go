@@ -2,6 +2,7 @@ package bank
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"passerelle/testbank/ledger"
@@ -116,10 +117,15 @@ func (o *Order) finish(status, reason string) {
 
 // Reported returns the status that the bank reports to third parties.
 func (b *Bank) Reported(o *Order) string {
-	if b.Profile.AcceptedIsLast && (o.Status == "ACSC" || o.Status == "ACCC") {
-		return "ACSP"
+	last := b.Profile.LastStatus
+	if slices.Index(progress, o.Status) > slices.Index(progress, last) {
+		return last
 	}
 	return o.Status
 }
+
+// progress lists the statuses of a successful order. A bank whose last status is one of them reports
+// no later one.
+var progress = []string{"RCVD", "PDNG", "PATC", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 
 var _ ledger.Document = (*Order)(nil)

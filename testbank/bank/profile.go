@@ -63,13 +63,15 @@ type Profile struct {
 	Life          time.Duration
 	CallsADay     int
 	WantsPSU      bool
+	// CorporateID means that a customer who acts for a company names it.
+	CorporateID bool
 	// TwoPasswords means that third parties must send two passwords. EncryptsPasswords means that
 	// they must encrypt passwords.
 	TwoPasswords, EncryptsPasswords bool
-	// AcceptedIsLast means that the bank reports no status better than ACSP.
-	AcceptedIsLast bool
-	Minor          int
-	Signed         bool
+	// LastStatus is the best status that the bank reports.
+	LastStatus string
+	Minor      int
+	Signed     bool
 	// Problems means that errors have the form of RFC 7807.
 	Problems   bool
 	Idempotent bool
@@ -113,7 +115,7 @@ func usual(name, shows string, change func(*Profile)) Profile {
 	p := Profile{
 		Name: name, Shows: shows,
 		SCA: []Approach{Redirect}, Codes: 1, Signatories: 1, DebtorAccount: Optional,
-		LinkLife: 10 * time.Minute, Life: 24 * time.Hour, CallsADay: 4, Minor: 11,
+		LinkLife: 10 * time.Minute, Life: 24 * time.Hour, CallsADay: 4, LastStatus: "ACSC", Minor: 11,
 		Products:    map[string][]string{Single: {SEPA, Instant, Target2}, Bulk: {SEPA, Instant}, Periodic: {SEPA}},
 		FutureDates: true,
 		Frequencies: []string{"Daily", "Weekly", "EveryTwoWeeks", "Monthly", "EveryTwoMonths", "Quarterly", "SemiAnnual", "Annual", "MonthlyVariable"},
@@ -141,7 +143,7 @@ func Profiles() []Profile {
 		usual("multilevel", "Two customers, Anna and Bert, must authorise.", func(p *Profile) { p.Signatories, p.Explicit = 2, true }),
 		usual("signed", "Requests are signed with a QSealC. Errors follow RFC 7807.", func(p *Profile) { p.Signed, p.Problems = true, true }),
 		usual("old", "An older minor version: no transaction ids, ACSP is the last status, few features.", func(p *Profile) {
-			p.Minor, p.AcceptedIsLast, p.TransactionIDs, p.DeltaList, p.EntryReference, p.CardAccounts = 3, true, false, false, false, false
+			p.Minor, p.LastStatus, p.TransactionIDs, p.DeltaList, p.EntryReference, p.CardAccounts = 3, "ACSP", false, false, false, false
 			p.BookingStatuses, p.Cancellation, p.FutureDates, p.DebtorAccount = []string{"booked"}, NoCancellation, false, Required
 			p.Consents = []string{Detailed, AllPSD2}
 			p.Products = map[string][]string{Single: {SEPA}}
@@ -160,6 +162,12 @@ func Profiles() []Profile {
 		}),
 		usual("statements", "Transaction lists as camt.053 and MT940 on request. Downloads as camt.053.", func(p *Profile) {
 			p.Download, p.Formats = true, []string{"camt", "mt940"}
+		}),
+		usual("company", "The order names the customer and their company, but no account. ACTC is the last status. Links live 5 minutes.", func(p *Profile) {
+			p.WantsPSU, p.CorporateID, p.DebtorAccount, p.LastStatus, p.LinkLife, p.Cancellation = true, true, Refused, "ACTC", 5*time.Minute, NoCancellation
+		}),
+		usual("delta", "Delta lists without entry references. Booked and pending transactions in separate lists. Two calls a day.", func(p *Profile) {
+			p.EntryReference, p.BookingStatuses, p.CallsADay = false, []string{"booked", "pending"}, 2
 		}),
 	}
 }

@@ -244,7 +244,7 @@ func caller(r *http.Request, party string) (bank.Caller, error) {
 		}
 	}
 	return bank.Caller{
-		Party: party, RequestID: strings.ToLower(r.Header.Get("X-Request-ID")), PSU: r.Header.Get("PSU-ID"), Attended: ip != "",
+		Party: party, RequestID: strings.ToLower(r.Header.Get("X-Request-ID")), PSU: r.Header.Get("PSU-ID"), Corporate: r.Header.Get("PSU-Corporate-ID"), Attended: ip != "",
 		Prefers: bank.Preferences{
 			NoRedirect: r.Header.Get("TPP-Redirect-Preferred") == "false",
 			Decoupled:  r.Header.Get("TPP-Decoupled-Preferred") == "true",
