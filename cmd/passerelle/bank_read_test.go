@@ -326,13 +326,13 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 // TestAccountsOfABankAreRead: a customer gives consent on the bank's page. The service stores
 // the bank's transactions page by page, and reads them again without the customer.
 func TestAccountsOfABankAreRead(t *testing.T) {
+	banks := newBanks(t, "redirect,delta")
 	for _, bank := range []string{"redirect", "delta"} {
-		t.Run(bank, func(t *testing.T) { accountsAreRead(t, bank) })
+		t.Run(bank, func(t *testing.T) { accountsAreRead(t, banks, bank) })
 	}
 }
 
-func accountsAreRead(t *testing.T, bank string) {
-	banks := newBanks(t, bank)
+func accountsAreRead(t *testing.T, banks *banksOf, bank string) {
 	uuid, first := banks.uuid(bank), banks.books(bank)[0]
 	total := 2
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
