@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -160,6 +161,27 @@ func TestWrongUserName(t *testing.T) {
 		c.JSON(c.OK(c.Call("GET", "/users/me/connections?all", c.token, nil)), &out)
 		if len(out.Connections) != 0 {
 			t.Errorf("%d connections are left", len(out.Connections))
+		}
+	})
+}
+
+// TestLineBreaksInUserNames: a user name with a line break is refused before the bank is called, however
+// often it is entered. It does not keep others from the bank.
+func TestLineBreaksInUserNames(t *testing.T) {
+	banks := newBanks(t, "decoupled")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "decoupled")
+		p := s.pay(order(line("Shop", nil)))
+		c := newCustomer(t, i, banks) // registers another address for returns
+		for range 6 {
+			connection := c.Call("POST", "/users/me/connections", c.token, map[string]any{"connector_uuid": banks.uuid("decoupled"), "psu_id": "an\nna"})
+			answer := s.Call("POST", fmt.Sprint("/payments/", p.ID), s.token, map[string]any{"fields": map[string]any{"psu_id": "an\nna"}})
+			if connection.Status != 400 || answer.Status != 400 || strings.Contains(string(answer.Body), "nna") {
+				t.Fatalf("%d %s, %d %s", connection.Status, connection.Body, answer.Status, answer.Body)
+			}
+		}
+		if p = s.settle(s.act(s.payment(p.ID), "approve")); p.State != "done" {
+			t.Errorf("with the right name: %s\n%s", inWords(p), s.Logs)
 		}
 	})
 }

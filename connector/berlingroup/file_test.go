@@ -230,16 +230,16 @@ func TestProfile(t *testing.T) {
 		}},
 		{"with a confirmation", "sca =", "confirmation = true\nsca =", func(p *connector.Profile, _ *payment.Settings) { p.ExecutesAtOnce = false }},
 		{"with a user name", "sca =", "psu_id = true\nsca =", func(p *connector.Profile, _ *payment.Settings) {
-			p.PaymentFields = []payment.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
-			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
+			p.PaymentFields = []payment.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true, Regex: `^[^\x00-\x1f\x7f]+$`}}
+			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true, Regex: `^[^\x00-\x1f\x7f]+$`}}
 		}},
 		{"with a company", "sca =", "psu_corporate_id = true\nsca =", func(p *connector.Profile, _ *payment.Settings) {
-			p.PaymentFields = []payment.Field{{Name: "psu_corporate_id", Type: "text", Label: "Company identification at Example Bank (Berlin Group, redirect), if any"}}
-			p.Data.Fields = []connector.Field{{Name: "psu_corporate_id", Type: "text", Label: "Company identification at Example Bank (Berlin Group, redirect), if any"}}
+			p.PaymentFields = []payment.Field{{Name: "psu_corporate_id", Type: "text", Label: "Company identification at Example Bank (Berlin Group, redirect), if any", Regex: `^[^\x00-\x1f\x7f]+$`}}
+			p.Data.Fields = []connector.Field{{Name: "psu_corporate_id", Type: "text", Label: "Company identification at Example Bank (Berlin Group, redirect), if any", Regex: `^[^\x00-\x1f\x7f]+$`}}
 		}},
 		{"in the app", `["redirect", "oauth", "decoupled", "embedded"]`, `["decoupled"]`, func(p *connector.Profile, _ *payment.Settings) {
 			p.Sources[0].Mechanisms = []passerelle.AuthMechanism{passerelle.ByCredentials}
-			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true}}
+			p.Data.Fields = []connector.Field{{Name: "psu_id", Type: "text", Label: "User name at Example Bank (Berlin Group, redirect)", Required: true, Regex: `^[^\x00-\x1f\x7f]+$`}}
 		}},
 		{"two questions for all transactions", `["booked", "pending", "both"]`, `["booked", "pending"]`, func(p *connector.Profile, _ *payment.Settings) {
 			p.Data.UnattendedReads = 2

@@ -21,6 +21,10 @@ const psuIDField = "psu_id"
 // corporateIDField is the field that identifies the person's company.
 const corporateIDField = "psu_corporate_id"
 
+// oneLine is the pattern of values that requests have in a header: a header cannot contain line breaks
+// or other control characters.
+const oneLine = `^[^\x00-\x1f\x7f]+$`
+
 // Last numbers of versions 1.3.x. In each of these versions, the OpenAPI files of the standard
 // introduced an element that not every bank supports.
 const (
@@ -43,10 +47,10 @@ func (s *Standard) minor() int {
 func (f *File) identifications(user bool) []payment.Field {
 	var all []payment.Field
 	if user {
-		all = append(all, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true})
+		all = append(all, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + f.Name, Required: true, Regex: oneLine})
 	}
 	if f.Profile.CorporateID {
-		all = append(all, payment.Field{Name: corporateIDField, Type: "text", Label: "Company identification at " + f.Name + ", if any"})
+		all = append(all, payment.Field{Name: corporateIDField, Type: "text", Label: "Company identification at " + f.Name + ", if any", Regex: oneLine})
 	}
 	return all
 }

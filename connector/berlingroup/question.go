@@ -51,7 +51,7 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 func (a *authorisation) fields(bank, name string) []payment.Field {
 	var asked []payment.Field
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
-		asked = append(asked, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + bank, Required: true})
+		asked = append(asked, payment.Field{Name: psuIDField, Type: "text", Label: "User name at " + bank, Required: true, Regex: oneLine})
 	}
 	if a.Step == atPassword {
 		asked = append(asked, payment.Field{Name: passwordField, Type: "text", Label: "Password at " + bank, Required: true})

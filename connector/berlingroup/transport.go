@@ -71,6 +71,8 @@ type answer struct {
 	id string
 	// taking is the time that the consumer of the answer needed. It is not part of the bank's time.
 	taking time.Duration
+	// untried means that no connection was tried, so that there is no answer.
+	untried bool
 }
 
 // maxSkew is the smallest difference between the clocks that messages mention.
@@ -94,8 +96,12 @@ func (b *Bank) skew(a answer) string {
 	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
-// good reports whether the bank executed the request.
+// good reports whether the bank executed the request, and busy whether it may execute it later.
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
+
+func (a answer) busy() bool {
+	return a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
+}
 
 // client sends the requests to one bank.
 type client struct {
@@ -150,7 +156,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	}
 	note(ctx, r)
 	a, err := b.exchange(ctx, r)
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || a.untried {
 		b.health.Leave(r.call) // the call says nothing about the bank
 		return a, err
 	}
@@ -171,17 +177,20 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	defer timeout.Stop()
 	out, err := b.prepare(ctx, r)
 	if err != nil {
-		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, err), err.Error())
+		return answer{untried: true}, b.fault(r, errors.Join(connector.ErrNotSent, err), err.Error())
 	}
-	var connected atomic.Bool
-	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	var tried, connected atomic.Bool
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { tried.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	}))
 	way := b.client.kept
 	if r.order {
 		way = b.client.single
 	}
 	response, err := way.Do(out)
 	if err != nil { // this may be a new connection whose handshake has not ended
-		return answer{}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
+		return answer{untried: !tried.Load()}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
 	}
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"reflect"
 	"slices"
+	"strings"
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/arrival"
@@ -51,6 +52,7 @@ var remedies = []struct {
 	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not answer in time"},
 	{func(err error) bool { return errors.Is(err, context.Canceled) }, "nobody waits for its answer any more"},
 	{func(err error) bool { return errors.Is(err, arrival.ErrTooLarge) }, "its answer is larger than is read"},
+	{func(err error) bool { return strings.Contains(err.Error(), "net/http: invalid header field") }, "a value of the request has a line break or another control character, which a header cannot have"},
 	{as[*net.OpError], "it cannot be reached at address.api, or broke off"},
 }
 

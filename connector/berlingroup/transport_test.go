@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup"
 )
 
 // shortLimit is how long the connector waits for a bank in these tests.
@@ -68,6 +69,44 @@ func TestHangingBank(t *testing.T) {
 				t.Errorf("the call takes %v", took)
 			}
 		})
+	}
+}
+
+// TestCallsThatNeverStartAreNoFailures checks that a call which fails before a connection is tried says
+// nothing about the bank, so that other customers can use it.
+func TestCallsThatNeverStartAreNoFailures(t *testing.T) {
+	bank := &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}
+	w := newFixture(t, bank, nil)
+	w.with(`key = "qsealc.key"`, `command = ["/bin/false"]`)
+	unsigned := w.load()
+	w.with(`[signature]
+certificate = "qsealc.pem"
+command = ["/bin/false"]
+`, "")
+	plain := w.load()
+	broken := ordersByKind["single"]
+	broken.Fields = map[string]string{"psu_id": "an\nna"}
+	for name, test := range map[string]struct {
+		bank  *berlingroup.Bank
+		order connector.Order
+		says  string
+	}{
+		"a line break in a header":     {plain, broken, "a line break or another control character, which a header cannot have"},
+		"a program that does not sign": {unsigned, ordersByKind["single"], "signature.command did not sign"},
+	} {
+		for range 10 {
+			_, err := test.bank.Connector().(connector.Initiator).Initiate(t.Context(), test.order)
+			var fault *connector.Fault
+			if !errors.Is(err, connector.ErrNotSent) || !errors.As(err, &fault) || !strings.Contains(fault.Says, test.says) || strings.Contains(fault.Says, "nna") {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if h := test.bank.Health(); h.Failures != 0 || h.Open {
+			t.Errorf("%s: the bank counts as failing: %+v", name, h)
+		}
+	}
+	if _, err := plain.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"]); err != nil || len(bank.requests) != 1 {
+		t.Errorf("another payer: %v, %d requests", err, len(bank.requests))
 	}
 }
 
