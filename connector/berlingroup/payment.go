@@ -44,11 +44,12 @@ type orderMemory struct {
 	// on our request.
 	Status    string `json:"status,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
-	// Refused is the number of lines that the bank has named as refused. Divided is the time at
-	// which it named the last of them.
-	Refused  int           `json:"refused,omitempty"`
-	Divided  time.Time     `json:"divided,omitzero"`
-	Approval authorisation `json:"approval,omitzero"`
+	// Refused is the number of lines that the bank has named as refused. Lines has their codes (empty
+	// in older memories). Divided is the time at which the bank named the last of them.
+	Refused  int                       `json:"refused,omitempty"`
+	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
+	Divided  time.Time                 `json:"divided,omitzero"`
+	Approval authorisation             `json:"approval,omitzero"`
 	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
 	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`

@@ -111,29 +111,46 @@ const partTime = 24 * time.Hour
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
 // of the other lines, but not which ones. So these stay pending until the bank reports another
 // status. The standard requires no other status: if the bank names no further line for partTime,
-// the other lines are accepted. If the bank names no line at all, divide marks none.
+// the other lines are accepted. A bank may name a refused line only once. If the bank has never named
+// a line, divide marks none.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
-	why := codes.RefusedLines(s.Messages)
-	if len(why) == 0 {
+	why := v.refusedLines(s)
+	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {
 		return
 	}
 	others := payment.InstructionPending
 	switch {
-	case len(why) > v.memory.Refused:
-		v.memory.Refused, v.memory.Divided = len(why), v.Now
-		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not said what becomes of the others.", report.Remark, len(why), len(v.Payment.Instructions)))
+	case len(v.memory.Lines) > v.memory.Refused:
+		v.memory.Refused, v.memory.Divided = len(v.memory.Lines), v.Now
+		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not said what becomes of the others.", report.Remark, v.memory.Refused, len(v.Payment.Instructions)))
 	case !v.Now.Before(v.memory.Divided.Add(partTime)):
 		report.Status, others = payment.Settled, payment.InstructionAccepted
 		report.Remark = "The bank has refused no further instruction for a day. The others count as accepted."
 	}
 	for i := range v.Payment.Instructions {
 		line := payment.Line{Position: i, State: others}
-		if m, refused := why[i]; refused {
-			found, _ := m.Meant()
-			line.State, line.Code, line.Description = payment.InstructionRejected, cmp.Or(found.Code, payment.NoSpecifiedReason), m.Text
+		if code, refused := v.memory.Lines[i]; refused {
+			line.State, line.Code, line.Description = payment.InstructionRejected, code, why[i].Text
 		}
 		report.Lines = append(report.Lines, line)
 	}
+}
+
+// refusedLines returns the refusals that the status names, by line, and stores the codes of lines that
+// the bank has not named before.
+func (v *ordering) refusedLines(s paymentStatus) map[int]codes.Message {
+	why := codes.RefusedLines(s.Messages)
+	for i, m := range why {
+		if _, known := v.memory.Lines[i]; known || i >= len(v.Payment.Instructions) {
+			continue
+		}
+		if v.memory.Lines == nil {
+			v.memory.Lines = map[int]payment.ErrorCode{}
+		}
+		found, _ := m.Meant()
+		v.memory.Lines[i] = cmp.Or(found.Code, payment.NoSpecifiedReason)
+	}
+	return why
 }
 
 // tell adds notes for the timeline to a report.

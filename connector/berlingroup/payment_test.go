@@ -823,6 +823,17 @@ func TestPartOfABulk(t *testing.T) {
 			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
 			{time.Hour, "RJCT", nil, "rejected: rejected rejected rejected", ""},
 		},
+		"named once": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{time.Hour, "PART", nil, "pending: pending rejected pending", ""},
+			{24 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"},
+		},
+		"named one by one": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{23 * time.Hour, "PART", []int{2}, "pending: pending rejected rejected", "refuses 2 of 3"},
+			{25 * time.Hour, "PART", nil, "pending: pending rejected rejected", ""},
+			{47 * time.Hour, "PART", []int{1}, "partial: accepted rejected rejected", "count as accepted"},
+		},
 		"none named": {
 			{0, "PART", nil, "pending: pending pending pending", ""},
 			{25 * time.Hour, "PART", nil, "pending: pending pending pending", ""},
