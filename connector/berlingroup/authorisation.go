@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
@@ -75,6 +76,8 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
+	// Confirmation is the bank's answer to the confirmation at Confirm, empty until it has answered.
+	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
 	// approve in them. Unlisted means that the bank may have started another authorisation, but its
 	// answer was lost. Only the bank's list of authorisations names it.
@@ -82,6 +85,18 @@ type authorisation struct {
 	Unlisted bool            `json:"unlisted,omitempty"`
 	// Resumed counts how often an earlier one took the place of one that had failed.
 	Resumed int `json:"resumed,omitempty"`
+}
+
+// The bank's answers to our confirmation of an approval.
+const (
+	confirmTaken   = "taken"
+	confirmRefused = "refused"
+)
+
+// unconfirmed reports whether the bank waits for our confirmation, after the customer has approved at
+// the authorisation server.
+func (a *authorisation) unconfirmed() bool {
+	return a.Step == atServer && a.Confirm != "" && a.Confirmation == "" && a.OAuth != nil && a.OAuth.Token != ""
 }
 
 // startAt returns an authorisation that the connector must start with a request to a path.
@@ -161,6 +176,16 @@ type person struct {
 	scope string
 	// save stores the memory with the authorisation.
 	save func(context.Context)
+	// granted is the grant for the order. It is used while the authorisation has no token of its own.
+	granted *grant
+}
+
+// grant returns the grant whose token requests about an authorisation have, nil when there is none.
+func (p person) grant(a *authorisation) *grant {
+	if a.OAuth != nil && a.OAuth.Token != "" {
+		return a.OAuth
+	}
+	return p.granted
 }
 
 // header returns the headers about the customer's device and the return addresses.
@@ -236,7 +261,7 @@ var errNoStep = errors.New("it wants the person to authorise in a way that the c
 // ASPSP-SCA-Approach.
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
-		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth,
+		Own: into.Own, Confirm: into.Confirm, Person: into.Person, Back: into.Back, Declined: into.Declined, Code: into.Code, OAuth: into.OAuth, Confirmation: into.Confirmation,
 		First: into.First, FirstStep: into.FirstStep, FirstSealed: into.FirstSealed, Earlier: into.Earlier, Unlisted: into.Unlisted, Resumed: into.Resumed, Message: said.Message, Methods: said.Methods, Challenge: said.Challenge,
 	}
 	for link, place := range map[string]*string{"scaStatus": &next.Own, "confirmation": &next.Confirm} {
@@ -354,12 +379,9 @@ func (d *denied) Error() string {
 }
 
 // callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.
-func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaAnswer, http.Header, error) {
+func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
-	if a.OAuth != nil {
-		a.OAuth.bear(r.header)
-	}
-	got, err := b.call(ctx, r)
+	got, err := b.callGranted(ctx, p.grant(a), r, p.save)
 	if err != nil {
 		return said, nil, err
 	}
@@ -371,8 +393,8 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, r request) (scaA
 }
 
 // tell sends a request about an authorisation and applies the answer.
-func (b *Bank) tell(ctx context.Context, a *authorisation, r request) error {
-	said, header, err := b.callAbout(ctx, a, r)
+func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) error {
+	said, header, err := b.callAbout(ctx, a, p, r)
 	if err != nil {
 		return err
 	}
@@ -391,7 +413,7 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
 		b.file.prefer(r.header)
 		r.aim(a.At)
-		if err := b.tell(ctx, a, r); err != nil {
+		if err := b.tell(ctx, a, p, r); err != nil {
 			return err
 		}
 	}
@@ -417,10 +439,7 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 		return
 	}
 	r.aim(place)
-	if a.OAuth != nil {
-		a.OAuth.bear(r.header)
-	}
-	got, err := b.call(ctx, r)
+	got, err := b.callGranted(ctx, p.grant(a), r, p.save)
 	if err == nil && got.good() && len(got.body) <= payment.MaxFieldImage && strings.HasPrefix(http.DetectContentType(got.body), "image/") {
 		c.Image, c.ImageLink = got.body, ""
 	}
@@ -465,16 +484,13 @@ const (
 )
 
 // give sends the customer's answer to the bank. It fails with *denied when the bank does not
-// accept the answer. The authorisation is then unchanged or has failed.
+// accept the answer. The authorisation is then unchanged, without the new user name, or has failed.
 func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := brings[a.Step]
 	if !asks {
 		return nil
 	}
-	if name := values[psuIDField]; name != "" {
-		a.Person = name
-	}
-	p.name = cmp.Or(a.Person, p.name)
+	p.name = cmp.Or(values[psuIDField], a.Person, p.name)
 	body, err := b.bring(a, values[wanted.field])
 	if err != nil {
 		return err
@@ -487,9 +503,10 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	r.aim(a.At)
 	before := a.Step
 	a.Further = false
-	if err := b.tell(ctx, a, r); err != nil {
+	if err := b.tell(ctx, a, p, r); err != nil {
 		return err
 	}
+	a.Person = cmp.Or(values[psuIDField], a.Person)
 	a.Further = a.Step == before
 	return b.proceed(ctx, a, p)
 }
@@ -513,33 +530,47 @@ func (a *authorisation) back(query url.Values) {
 }
 
 // redeem does the steps after the customer's return: it exchanges a code for a token and, if the
-// bank requires it, confirms the authorisation. It keeps the codes until the bank has accepted or
-// refused them.
+// bank requires it, confirms the authorisation. It tries again at the next call until the bank has
+// accepted or refused.
 func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	if a.OAuth != nil && a.OAuth.Code != "" {
 		if err := b.trade(ctx, a, p); err != nil {
 			return err
 		}
-		if a.OAuth.Token != "" && a.Confirm != "" {
-			return b.confirm(ctx, a, p, struct{}{})
-		}
 	}
-	if a.Code == "" || a.Step.over() {
-		return nil
+	switch {
+	case a.Step.over():
+	case a.Code != "":
+		return b.confirm(ctx, a, p, map[string]string{"confirmationCode": a.Code})
+	case a.unconfirmed():
+		return b.confirm(ctx, a, p, struct{}{})
 	}
-	err := b.confirm(ctx, a, p, map[string]string{"confirmationCode": a.Code})
+	return nil
+}
+
+// confirm asks the bank to confirm an authorisation. A refusal that the operator can remove, or that
+// passes, is not the bank's answer.
+func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
+	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
+	r.aim(cmp.Or(a.Confirm, a.Own))
+	said, _, err := b.callAbout(ctx, a, p, r)
 	var denial *denied
-	if err == nil || errors.As(err, &denial) && denial.a.status < http.StatusInternalServerError {
-		a.Code = ""
+	switch {
+	case err == nil:
+		a.Code, a.Confirmation = "", confirmTaken
+	case errors.As(err, &denial) && !b.passes(denial):
+		a.Code, a.Confirmation = "", confirmRefused
+	}
+	if end := ended[said.Status]; end != "" {
+		a.Step, a.Message = end, said.Message
 	}
 	return err
 }
 
-// confirm asks the bank to confirm an authorisation.
-func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
-	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
-	r.aim(cmp.Or(a.Confirm, a.Own))
-	return b.tell(ctx, a, r)
+// passes reports whether the bank can still accept a request that it has denied.
+func (b *Bank) passes(d *denied) bool {
+	what, _ := codes.Judge(d.a.status, b.messages(d.r, d.a))
+	return d.a.busy() || what.Code == payment.Bug && d.a.status <= http.StatusForbidden
 }
 
 // ask asks the bank for the states of the present authorisation and of the earlier ones.
@@ -581,7 +612,7 @@ func (a *authorisation) lastPage() int {
 func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAnswer, error) {
 	r := request{call: "authorisation", method: http.MethodGet, header: deviceHeader(p.device)}
 	r.aim(a.Own)
-	said, _, err := b.callAbout(ctx, a, r)
+	said, _, err := b.callAbout(ctx, a, p, r)
 	return said, err
 }
 

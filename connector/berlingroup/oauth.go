@@ -6,8 +6,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
+
+	"passerelle/connector/berlingroup/codes"
 )
 
 // grant is a customer's authorisation at the authorisation server. It uses the authorisation code
@@ -95,15 +99,16 @@ func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)
 	return err
 }
 
-// callGranted makes a request with the token of a grant, if there is one. It replaces an expired
-// token once and repeats the request. So it is only for requests that may be repeated.
+// callGranted makes a request with the token of a grant, if there is one. It replaces a refused token
+// once and repeats the request, which the bank has not executed. It repeats a request with a body only
+// if the bank names the token, because a wrong password must not be sent twice.
 func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	if g == nil {
 		return b.call(ctx, r)
 	}
 	g.bear(r.header)
 	a, err := b.call(ctx, r)
-	if err != nil || a.status != http.StatusUnauthorized || g.Refresh == "" {
+	if err != nil || a.status != http.StatusUnauthorized || g.Refresh == "" || r.body != nil && !b.refusesToken(r, a) {
 		return a, err
 	}
 	if err := b.refresh(ctx, g, save); err != nil {
@@ -114,9 +119,26 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	return b.call(ctx, r)
 }
 
+// callToEnd makes a request that ends an order or a consent. It repeats the request without a token that
+// the bank refuses, because not every bank requires one for this.
+func (b *Bank) callToEnd(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
+	a, err := b.callGranted(ctx, g, r, save)
+	if err != nil || r.header.Get("Authorization") == "" || !b.refusesToken(r, a) {
+		return a, err
+	}
+	r.header.Del("Authorization")
+	return b.call(ctx, r)
+}
+
+// refusesToken reports whether the bank refuses the token of a request.
+func (b *Bank) refusesToken(r request, a answer) bool {
+	return strings.HasPrefix(codes.Known(b.messages(r, a)), "TOKEN_")
+}
+
 // askTokens requests tokens from the authorisation server. It saves them immediately, because the
-// server accepts the code or the refresh token only once. When the server refuses a code, askTokens
-// removes the code from the grant, because the server will never accept it.
+// server accepts the code or the refresh token only once. When the server says that the code or the
+// refresh token is invalid, askTokens removes the code from the grant and returns nil. After every
+// other refusal the server can still accept it, so askTokens keeps it and fails.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) error {
 	m, err := b.metadata(ctx)
 	if err != nil {
@@ -128,16 +150,22 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save fu
 	if err != nil {
 		return err
 	}
-	if got.status == http.StatusBadRequest {
+	why, remedy := codes.TokenError(got.body)
+	switch {
+	case got.busy():
+		return &denied{r, got}
+	case !got.good() && why == codes.InvalidGrant:
 		g.Code = ""
 		return nil
-	}
-	if !got.good() {
-		return &denied{r, got}
+	case !got.good():
+		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", got.status, why))+": "+remedy+b.skew(got))
 	}
 	var supplied tokens
 	if err := b.decode(r, got, &supplied); err != nil {
 		return err
+	}
+	if supplied.Access == "" {
+		return b.fault(r, errMalformed, "its answer has no access_token")
 	}
 	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
 	save(ctx)

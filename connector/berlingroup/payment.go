@@ -136,7 +136,7 @@ func requestID(key string) string {
 
 // person returns the payer's data for requests.
 func (v *ordering) person() person {
-	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path), save: v.save}
+	return person{device: v.Device, name: v.Fields[psuIDField], corporate: v.Fields[corporateIDField], back: v.ReturnURL, scope: "PIS:" + path.Base(v.memory.Path), save: v.save, granted: v.memory.Approval.OAuth}
 }
 
 // save stores the memory before the call ends.
@@ -285,7 +285,7 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 // gets the address of the last one in the list.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
-	listed, _, err := v.callAbout(ctx, a, r)
+	listed, _, err := v.callAbout(ctx, a, v.person(), r)
 	if err != nil {
 		return err
 	}
@@ -343,10 +343,12 @@ func (v *ordering) shown(s paymentStatus) bool {
 // status of the approval. The bank must have checked the order. The payer must have returned from
 // the bank or abandoned the payment. That does not suffice, because the bank's check says nothing
 // about the payer. There must also be a token of the authorisation server, or the time for
-// approvals must have ended. After that time, the bank refuses orders that nobody approved.
+// approvals must have ended. After that time, the bank refuses orders that nobody approved. An
+// approval that the bank wants confirmed does not count before it is.
 func (v *ordering) presumed() bool {
 	a := &v.memory.Approval
-	if a.Own != "" || a.Step == atStart || !a.Back && !v.Abandoned || a.Declined {
+	unproved := a.Own != "" || a.Step == atStart || a.Step == failed || a.Confirm != "" && a.Confirmation != confirmTaken
+	if unproved || !a.Back && !v.Abandoned || a.Declined {
 		return false
 	}
 	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(v.file.Profile.approvalLife()))
@@ -400,7 +402,7 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 
 // toConfirm reports whether the payer's approval waits for the client's confirmation.
 func (v *ordering) toConfirm(a *authorisation) bool {
-	return v.ManualConfirmation && (a.Code != "" || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
+	return v.ManualConfirmation && (a.Code != "" || a.unconfirmed() || a.OAuth != nil && a.OAuth.Code != "" && a.Confirm != "")
 }
 
 func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.Report, error) {
@@ -458,42 +460,58 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 // withdraw cancels an order that its client does not confirm. Even if the bank refuses the
 // cancellation, it does not execute an order that was not confirmed.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
-	v.memory.Approval.Code = ""
+	a := &v.memory.Approval
+	a.Code, a.Confirmation = "", confirmRefused
+	if a.OAuth != nil {
+		a.OAuth.Code = ""
+	}
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
-	if _, err := v.call(ctx, r); err != nil {
+	if _, err := v.callToEnd(ctx, a.OAuth, r, v.save); err != nil {
 		return payment.Report{}, err
 	}
 	return v.standsAfterwards(ctx)
 }
 
+// cancel asks the bank to cancel the order.
 func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	if v.memory.Cancelling != nil || v.memory.Cancelled {
 		return v.stands(ctx)
 	}
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
 	v.file.prefer(r.header)
-	a, err := v.call(ctx, r)
-	if err != nil {
-		return payment.Report{}, err
-	}
+	a, err := v.callToEnd(ctx, v.memory.Approval.OAuth, r, v.save)
 	switch {
-	case !a.good():
-		return v.keptOn(ctx, v.refusal(r, a))
-	case a.status != http.StatusAccepted:
+	case err != nil:
+		return payment.Report{}, err
+	case a.good():
+		return v.cancelled(ctx, r, a)
+	case v.memory.Approval.OAuth != nil && v.refusesToken(r, a): // the payer's grant has ended, which no operator can change
+		return v.keptOn(ctx, &payment.Refusal{Code: payment.AuthenticationFailed})
+	}
+	return v.keptOn(ctx, v.refusal(r, a))
+}
+
+// cancelled interprets the answer to an executed request for a cancellation. If the bank says neither
+// that the order is cancelled nor that the payer must approve, the status shows the result.
+func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.Report, error) {
+	var reported placedOrder
+	err := v.decode(r, a, &reported)
+	if a.status == http.StatusNoContent || reported.Transaction == codes.Cancelled {
 		v.memory.Cancelled = true
 		return v.report(paymentStatus{Transaction: codes.Cancelled}), nil
 	}
-	var reported placedOrder
-	err = v.decode(r, a, &reported)
-	v.memory.Cancelling = &authorisation{}
-	*v.memory.Cancelling = startAt(v.memory.Path + "/cancellation-authorisations")
+	next := startAt(v.memory.Path + "/cancellation-authorisations")
 	if err == nil {
-		err = v.update(r, v.memory.Cancelling, reported.scaAnswer, a.header)
+		err = v.update(r, &next, reported.scaAnswer, a.header)
 	}
-	if err != nil {
+	if errors.Is(err, errNoStep) || err != nil && a.status != http.StatusAccepted {
+		return v.standsAfterwards(ctx)
+	}
+	v.memory.Cancelling = &next
+	switch {
+	case err != nil:
 		return payment.Report{}, err
-	}
-	if reported.Transaction == "" {
+	case reported.Transaction == "":
 		return v.standsAfterwards(ctx)
 	}
 	return afterwards(v.carryOn(ctx, reported.status()))

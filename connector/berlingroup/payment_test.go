@@ -1079,7 +1079,7 @@ func TestRequestsAreNamed(t *testing.T) {
 	}{
 		"initiate": {[]string{"initiate"}, func() (payment.Report, error) { return able.Initiate(t.Context(), ordersByKind["single"]) }},
 		"status":   {[]string{"status", "authorisation"}, func() (payment.Report, error) { return able.Status(t.Context(), waiting) }},
-		"cancel":   {[]string{"cancel"}, func() (payment.Report, error) { return able.(connector.Canceller).Cancel(t.Context(), waiting) }},
+		"cancel":   {[]string{"cancel", "status", "authorisation"}, func() (payment.Report, error) { return able.(connector.Canceller).Cancel(t.Context(), waiting) }},
 	} {
 		bank.requests, bank.status = nil, 200
 		report, err := test.call()

@@ -1,0 +1,118 @@
+package berlingroup_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+// grantedMemory is the memory of an order that its payer approved at the authorisation server.
+const grantedMemory = `{"path":"` + order1 + `","approval":{"step":"authorised","oauth":{"verifier":"v","token":"T1","refresh":"R1"}}}`
+
+// TestAnswersToCancellations checks that an order is cancelled only when the bank says so. Otherwise the
+// payer must approve, or the status of the order shows what became of it.
+func TestAnswersToCancellations(t *testing.T) {
+	const start = `{"transactionStatus":"ACTC","_links":{"startAuthorisation":{"href":"` + order1 + `/cancellation-authorisations"}}}`
+	for name, test := range map[string]struct {
+		status int
+		body   string
+		// then is the status of the order afterwards.
+		then    string
+		want    payment.Cancellation
+		asked   bool
+		started bool
+	}{
+		"no content":                   {204, "", "", payment.CancellationGranted, false, false},
+		"cancelled":                    {200, `{"transactionStatus":"CANC"}`, "", payment.CancellationGranted, false, false},
+		"cancelled, 202":               {202, `{"transactionStatus":"CANC"}`, "", payment.CancellationGranted, false, false},
+		"to be approved":               {202, start, "ACTC", payment.CancellationAwaiting, false, true},
+		"to be approved, 200":          {200, start, "ACTC", payment.CancellationAwaiting, false, true},
+		"nothing has happened":         {200, `{"transactionStatus":"RCVD"}`, "ACTC", "", true, false},
+		"nothing has happened, 202":    {202, `{"transactionStatus":"ACTC"}`, "ACTC", "", true, false},
+		"an empty answer":              {200, "", "ACTC", "", true, false},
+		"an empty answer, 202":         {202, "{}", "ACSC", "", true, false},
+		"no JSON":                      {200, "<html>", "CANC", payment.CancellationGranted, true, false},
+		"cancelled after a while":      {200, "{}", "CANC", payment.CancellationGranted, true, false},
+		"cancelled after a while, 202": {202, "{}", "CANC", payment.CancellationGranted, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"DELETE order": once(test.status, test.body), "GET order/status": once(200, `{"transactionStatus":"`+test.then+`"}`),
+				"POST order/cancellation-authorisations": once(201, `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/cancel"}}}`),
+			})
+			report, err := bank.order(approvedMemory).cancel()
+			if err != nil || report.Cancellation != test.want || test.want == payment.CancellationGranted && report.Status != payment.Declined {
+				t.Errorf("%+v, %v, want %q", report, err, test.want)
+			}
+			if asked, started := bank.count("GET order/status") > 0, bank.count("POST order/cancellation-authorisations") > 0; asked != test.asked || started != test.started {
+				t.Errorf("the calls are %q", bank.calls)
+			}
+		})
+	}
+}
+
+// TestCancellationsHaveTheToken checks that all calls about a cancellation have the token for the order:
+// the bank's refusal of an expired token is followed by a new token. After the payer's grant has ended,
+// the bank keeps the order, and no operator is told.
+func TestCancellationsHaveTheToken(t *testing.T) {
+	const page = `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/cancel"},"scaStatus":{"href":"` + order1 + `/cancellation-authorisations/3"}}}`
+	expired := refusedWith(401, "TOKEN_EXPIRED")
+	for name, test := range map[string]struct {
+		memory string
+		change map[string][]scriptedAnswer
+		want   payment.Cancellation
+		tokens []string
+	}{
+		"valid":       {grantedMemory, nil, payment.CancellationAwaiting, []string{"T1", "T1", "T1", "T1"}},
+		"expired":     {grantedMemory, map[string][]scriptedAnswer{"DELETE order": {expired, {202, ""}}}, payment.CancellationAwaiting, []string{"T1", "", "T2", "T2", "T2", "T2"}},
+		"expired now": {grantedMemory, map[string][]scriptedAnswer{"POST order/cancellation-authorisations": {expired, {201, page}}}, payment.CancellationAwaiting, []string{"T1", "T1", "", "T2", "T2", "T2"}},
+		"without another": {
+			strings.Replace(grantedMemory, `,"refresh":"R1"`, "", 1),
+			map[string][]scriptedAnswer{"DELETE order": once(expired.status, expired.body)},
+			payment.CancellationRefused,
+			[]string{"T1", "", "T1"},
+		},
+		"not needed": {
+			strings.Replace(grantedMemory, `,"refresh":"R1"`, "", 1),
+			map[string][]scriptedAnswer{"DELETE order": {expired, {204, ""}}},
+			payment.CancellationGranted,
+			[]string{"T1", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := `{"transactionStatus":"ACTC","_links":{"startAuthorisation":{"href":"` + order1 + `/cancellation-authorisations"}}}`
+			answers := map[string][]scriptedAnswer{
+				"DELETE order": once(202, start), "GET order/status": once(200, `{"transactionStatus":"ACTC"}`), "POST /token": once(200, tokensIssued),
+				"POST order/cancellation-authorisations": once(201, page), "GET order/cancellation-authorisations/3": once(200, `{"scaStatus":"received"}`),
+			}
+			for call, list := range test.change {
+				for i := range list {
+					if list[i] == (scriptedAnswer{202, ""}) {
+						list[i].body = start
+					}
+				}
+				answers[call] = list
+			}
+			bank := newScripted(t, answers)
+			o := bank.order(test.memory)
+			o.Payment.State = payment.Pending
+			report, err := o.cancel()
+			var fault *connector.Fault
+			if err != nil || errors.As(err, &fault) || report.Cancellation != test.want {
+				t.Errorf("%+v, %v, want %s", report, err, test.want)
+			}
+			if report.Cancellation == payment.CancellationAwaiting {
+				if report, err = o.status(); err != nil || report.Cancellation != payment.CancellationAwaiting {
+					t.Errorf("afterwards: %+v, %v", report, err)
+				}
+			}
+			if !slices.Equal(bank.tokens, test.tokens) {
+				t.Errorf("the calls %q have the tokens %q, want %q", bank.calls, bank.tokens, test.tokens)
+			}
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package codes
+
+import "encoding/json"
+
+// InvalidGrant is the only error of RFC 6749, section 5.2, after which an authorisation server will
+// never accept a code or a refresh token.
+const InvalidGrant = "invalid_grant"
+
+// Remedies for errors of authorisation servers.
+const (
+	clientRemedy = "look at oauth.client_id and tls.certificate: the authorisation server does not take this client"
+	tableRemedy  = "look at the table oauth: the authorisation server does not take the request for a token"
+)
+
+// tokenRemedies maps the errors of RFC 6749, section 5.2, to what the operator can do.
+var tokenRemedies = map[string]string{
+	InvalidGrant: "", "invalid_client": clientRemedy, "unauthorized_client": clientRemedy, "invalid_request": tableRemedy,
+	"unsupported_grant_type": tableRemedy, "invalid_scope": tableRemedy,
+}
+
+// TokenError returns the error in an authorisation server's refusal, and what the operator can do. The
+// error is empty unless it is one of RFC 6749, because other texts may contain personal data.
+func TokenError(body []byte) (string, string) {
+	var refusal struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(body, &refusal) != nil {
+		return "", tableRemedy
+	}
+	if remedy, known := tokenRemedies[refusal.Error]; known {
+		return refusal.Error, remedy
+	}
+	return "", tableRemedy
+}

@@ -1,0 +1,188 @@
+package berlingroup_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/payment"
+)
+
+const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
+
+// tokenRefusals lists answers of a token endpoint that refuse a request. When the grant is dead, the
+// code or refresh token will never be accepted. Otherwise the operator or time helps, and says is part
+// of the message to the operator.
+var tokenRefusals = map[string]struct {
+	status int
+	body   string
+	dead   bool
+	says   string
+}{
+	"an invalid grant":        {400, `{"error":"invalid_grant","error_description":"Anna"}`, true, ""},
+	"an unknown client":       {400, `{"error":"invalid_client","error_description":"Anna"}`, false, "invalid_client: look at oauth.client_id"},
+	"an unknown client, 401":  {401, `{"error":"invalid_client"}`, false, "401 invalid_client: look at oauth.client_id and tls.certificate"},
+	"an unauthorized client":  {400, `{"error":"unauthorized_client"}`, false, "look at oauth.client_id"},
+	"an invalid request":      {400, `{"error":"invalid_request"}`, false, "look at the table oauth"},
+	"an unknown grant type":   {400, `{"error":"unsupported_grant_type"}`, false, "look at the table oauth"},
+	"a text of the server":    {400, `{"error":"Anna Example"}`, false, "answers 400: look at the table oauth"},
+	"no JSON":                 {400, `Anna`, false, "answers 400: look at the table oauth"},
+	"an answer without token": {200, `{"token_type":"Bearer"}`, false, "no access_token"},
+	"a busy server":           {503, `{"error":"invalid_grant"}`, false, ""},
+	"a limit":                 {429, ``, false, ""},
+}
+
+// TestRefusedCodes checks that a code for a token is dropped only when the authorisation server says
+// that the code is invalid. After every other refusal it is exchanged later.
+func TestRefusedCodes(t *testing.T) {
+	for name, test := range tokenRefusals {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"POST /token": {{test.status, test.body}, {200, tokensIssued}}, "GET order/status": once(200, `{"transactionStatus":"RCVD"}`),
+			})
+			o := bank.order(`{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","oauth":{"verifier":"v"}}}`)
+			o.Callback = url.Values{"code": {"K"}}
+			_, err := o.status()
+			checkOperator(t, err, test.says)
+			if _, err := o.status(); err != nil {
+				t.Error(err)
+			}
+			if got := bank.count("POST /token authorization_code") == 1; got != test.dead || strings.Contains(string(o.Memory), "T2") == test.dead {
+				t.Errorf("the calls are %q, and the memory is %s", bank.calls, o.Memory)
+			}
+		})
+	}
+}
+
+// checkOperator checks the message to the operator. It never contains texts of the server.
+func checkOperator(t *testing.T, err error, says string) {
+	t.Helper()
+	var fault *connector.Fault
+	if errors.As(err, &fault) != (says != "") || fault != nil && (!strings.Contains(fault.Says, says) || strings.Contains(fault.Says, "Anna")) {
+		t.Errorf("the operator is told %v, want %q", err, says)
+	}
+}
+
+// TestRefusedRefreshTokens checks that a connection needs a new consent only when the authorisation
+// server says that the refresh token is invalid.
+func TestRefusedRefreshTokens(t *testing.T) {
+	for name, test := range tokenRefusals {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"POST /token": {{test.status, test.body}, {200, tokensIssued}}, "GET /v1/accounts": {refusedWith(401, "TOKEN_EXPIRED"), refusedWith(401, "TOKEN_EXPIRED"), {200, `{"accounts":[]}`}},
+			})
+			bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+			reader, _ := bank.load().Connector().(connector.DataReader)
+			r := &bankReader{t: t, reader: reader, now: noon}
+			r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":{"oauth":{"token":"T1","refresh":"R1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+			o, _, err := r.read(false)
+			if renewed := o.State == passerelle.WebauthRequired; renewed != test.dead {
+				t.Errorf("the read ends with %+v, %v", o, err)
+			}
+			checkOperator(t, err, test.says)
+			if test.dead {
+				return
+			}
+			if o, _, err = r.read(false); err != nil || o.State != "" || !strings.Contains(string(r.memory), "R2") {
+				t.Errorf("the next read ends with %+v, %v; %s", o, err, r.memory)
+			}
+		})
+	}
+}
+
+// unconfirmedMemory is the memory of an order whose payer approved at the authorisation server of a
+// bank that wants a confirmation. The token is stored, and nothing else.
+const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
+	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
+
+// TestLostConfirmations checks that an approval at the authorisation server is confirmed until the bank
+// has answered, and that it does not count before.
+func TestLostConfirmations(t *testing.T) {
+	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
+	own := `,"own":"` + order1 + `/authorisations/2"`
+	for name, test := range map[string]struct {
+		link    string
+		answers []scriptedAnswer
+		// want are the states after each call.
+		want []payment.Status
+		puts int
+	}{
+		"answered":                         {own, []scriptedAnswer{finalised}, []payment.Status{payment.Processing, payment.Processing}, 1},
+		"failed once":                      {own, []scriptedAnswer{{500, ""}, finalised}, []payment.Status{payment.Awaiting, payment.Processing}, 2},
+		"failed once, without a link":      {"", []scriptedAnswer{{500, ""}, finalised}, []payment.Status{payment.Awaiting, payment.Processing}, 2},
+		"too early, without a link":        {"", []scriptedAnswer{{429, ""}, finalised}, []payment.Status{payment.Awaiting, payment.Processing}, 2},
+		"our certificate":                  {"", []scriptedAnswer{refusedWith(401, "CERTIFICATE_INVALID"), finalised}, []payment.Status{payment.Awaiting, payment.Processing}, 2},
+		"refused, without a link":          {"", []scriptedAnswer{refusedWith(400, "SCA_INVALID")}, []payment.Status{payment.Awaiting, payment.Awaiting}, 1},
+		"answered, without an scaStatus":   {"", []scriptedAnswer{{200, "{}"}}, []payment.Status{payment.Processing, payment.Processing}, 1},
+		"answered: failed, with no link":   {"", []scriptedAnswer{{200, `{"scaStatus":"failed"}`}}, []payment.Status{payment.Declined}, 1},
+		"failed for more than a whole day": {"", []scriptedAnswer{{500, ""}}, []payment.Status{payment.Awaiting, payment.Awaiting, payment.Awaiting}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"PUT order/authorisations/2": test.answers, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`), "GET order/authorisations/2": once(200, `{"scaStatus":"unconfirmed"}`),
+			})
+			o := bank.order(strings.Replace(unconfirmedMemory, "LINK", test.link, 1))
+			for i, want := range test.want {
+				o.Now = noon.Add(time.Duration(i) * 13 * time.Hour)
+				if report, err := o.status(); err != nil || report.Status != want {
+					t.Errorf("call %d: %+v, %v, want %s", i+1, report, err, want)
+				}
+			}
+			if n := bank.count("PUT order/authorisations/2"); n != test.puts {
+				t.Errorf("the approval was confirmed %d times: %q", n, bank.calls)
+			}
+		})
+	}
+}
+
+// TestLostManualConfirmations checks that the client of a payment can confirm again when the first
+// confirmation failed, and that an order which the client does not confirm is never confirmed.
+func TestLostManualConfirmations(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"PUT order/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET order/status": once(200, `{"transactionStatus":"RCVD"}`), "DELETE order": once(405, ""),
+	})
+	memory := strings.Replace(unconfirmedMemory, "LINK", "", 1)
+	o := bank.order(memory)
+	o.ManualConfirmation = true
+	for _, want := range []payment.Status{payment.Awaiting, payment.Processing} {
+		report, err := o.status()
+		if err != nil || report.Action != payment.Confirm || bank.count("PUT order/authorisations/2") != 0 && want == payment.Awaiting {
+			t.Fatalf("before the confirmation: %+v, %v; %q", report, err, bank.calls)
+		}
+		if report, err = o.answer(connector.Answer{Action: payment.Confirm, Yes: true}); err != nil || report.Status != want {
+			t.Errorf("after a confirmation: %+v, %v, want %s", report, err, want)
+		}
+	}
+	o.Memory, bank.calls, bank.tokens = []byte(memory), nil, nil
+	if report, err := o.answer(connector.Answer{Action: payment.Confirm}); err != nil || report.Action == payment.Confirm {
+		t.Errorf("not confirmed: %+v, %v", report, err)
+	}
+	o.ManualConfirmation = false
+	if _, err := o.status(); err != nil || bank.count("PUT order/authorisations/2") != 0 || bank.count("DELETE order") != 1 || bank.tokens[0] != "T1" {
+		t.Errorf("%v: an order that nobody confirmed has the calls %q with %q", err, bank.calls, bank.tokens)
+	}
+}
+
+// TestLostConfirmationsOfConsents checks that a consent which the customer gave at the authorisation
+// server is confirmed until the bank has answered.
+func TestLostConfirmationsOfConsents(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),
+		"GET consent": once(200, `{"consentStatus":"valid"}`), "GET /v1/accounts": once(200, `{"accounts":[]}`),
+	})
+	bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+	reader, _ := bank.load().Connector().(connector.DataReader)
+	r := &bankReader{t: t, reader: reader, now: noon}
+	r.memory = []byte(`{"consent":"C1","approval":{"step":"server","page":"https://bank.example/1","back":true,"confirm":"` + consent1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}}}`)
+	if o, _, err := r.read(false); err == nil && o.State == "" {
+		t.Errorf("without a confirmation: %+v", o)
+	}
+	if o, _, err := r.read(false); err != nil || o.State != "" || bank.count("PUT consent/authorisations/2") != 2 {
+		t.Errorf("%+v, %v: the calls are %q", o, err, bank.calls)
+	}
+}
