@@ -154,7 +154,6 @@ func (v *reading) authorise(ctx context.Context) error {
 // unchanged.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
-
 	var denial *denied
 	if !errors.As(err, &denial) {
 		return "", err
@@ -239,7 +238,10 @@ func (v *reading) granted(ctx context.Context) error {
 	}
 	v.memory = readMemory{
 		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls, Accounts: v.memory.Accounts,
-		Approval: authorisation{OAuth: v.memory.Approval.OAuth},
+		Approval: authorisation{OAuth: v.memory.Approval.OAuth}, Former: v.memory.Former,
+	}
+	if m := v.memory.Former; m != nil && (m.Consent == v.memory.Consent || v.end(ctx, m) == nil) { // otherwise Terminate ends it
+		v.memory.Former = nil
 	}
 	return nil
 }
@@ -312,15 +314,24 @@ func (b *Bank) follow(r request, href string) (string, error) {
 // consent has already ended or none was given.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	v := &reading{Bank: r.bank, DataRequest: of, memory: recall(of.Memory)}
-	if v.memory.Consent == "" {
-		return nil
+	var err error
+	for _, m := range []*readMemory{&v.memory, v.memory.Former} {
+		if m != nil && m.Consent != "" {
+			err = errors.Join(err, v.end(ctx, m))
+		}
 	}
-	end := request{call: "end consent", method: http.MethodDelete, path: v.memory.path()}
-	a, err := v.callAllowed(ctx, end)
-	if err != nil || a.good() || a.status == http.StatusNotFound || slices.Contains(consentEnded, codes.Known(r.bank.messages(end, a))) {
+	return err
+}
+
+// end ends a consent at the bank. It returns nil when the consent has already ended.
+func (v *reading) end(ctx context.Context, m *readMemory) error {
+	r := request{call: "end consent", method: http.MethodDelete, path: m.path(), header: deviceHeader(v.Device)}
+	r.header.Set("Consent-ID", m.Consent)
+	a, err := v.callToEnd(ctx, m.Approval.OAuth, r, v.save)
+	if err != nil || a.good() || a.status == http.StatusNotFound || slices.Contains(consentEnded, codes.Known(v.messages(r, a))) {
 		return err
 	}
-	return r.bank.refused(end, a)
+	return v.refused(r, a)
 }
 
 // consentEnded are the codes of a consent that has already ended. Codes for a refused token are not

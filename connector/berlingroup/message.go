@@ -66,6 +66,7 @@ func (b *Bank) unanswered(r request, a answer) error {
 // readRefusal is the effect of a bank's refusal on a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
+	code       string // the first code of the standard in the answer, or empty
 	message    string
 	retryAfter time.Duration
 	// fault describes the refusal to the operator. It is nil if the customer can act or waiting
@@ -79,7 +80,7 @@ func (r *readRefusal) Error() string { return "the bank refuses a read: " + stri
 func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
 	all := b.messages(r, a)
-	refusal := &readRefusal{state: codes.ReadState(a.status, all), retryAfter: retryAfter(a.header, b.now())}
+	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.Known(all), retryAfter: retryAfter(a.header, b.now())}
 	if refusal.state == passerelle.Bug {
 		remedy := codes.ReadRemedy(a.status, all)
 		refusal.fault = b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))+": "+remedy+b.skew(a))

@@ -84,6 +84,9 @@ type readMemory struct {
 	Calls map[string][]time.Time `json:"calls,omitempty"`
 	// Accounts maps our keys to the accounts that were read.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
+	// Former is a consent that still exists at the bank, although the bank refused to read with it. It
+	// has only the id and the grant.
+	Former *readMemory `json:"former,omitempty"`
 }
 
 func recall(text []byte) readMemory {
@@ -113,10 +116,10 @@ func (m *readMemory) encode() ([]byte, error) {
 	return json.Marshal(short)
 }
 
-// afresh returns the part of the memory that is kept when a consent ends: the calls of the day, and
-// the keys of transactions without an id.
+// afresh returns the part of the memory that is kept when a consent ends: the calls of the day, the
+// keys of transactions without an id, and an earlier consent that still exists.
 func (m readMemory) afresh() readMemory {
-	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}}
+	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}, Former: m.Former}
 	for key, a := range m.Accounts {
 		kept.Accounts[key] = accountMemory{Read: a.Read, Names: a.Names}
 	}
@@ -157,6 +160,9 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	}
 	var refused *readRefusal
 	if errors.As(err, &refused) && refused.state == passerelle.SCARequired {
+		if m := &v.memory; m.Consent != "" && (m.Valid || m.Former == nil) && !slices.Contains(consentEnded, refused.code) {
+			m.Former = &readMemory{Consent: m.Consent, Approval: authorisation{OAuth: m.Approval.OAuth}}
+		}
 		v.memory = v.memory.afresh()
 		err = v.askConsent(ctx)
 	}

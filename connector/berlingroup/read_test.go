@@ -457,8 +457,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndsOfConsents checks that the request that ends a consent has the customer's token, and that
-// a refused token does not count as an ended consent.
+// TestEndsOfConsents checks that the request that ends a consent has the customer's token, that it is
+// repeated without a refused token, and that a refused token does not count as an ended consent.
 func TestEndsOfConsents(t *testing.T) {
 	for code, ended := range map[string]bool{
 		"CONSENT_UNKNOWN": true, "CONSENT_INVALID": true, "CONSENT_EXPIRED": true, "STATUS_INVALID": true,
@@ -472,8 +472,56 @@ func TestEndsOfConsents(t *testing.T) {
 		if (err == nil) != ended {
 			t.Errorf("%s: %v", code, err)
 		}
-		if len(bank.requests) != 1 || bank.requests[0].Method != http.MethodDelete || bank.requests[0].Header.Get("Authorization") != "Bearer T1" {
-			t.Errorf("%s: the bank got %+v", code, bank.requests)
+		want := []string{"DELETE Bearer T1"}
+		if strings.HasPrefix(code, "TOKEN_") {
+			want = append(want, "DELETE ")
+		}
+		var got []string
+		for _, r := range bank.requests {
+			got = append(got, r.Method+" "+r.Header.Get("Authorization"))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the bank got %q, want %q", code, got, want)
+		}
+	}
+}
+
+// TestFormerConsents checks that a consent which the bank did not end is ended when another one is valid,
+// or when the connection is deleted. A consent that the bank ended is not.
+func TestFormerConsents(t *testing.T) {
+	for code, lives := range map[string]bool{
+		"TOKEN_EXPIRED": true, "TOKEN_UNKNOWN": true, "TOKEN_INVALID": true, "SCA_INVALID": true, "CONSENT_EXPIRED": false, "CONSENT_UNKNOWN": false, "CONSENT_INVALID": false,
+	} {
+		for _, renewed := range []bool{true, false} {
+			t.Run(fmt.Sprint(code, " ", renewed), func(t *testing.T) {
+				bank := newScripted(t, map[string][]scriptedAnswer{
+					"GET /v1/accounts": {refusedWith(401, code), {200, `{"accounts":[]}`}}, "GET /v1/consents/C2/status": {{200, `{"consentStatus":"received"}`}, {200, `{"consentStatus":"valid"}`}},
+					"POST /v1/consents":   once(201, `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/1"}}}`),
+					"GET /v1/consents/C2": once(200, `{"consentStatus":"valid"}`), "DELETE consent": {refusedWith(401, "TOKEN_EXPIRED"), {204, ""}}, "DELETE /v1/consents/C2": once(204, ""),
+				})
+				bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+				reader, _ := bank.load().Connector().(connector.DataReader)
+				r := &bankReader{t: t, reader: reader, now: noon}
+				r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":{"oauth":{"token":"T1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+				states := []passerelle.ConnectionState{passerelle.WebauthRequired, passerelle.WebauthRequired, ""}
+				if !renewed {
+					states = states[:1]
+				}
+				for i, want := range states {
+					if o, _, err := r.read(i > 0 || renewed); err != nil || o.State != want {
+						t.Fatalf("read %d ends with %+v, %v", i+1, o, err)
+					}
+					if ended := bank.count("DELETE consent") > 0; ended != (lives && want == "") {
+						t.Errorf("after read %d the calls are %q", i+1, bank.calls)
+					}
+				}
+				if err := reader.(connector.Terminator).Terminate(t.Context(), connector.DataRequest{Memory: r.memory, Now: noon}); err != nil {
+					t.Error(err)
+				}
+				if former, now := bank.count("DELETE consent"), bank.count("DELETE /v1/consents/C2"); former != map[bool]int{true: 2, false: 0}[lives] || (now == 1) != renewed {
+					t.Errorf("the calls are %q with %q", bank.calls, bank.tokens)
+				}
+			})
 		}
 	}
 }
