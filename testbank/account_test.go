@@ -29,7 +29,7 @@ func (w *fixture) consent(name string, body map[string]any) headers {
 	created := w.call(201, "POST", w.address(name, "v1/consents"), body, present(nil))
 	use := headers{"Consent-ID": created.text("consentId")}
 	if p.SCA[0] == bank.OAuth {
-		use["Authorization"] = "Bearer " + w.tokenFor(p, created.link("scaOAuth"), "AIS:"+created.text("consentId"), approves)
+		use["Authorization"] = "Bearer " + w.tokenFor(p, created.link("scaOAuth"), "AIS:"+created.text("consentId"), approves).access
 		return use
 	}
 	w.authorise(p, created, approves)
@@ -212,6 +212,28 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 	w.call(200, "GET", w.address("redirect", "v1/accounts"), nil, use)
 	w.refused(400, "FORMAT_ERROR", "GET", w.address("redirect", "v1/accounts"), nil, nil)
 	w.refused(403, "CONSENT_UNKNOWN", "GET", w.address("redirect", "v1/accounts"), nil, headers{"Consent-ID": "none"})
+}
+
+// TestTokensOfOrders: once the third party has a token for an order, the bank refuses every call about
+// the order without it. Before, the bank needs none.
+func TestTokensOfOrders(t *testing.T) {
+	w := newFixture(t, "oauth")
+	p, _ := bank.ProfileNamed("oauth")
+	first := w.call(201, "POST", w.address("oauth", single), order(nil), present(nil))
+	calls := []struct{ method, address string }{
+		{"GET", first.link("self")}, {"GET", first.link("status")}, {"GET", first.link("self") + "/authorisations"}, {"GET", first.link("scaStatus")},
+	}
+	for _, one := range calls {
+		w.call(200, one.method, w.address("oauth", one.address), nil, nil)
+	}
+	w.authorise(p, first, approves)
+	for _, one := range append(calls, struct{ method, address string }{"DELETE", first.link("self")}) {
+		w.refused(401, "TOKEN_UNKNOWN", one.method, w.address("oauth", one.address), nil, headers{"Authorization": ""})
+		w.refused(401, "TOKEN_UNKNOWN", one.method, w.address("oauth", one.address), nil, headers{"Authorization": "Bearer none"})
+	}
+	for _, one := range calls {
+		w.call(200, one.method, w.address("oauth", one.address), nil, nil)
+	}
 }
 
 // TestTokensAreChecked: the bank that uses OAuth refuses each kind of wrong token.

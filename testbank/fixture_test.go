@@ -35,7 +35,12 @@ type fixture struct {
 	clients     map[string]*http.Client
 	// turn counts the signatories who have authorised.
 	turn int
+	// tokens holds the tokens for orders, by the id of the order. Calls about these orders have them.
+	tokens map[string]*tokens
 }
+
+// tokens are the tokens that a bank issued. endpoint is the address at which it renews them.
+type tokens struct{ endpoint, access, refresh string }
 
 // settlement is longer than any test, so that transfers settle only when a test advances the
 // time.
@@ -64,7 +69,7 @@ func TestMain(m *testing.M) {
 }
 
 func newFixture(t *testing.T, profiles ...string) *fixture {
-	w := &fixture{t: t, data: t.TempDir(), certificate: "qwac", clients: map[string]*http.Client{}}
+	w := &fixture{t: t, data: t.TempDir(), certificate: "qwac", clients: map[string]*http.Client{}, tokens: map[string]*tokens{}}
 	made, err := certificates()
 	if err != nil {
 		t.Fatal(err)
@@ -234,6 +239,11 @@ func (w *fixture) try(method, address string, body any, h headers) (reply, error
 	if strings.Contains(address, "/signed/v1/") {
 		w.sign(request, h)
 	}
+	for id, token := range w.tokens {
+		if strings.Contains(address, id) {
+			request.Header.Set("Authorization", "Bearer "+token.access)
+		}
+	}
 	for name, value := range h {
 		request.Header.Set(name, value)
 		if value == "" {
@@ -296,10 +306,15 @@ func (w *fixture) steer(method, path string, body any) reply {
 	return w.call(http.StatusOK, method, w.program.Control+"/banks/"+path, body, nil)
 }
 
-// pass advances the time of a bank.
+// pass advances the time of a bank. It renews the tokens for orders, because they may have expired.
 func (w *fixture) pass(bank, by string) {
 	w.t.Helper()
 	w.steer("POST", bank+"/clock", map[string]any{"advance": by})
+	for _, token := range w.tokens {
+		if strings.Contains(token.endpoint, "/"+bank+"/") {
+			w.exchange(token, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.refresh}, "client_id": {"PSDDE-TEST-1"}})
+		}
+	}
 }
 
 // browse sends a form to a page. It returns the address to which the page redirects the customer.

@@ -222,11 +222,13 @@ func (w *fixture) oauth(p bank.Profile, state reply, does answers) {
 	if path[len(path)-4] == "consents" {
 		scope = "AIS:" + path[len(path)-3]
 	}
-	w.tokenFor(p, state.link("scaOAuth"), scope, does)
+	if token := w.tokenFor(p, state.link("scaOAuth"), scope, does); token.access != "" {
+		w.tokens[path[len(path)-3]] = &token
+	}
 }
 
-// tokenFor goes through the OAuth flow and returns the access token.
-func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers) string {
+// tokenFor goes through the OAuth flow and returns the tokens.
+func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers) tokens {
 	w.t.Helper()
 	server := w.call(http.StatusOK, "GET", metadata, nil, nil)
 	const verifier, redirect = "a-verifier-of-at-least-forty-three-characters-0", "https://third.example/back?state=s"
@@ -255,13 +257,21 @@ func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers)
 		if back.Query().Get("error") != "access_denied" {
 			w.t.Errorf("a refusal comes back with %v", back)
 		}
-		return ""
+		return tokens{}
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": back.Query()["code"], "client_id": {"PSDDE-TEST-1"}, "redirect_uri": {redirect}, "code_verifier": {verifier}}
-	token := w.call(http.StatusOK, "POST", server.text("token_endpoint"), []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
+	token := tokens{endpoint: server.text("token_endpoint")}
+	w.exchange(&token, form)
 	// A code is valid only once.
-	w.call(http.StatusBadRequest, "POST", server.text("token_endpoint"), []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
-	return token.text("access_token")
+	w.call(http.StatusBadRequest, "POST", token.endpoint, []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
+	return token
+}
+
+// exchange exchanges a code or a refresh token for tokens.
+func (w *fixture) exchange(t *tokens, form url.Values) {
+	w.t.Helper()
+	issued := w.call(http.StatusOK, "POST", t.endpoint, []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
+	t.access, t.refresh = issued.text("access_token"), issued.text("refresh_token")
 }
 
 // TestOrdersOfEveryProfile: at every bank, an order for each service and product ends with the

@@ -127,8 +127,15 @@ func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier str
 		if err := tx.Put(&a); err != nil {
 			return err
 		}
-		access, refresh, err = b.tokens(tx, party, a.Application.Scope)
-		return err
+		if access, refresh, err = b.tokens(tx, party, a.Application.Scope); err != nil || a.Subject.Kind == OfConsent {
+			return err
+		}
+		var o Order
+		if err := tx.Get(orderKind, a.Subject.ID, &o); err != nil {
+			return err
+		}
+		o.Granted = true
+		return tx.Put(&o)
 	})
 	return access, refresh, err
 }

@@ -66,11 +66,14 @@ type Order struct {
 	// Signed holds the customers who have authorised.
 	Signed []string `json:"signed,omitempty"`
 	// Cancelling means that a cancellation waits for authorisation.
-	Cancelling bool      `json:"cancelling,omitempty"`
-	Return     Return    `json:"return"`
-	Prefers    Approach  `json:"prefers"`
-	Notify     string    `json:"notify,omitempty"`
-	Received   time.Time `json:"received"`
+	Cancelling bool `json:"cancelling,omitempty"`
+	// Granted means that the third party has a token for the order. It must then send the token in
+	// calls about the order.
+	Granted  bool      `json:"granted,omitempty"`
+	Return   Return    `json:"return"`
+	Prefers  Approach  `json:"prefers"`
+	Notify   string    `json:"notify,omitempty"`
+	Received time.Time `json:"received"`
 	// Next is the time at which the bank continues with the order. Zero means never.
 	Next time.Time `json:"next,omitzero"`
 }

@@ -133,7 +133,7 @@ func Profiles() []Profile {
 	return []Profile{
 		usual("redirect", "Redirect to the bank's page. The order itself starts the authorisation.", func(*Profile) {}),
 		usual("redirect-explicit", "Redirect to the bank's page. The third party starts the authorisation.", func(p *Profile) { p.Explicit = true }),
-		usual("oauth", "Redirect with OAuth 2.0 and PKCE. Account data needs the token.", func(p *Profile) { p.SCA = []Approach{OAuth} }),
+		usual("oauth", "Redirect with OAuth 2.0 and PKCE. Calls with a consent or for an approved order need the token.", func(p *Profile) { p.SCA = []Approach{OAuth} }),
 		usual("decoupled", "The customer approves in the bank's app.", func(p *Profile) { p.SCA = []Approach{Decoupled} }),
 		usual("embedded", "Password, choice of a method, and one code, all entered at the third party.", func(p *Profile) { p.SCA = []Approach{Embedded} }),
 		usual("embedded-3", "As embedded, with three codes, the second with an image.", func(p *Profile) {

@@ -49,11 +49,16 @@ func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 	if a.Bank.Profile.SCA[0] != bank.OAuth {
 		return reading, nil
 	}
+	return reading, a.checkToken(r, "AIS:"+reading.Consent)
+}
+
+// checkToken checks that a request has the token with a scope.
+func (a *API) checkToken(r *request, scope string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return reading, bank.Refuse("TOKEN_UNKNOWN", "Authorization", "the bank wants the token of the consent")
+		return bank.Refuse("TOKEN_UNKNOWN", "Authorization", "the bank wants the token for "+scope)
 	}
-	return reading, a.Bank.CheckToken(r.Context(), r.caller.Party, token, "AIS:"+reading.Consent)
+	return a.Bank.CheckToken(r.Context(), r.caller.Party, token, scope)
 }
 
 func (f family) accounts(a *API, r *request) (answer, error) {

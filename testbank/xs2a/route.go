@@ -12,15 +12,31 @@ func routes() []route {
 		base := "/v1/" + service + "/{product}"
 		all = append(all, []route{
 			{"POST " + base, eidas.PaymentInitiation, initiate(service)},
-			{"GET " + base + "/{paymentId}", eidas.PaymentInitiation, information(service)},
-			{"DELETE " + base + "/{paymentId}", eidas.PaymentInitiation, cancel(service)},
-			{"GET " + base + "/{paymentId}/status", eidas.PaymentInitiation, status(service)},
+			{"GET " + base + "/{paymentId}", eidas.PaymentInitiation, granted(information(service))},
+			{"DELETE " + base + "/{paymentId}", eidas.PaymentInitiation, granted(cancel(service))},
+			{"GET " + base + "/{paymentId}/status", eidas.PaymentInitiation, granted(status(service))},
 		}...)
 		for _, kind := range []string{bank.OfPayment, bank.OfCancellation} {
-			all = append(all, authorisationRoutes(base+"/{paymentId}/"+kind, kind, eidas.PaymentInitiation)...)
+			for _, r := range authorisationRoutes(base+"/{paymentId}/"+kind, kind, eidas.PaymentInitiation) {
+				all = append(all, route{r.pattern, r.role, granted(r.answer)})
+			}
 		}
 	}
 	return append(all, authorisationRoutes("/v1/consents/{consentId}/authorisations", bank.OfConsent, eidas.AccountInformation)...)
+}
+
+// granted makes an endpoint require the order's token once the third party has one.
+func granted(of endpoint) endpoint {
+	return func(a *API, r *request) (answer, error) {
+		order, err := a.Bank.Order(r.Context(), r.caller, r.PathValue("paymentId"))
+		if err == nil && order.Granted {
+			err = a.checkToken(r, "PIS:"+order.ID)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		return of(a, r)
+	}
 }
 
 func authorisationRoutes(path, kind string, role eidas.Role) []route {
