@@ -121,7 +121,7 @@ func (o *Order) finish(status, reason string) {
 // Reported returns the status that the bank reports to third parties.
 func (b *Bank) Reported(o *Order) string {
 	last := b.Profile.LastStatus
-	if slices.Index(progress, o.Status) > slices.Index(progress, last) {
+	if last != "ACSC" && slices.Index(progress, o.Status) > slices.Index(progress, last) {
 		return last
 	}
 	return o.Status
