@@ -16,6 +16,3 @@ func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.D
 	lateGrace, renewalInterval = afterwards, renewal
 	return before, often
 }
-
-// FormatReturn returns the state parameter with which a user returns to a connection.
-var FormatReturn = formatReturn

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"passerelle"
@@ -73,10 +72,8 @@ func (run *syncRun) lapse(ctx context.Context) error {
 // renewal returns the state that asks a user for a new consent. The consent is given on a page of
 // the institution if the source has one.
 func (run *syncRun) renewal() passerelle.ConnectionState {
-	for _, source := range run.profile.Sources {
-		if source.Name == run.lease.source.Name && slices.Contains(source.Mechanisms, passerelle.ByWebauth) {
-			return passerelle.WebauthRequired
-		}
+	if hasPage(run.profile, run.lease.source.Name) {
+		return passerelle.WebauthRequired
 	}
 	return passerelle.SCARequired
 }

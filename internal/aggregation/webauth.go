@@ -3,9 +3,7 @@ package aggregation
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -155,7 +153,7 @@ func IsReturn(state string) bool { return strings.Contains(state, ".") }
 // person to the institution, and get that person's accounts (RFC 6749, section 10.12). For another
 // browser, Return fails with Forbidden, and the state can still be used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
-	id, nonce, ok := parseReturn(state)
+	id, nonce, ok := bankstore.ParseReturn(state)
 	if !ok {
 		return Arrival{}, passerelle.Missing()
 	}
@@ -230,22 +228,6 @@ func (l Landing) with(reported url.Values) string {
 	return l.RedirectURI + "?" + reported.Encode()
 }
 
-// A state parameter is the number of the connection, a dot and a random text. State parameters
-// of payments have no dot.
-const nonceSize = 16
-
-func parseReturn(state string) (passerelle.ConnectionID, []byte, bool) {
-	number, text, _ := strings.Cut(state, ".")
-	id, err := strconv.ParseInt(number, 10, 64)
-	nonce, malformed := hex.DecodeString(text)
-	ok := err == nil && malformed == nil && len(nonce) == nonceSize && formatReturn(passerelle.ConnectionID(id), nonce) == state
-	return passerelle.ConnectionID(id), nonce, ok
-}
-
-func formatReturn(id passerelle.ConnectionID, nonce []byte) string {
-	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
-}
-
 // prepareReturn returns the address to which the institution sends the user's browser. It returns
 // "" when the source has no page. An earlier return address stays valid. Its landing also stays,
 // unless there is a new one.
@@ -255,9 +237,7 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 	}
 	back, err := bankstore.From(run.lease.db).ConnectionReturn(ctx, run.lease.domain.ID, run.lease.c.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		back = bankstore.ConnectionReturn{User: run.lease.user.ID, Nonce: make([]byte, nonceSize)}
-		rand.Read(back.Nonce) // never returns an error, according to its documentation
-		err = nil
+		back, err = bankstore.NewReturn(run.lease.user.ID), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("load the way back to connection %d: %w", run.lease.c.ID, err)
@@ -266,7 +246,7 @@ func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error
 		back.RedirectURI, back.State = l.RedirectURI, l.State
 	}
 	run.back = back
-	return run.lease.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {formatReturn(run.lease.c.ID, back.Nonce)}}.Encode(), nil
+	return run.lease.domain.BaseURL + "/webauth/callback?" + url.Values{"state": {bankstore.FormatReturn(run.lease.c.ID, back.Nonce)}}.Encode(), nil
 }
 
 // storeReturn stores the return address when the user must go to the institution. Otherwise a run

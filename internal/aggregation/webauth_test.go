@@ -42,7 +42,7 @@ func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 	h.t.Helper()
 	back, err := bankstore.From(h.DB).ConnectionReturn(h.t.Context(), h.domain.ID, id)
 	must(h.t, err)
-	return aggregation.FormatReturn(id, back.Nonce)
+	return bankstore.FormatReturn(id, back.Nonce)
 }
 
 // closed checks that no return is expected.

@@ -2,6 +2,10 @@ package bankstore
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/database"
@@ -16,6 +20,31 @@ type ConnectionReturn struct {
 	Nonce []byte
 	// RedirectURI is empty when no client waits for the user.
 	RedirectURI, State string
+}
+
+// nonceSize is the length of a nonce in bytes.
+const nonceSize = 16
+
+// NewReturn makes a return of a user, with a new nonce.
+func NewReturn(user passerelle.UserID) ConnectionReturn {
+	back := ConnectionReturn{User: user, Nonce: make([]byte, nonceSize)}
+	rand.Read(back.Nonce) // never returns an error, according to its documentation
+	return back
+}
+
+// FormatReturn returns the state parameter with which a user returns to a connection. It is the
+// number of the connection, a dot and the nonce. State parameters of payments have no dot.
+func FormatReturn(id passerelle.ConnectionID, nonce []byte) string {
+	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
+}
+
+// ParseReturn reads a state parameter. It reports whether FormatReturn could have written it.
+func ParseReturn(state string) (passerelle.ConnectionID, []byte, bool) {
+	number, text, _ := strings.Cut(state, ".")
+	id, err := strconv.ParseInt(number, 10, 64)
+	nonce, malformed := hex.DecodeString(text)
+	ok := err == nil && malformed == nil && len(nonce) == nonceSize && FormatReturn(passerelle.ConnectionID(id), nonce) == state
+	return passerelle.ConnectionID(id), nonce, ok
 }
 
 // ConnectionReturn loads the expected return to a connection. It fails with ErrNotFound when no
