@@ -191,12 +191,13 @@ func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEv
 	return shared, err
 }
 
+// refreshed stores new details of an account. LastUpdate stays, because [importer.Wanted] needs the
+// time of the last complete read.
 func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.AccountDetails, digest int64) (bankstore.StoredAccount, error) {
 	if digest == a.Digest && a.Deleted == nil {
 		return a, nil
 	}
-	now := im.lease.now()
-	a.AccountDetails, a.Deleted, a.LastUpdate, a.Changed, a.Source = details, nil, &now, im.lease.sync, im.lease.source.ID
+	a.AccountDetails, a.Deleted, a.Changed, a.Source = details, nil, im.lease.sync, im.lease.source.ID
 	err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 	return a, err
 }
@@ -235,7 +236,8 @@ func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn 
 }
 
 // Wanted reports whether an account is shared, and the first day to read. The first read includes
-// all days, and later reads include only the days that may still change.
+// all days. Later reads include the days since the last complete read, and earlier days that may
+// still change.
 func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	a := im.accounts[key]
 	if a == nil || a.Disabled != nil || a.Deleted != nil {
