@@ -28,18 +28,15 @@ func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pas
 		if err != nil {
 			return err
 		}
-		file, err := tx.unit.NewID("stored_file")
+		const isNew = `NOT EXISTS (SELECT 1 FROM attachment WHERE transaction_id = $1 AND key = $2)`
+		file, err := tx.expectFile(domain, a.User, a.Connection, d.MediaType, at, isNew, int64(of), d.Key)
 		if err != nil {
 			return err
 		}
-		const isNew = ` WHERE NOT EXISTS (SELECT 1 FROM attachment WHERE transaction_id = $1 AND key = $2)`
-		tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
-			SELECT CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0`+isNew,
-			int64(of), d.Key, file, int64(domain), int64(a.User), d.MediaType, database.Micros(at), int64(a.Connection))
 		tx.unit.Exec(`INSERT INTO attachment (id, domain_id, user_id, account_id, epoch, transaction_id, key, name, description, file_id, created, last_update, changed)
 			SELECT CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($1 AS BIGINT), CAST($2 AS TEXT),
-				CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS BIGINT)`+isNew,
-			int64(of), d.Key, id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, d.Name, d.Description, file, database.Micros(at), reading)
+				CAST($8 AS TEXT), CAST($9 AS TEXT), CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS BIGINT) WHERE `+isNew,
+			int64(of), d.Key, id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, d.Name, d.Description, int64(file), database.Micros(at), reading)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 		return fmt.Errorf("store the total of a document: %w", err)
 	}
 	if d.HasFile {
-		if d.File, err = tx.expectFile(domain, s.User, s.Connection, d.MediaType, d.Found); err != nil {
+		if d.File, err = tx.expectFile(domain, s.User, s.Connection, d.MediaType, d.Found, "TRUE"); err != nil {
 			return err
 		}
 	}
@@ -140,22 +140,23 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 }
 
 // expectAgain makes the file of a document due for another fetch, unless the user uploaded it. It
-// creates a file for a document that has none.
+// creates a file for a document that has none. It also creates one when the content is stored
+// unencrypted, as earlier versions did, and gives up the unencrypted content.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
-	file, err := tx.unit.NewID("stored_file")
-	if err != nil {
-		return err
-	}
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
+	const itsFile = `NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE ` + which + `)`
 	named := []any{int64(id), int64(domain), int64(s.ID), s.Epoch}
+	tx.unit.Exec(`UPDATE stored_file SET `+store.ForgottenFile+` WHERE sealed_key IS NULL AND stored IS NOT NULL AND `+itsFile, named...)
+	tx.unit.Exec(`UPDATE document SET file_id = NULL WHERE `+which+` AND file_id IS NOT NULL AND EXISTS (SELECT 1 FROM stored_file f WHERE f.id = document.file_id AND f.due IS NOT NULL)`, named...)
 	// A process that is fetching the file may have the old content. The statement changes the end
 	// of that process's lease, so that the process cannot store the content. Other processes still
 	// cannot fetch the file before the lease ends.
-	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE `+which+`)`, named...)
-	tx.unit.Exec(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch)
-		SELECT CAST($5 AS BIGINT), domain_id, user_id, (SELECT connector_uuid FROM connection WHERE id = $8), CAST($6 AS TEXT), 0, CAST($7 AS BIGINT), 0
-		FROM document WHERE `+which+` AND file_id IS NULL`, append(named, file, mediaType, database.Micros(at), int64(s.Connection))...)
-	tx.unit.Exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, file)...)
+	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0, failures = 0, lease_until = CASE WHEN lease_until > {now} THEN lease_until + 1 ELSE 0 END WHERE `+itsFile, named...)
+	file, err := tx.expectFile(domain, s.User, s.Connection, mediaType, at, `EXISTS (SELECT 1 FROM document WHERE `+which+` AND file_id IS NULL)`, named...)
+	if err != nil {
+		return err
+	}
+	tx.unit.Exec(`UPDATE document SET file_id = $5 WHERE `+which+` AND file_id IS NULL`, append(named, int64(file))...)
 	return nil
 }
 

@@ -86,6 +86,11 @@ func (tx Tx) sealFileKey(domain passerelle.DomainID, id int64) ([]byte, error) {
 // that was stored before files had keys. It fails with ErrNotFound when the file is unknown, and
 // with ErrSealed when the key cannot be decrypted.
 func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, error) {
+	_, key, err := r.fileKey(ctx, id)
+	return key, err
+}
+
+func (r Reader) fileKey(ctx context.Context, id passerelle.FileID) (passerelle.DomainID, []byte, error) {
 	var domain passerelle.DomainID
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -93,18 +98,39 @@ func (r Reader) FileKey(ctx context.Context, id passerelle.FileID) ([]byte, erro
 		return sealed, err
 	}, `SELECT domain_id, sealed_key FROM stored_file WHERE id = $1`, int64(id))
 	if err != nil || sealed == nil {
-		return nil, err
+		return domain, nil, err
 	}
 	key, err := r.source.Unseal(fileKeyPlace(domain, int64(id)), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrSealed, err)
+		return domain, nil, fmt.Errorf("%w: %w", store.ErrSealed, err)
 	}
-	return key, nil
+	return domain, key, nil
+}
+
+// SealingKey returns the key with which new bytes of a file must be encrypted. Earlier versions
+// created some files without a key. Such a file gets a key here, unless it already has content. It
+// fails with ErrConflict for a file that has content and no key, because nobody could read that
+// content any more. Otherwise it fails like FileKey.
+func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte, error) {
+	domain, key, err := From(db).fileKey(ctx, id)
+	if err != nil || key != nil {
+		return key, err
+	}
+	err = write(ctx, db, func(tx Tx) error {
+		sealed, err := tx.sealFileKey(domain, int64(id))
+		tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET sealed_key = $1 WHERE +domain_id = $2 AND id = $3 AND sealed_key IS NULL AND stored IS NULL`, sealed, int64(domain), int64(id))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("give file %d a key: %w", id, err)
+	}
+	return From(db).FileKey(ctx, id)
 }
 
 // expectFile stores that a file must soon be fetched from the institution of a connection, and
-// returns the file's id.
-func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time) (passerelle.FileID, error) {
+// returns the file's id. It stores nothing unless the condition holds. The parameters of the
+// condition begin with $1.
+func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time, condition string, args ...any) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
 		return 0, err
@@ -113,9 +139,10 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 	if err != nil {
 		return 0, err
 	}
-	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
-		VALUES ($1, $2, $3, (SELECT connector_uuid FROM connection WHERE id = $4), $5, 0, $6, 0, $7)`,
-		id, int64(domain), int64(user), int64(from), mediaType, database.Micros(at), key)
+	s := database.Selection{Args: args}
+	tx.unit.Exec(fmt.Sprintf(`INSERT INTO stored_file (id, domain_id, user_id, connector, media_type, size, created, next_fetch, sealed_key)
+		SELECT CAST(%s AS BIGINT), CAST(%s AS BIGINT), CAST(%s AS BIGINT), (SELECT connector_uuid FROM connection WHERE id = %s), CAST(%s AS TEXT), 0, CAST(%s AS BIGINT), 0, CAST(%s AS {bytes})
+		WHERE %s`, s.Bind(id), s.Bind(int64(domain)), s.Bind(int64(user)), s.Bind(int64(from)), s.Bind(mediaType), s.Bind(database.Micros(at)), s.Bind(key), condition), s.Args...)
 	return passerelle.FileID(id), nil
 }
 

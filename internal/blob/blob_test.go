@@ -49,12 +49,13 @@ func each(t *testing.T, run func(t *testing.T, p place)) {
 // sealed returns a store that encrypts files. The number of a file determines the file's key.
 // Number 13 has no key.
 func sealed(in blob.Store) blob.Sealed {
-	return blob.Sealed{Store: in, Key: func(_ context.Context, id passerelle.FileID) ([]byte, error) {
+	key := func(_ context.Context, id passerelle.FileID) ([]byte, error) {
 		if id == 13 {
 			return nil, nil
 		}
 		return bytes.Repeat([]byte{byte(id)}, 32), nil
-	}}
+	}
+	return blob.Sealed{Store: in, Key: key, SealingKey: key}
 }
 
 func open(t *testing.T, place string) blob.Store {
@@ -325,7 +326,7 @@ func TestRefusedCredentialsAreNotAMissingFile(t *testing.T) {
 
 // TestSealedFiles checks that an encrypted file reveals nothing of its content, and that readers
 // can read any part of it. Reading must fail after someone has altered the file, cut it, or swapped
-// it with another file. A file without a key must be stored unchanged.
+// it with another file. A file without a key must be readable, and must not be stored again.
 func TestSealedFiles(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "files")
 	clear := open(t, folder)
@@ -376,7 +377,8 @@ func TestSealedFiles(t *testing.T) {
 			t.Errorf("what was %s is read", name)
 		}
 	}
-	if _, err := s.Put(t.Context(), 13, bytes.NewReader(text)); err != nil || !bytes.Equal(readAll(t, clear, 13), text) {
+	put(t, clear, 13, text)
+	if _, err := s.Put(t.Context(), 13, strings.NewReader("new")); err == nil || !bytes.Equal(readAll(t, s, 13), text) {
 		t.Errorf("a file without a key: %v", err)
 	}
 }

@@ -12,36 +12,30 @@ import (
 )
 
 // Sealed encrypts the files in another store. Each file has its own key. The folder or bucket
-// therefore reveals nothing about the content of files. Sealed stores a file without a key
-// unencrypted. The format is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated together
+// therefore reveals nothing about the content of files. Sealed reads a file without a key as
+// unencrypted, and stores no such file. The format is DARE 2.0: pieces of 64 KiB, each encrypted and authenticated together
 // with its position. Readers can read any part without the other parts. Reading fails when someone
 // has altered, cut or exchanged a file.
 type Sealed struct {
 	Store
-	// Key returns the key of a file, which has 32 bytes. It returns nil for a file without a key.
-	Key func(ctx context.Context, id passerelle.FileID) ([]byte, error)
+	// Key returns the key of a file for reading. A key has 32 bytes. Key returns nil for an old file
+	// without a key. SealingKey returns the key of a file for storing its content.
+	Key, SealingKey func(ctx context.Context, id passerelle.FileID) ([]byte, error)
 }
 
-func (s Sealed) config(ctx context.Context, id passerelle.FileID) (sio.Config, bool, error) {
-	var config sio.Config
-	key, err := s.Key(ctx, id)
-	if err != nil {
-		return config, false, fmt.Errorf("find the key of file %d: %w", id, err)
-	}
-	return sio.Config{Key: key, MinVersion: sio.Version20, CipherSuites: []byte{sio.AES_256_GCM}}, key != nil, nil
+func configWith(key []byte) sio.Config {
+	return sio.Config{Key: key, MinVersion: sio.Version20, CipherSuites: []byte{sio.AES_256_GCM}}
 }
 
-// Put encrypts and stores the content. It returns the size of the unencrypted content.
+// Put encrypts and stores the content. It returns the size of the unencrypted content. It stores
+// nothing without a key.
 func (s Sealed) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
-	config, sealed, err := s.config(ctx, id)
+	key, err := s.SealingKey(ctx, id)
 	if err != nil {
-		return 0, err
-	}
-	if !sealed {
-		return s.Store.Put(ctx, id, content)
+		return 0, fmt.Errorf("find the key to seal file %d: %w", id, err)
 	}
 	counted := &counting{r: reading{ctx, content}}
-	secret, err := sio.EncryptReader(counted, config)
+	secret, err := sio.EncryptReader(counted, configWith(key))
 	if err != nil {
 		return 0, fmt.Errorf("seal file %d: %w", id, err)
 	}
@@ -66,15 +60,15 @@ func (c *counting) Read(p []byte) (int, error) {
 // Open opens a file. The caller can read any part of it. Reading fails at a part that someone has
 // altered.
 func (s Sealed) Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
-	config, sealed, err := s.config(ctx, id)
+	key, err := s.Key(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find the key of file %d: %w", id, err)
 	}
 	stored, err := s.Store.Open(ctx, id)
-	if err != nil || !sealed {
+	if err != nil || key == nil {
 		return stored, err
 	}
-	opened, err := open(stored, config)
+	opened, err := open(stored, configWith(key))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open file %d: %w", id, err), stored.Close())
 	}

@@ -43,7 +43,7 @@
 //	{now}          the database's clock, microseconds since 1970 UTC, BIGINT
 //	{skip locked}  FOR UPDATE SKIP LOCKED where the database has it
 //	{id}           column type of an assigned key (migrations)
-//	{bytes}        column type of bytes (migrations)
+//	{bytes}        type of bytes
 //
 // A migration may contain lines for one database between "-- only sqlite" or "-- only postgres" and
 // "-- end". Columns are BIGINT, TEXT, BOOLEAN and bytes. Instants are BIGINT microseconds since

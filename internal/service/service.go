@@ -262,7 +262,9 @@ func (s *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the store of files: %w", err)
 	}
-	kept := blob.Sealed{Store: place, Key: bankstore.From(s.DB).FileKey}
+	kept := blob.Sealed{Store: place, Key: bankstore.From(s.DB).FileKey, SealingKey: func(ctx context.Context, id passerelle.FileID) ([]byte, error) {
+		return bankstore.SealingKey(ctx, s.DB, id)
+	}}
 	if s.provider, err = identities(c); err != nil {
 		return err
 	}
