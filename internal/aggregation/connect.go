@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,10 +82,7 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 }
 
 func wrongpass(message string) error {
-	if message == "" {
-		message = "The institution refuses these credentials."
-	}
-	return &passerelle.Error{Kind: passerelle.Invalid, Code: string(passerelle.Wrongpass), Message: message}
+	return &passerelle.Error{Kind: passerelle.Invalid, Code: string(passerelle.Wrongpass), Message: cmp.Or(message, "The institution refuses these credentials.")}
 }
 
 // open checks a request for a new connection.

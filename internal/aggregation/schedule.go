@@ -53,14 +53,9 @@ func (run *syncRun) frequency() time.Duration {
 	return run.settings.Days(settings.AutosyncFrequency)
 }
 
+// backoff returns the pause after a number of consecutive failures, of at least one.
 func backoff(failures int64) time.Duration {
-	wait := firstRetry
-	for range failures - 1 {
-		if wait *= 2; wait >= lastRetry {
-			return lastRetry
-		}
-	}
-	return wait
+	return min(firstRetry<<min(failures-1, 5), lastRetry)
 }
 
 // spread shortens a pause by up to a tenth, by a different part for each connection. Connections
