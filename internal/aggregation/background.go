@@ -21,23 +21,19 @@ const (
 )
 
 // RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
-// connections that were never established. It returns the number of connections that it read.
+// connections that were never established. A failure of one of them does not prevent the others. It
+// returns the number of connections that it read.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
+	errs := []error{a.LapseConsents(ctx, d)}
 	var read int
-	if err := a.LapseConsents(ctx, d); err != nil {
-		return 0, err
-	}
 	for range eraseBatches {
 		n, err := a.SyncDue(ctx, d)
-		read += n
-		if err != nil {
-			return read, err
-		}
-		if n == 0 {
+		read, errs = read+n, append(errs, err)
+		if n == 0 || err != nil {
 			break
 		}
 	}
-	return read, a.ExpireConnections(ctx, d)
+	return read, errors.Join(append(errs, a.ExpireConnections(ctx, d))...)
 }
 
 // Withdrawn data is erased in steps of at most mostStep rows. When a step has taken longer than
@@ -61,18 +57,12 @@ func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 		if rows = min(2*rows, mostStep); took > stepTime {
 			rows = max(rows/4, leastStep)
 		}
-		rest(ctx, took)
+		select {
+		case <-time.After(took):
+		case <-ctx.Done():
+		}
 	}
 	return nil
-}
-
-func rest(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // readOne reads a connection. The run is nil when another run is already reading the connection. It
@@ -81,7 +71,7 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil, nil // the connection was deleted, or another run is reading it
+		return nil, a.skip(ctx, d, c) // the connection was deleted, another run is reading it, or its connector was removed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
@@ -95,6 +85,23 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 		}
 	}
 	return run, a.read(ctx, run, reader, readRequest{attended: attended})
+}
+
+// skip handles a connection that could not be locked. It postpones the connection if its connector
+// is not offered. Other connections, which are due later, can then be read.
+func (a *Aggregation) skip(ctx context.Context, d passerelle.Domain, c bankstore.Connection) error {
+	if _, offered := a.Connectors.DataReader(c.Connector); offered {
+		return nil
+	}
+	return a.delay(ctx, d, c)
+}
+
+// delay postpones a connection that is due but cannot be read, so that it does not stay due.
+func (a *Aggregation) delay(ctx context.Context, d passerelle.Domain, c bankstore.Connection) error {
+	return a.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		bankstore.In(tx).PostponeConnection(c, a.now(d).Add(firstRetry))
+		return nil
+	})
 }
 
 // barred reports whether the service must not read a connection without the user. The reason is an

@@ -56,12 +56,12 @@ type readRequest struct {
 func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
-	if run.secretless != nil {
-		return fmt.Errorf("load the secrets of connection %d: %w", run.lease.c.ID, run.secretless)
-	}
 	back, err := run.prepareReturn(ctx, r.landing)
+	if run.secretless != nil {
+		err = fmt.Errorf("load the secrets of connection %d: %w", run.lease.c.ID, run.secretless)
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, a.delay(ctx, run.lease.domain, run.lease.c), run.lease.release(ctx))
 	}
 	_, run.terminable = reader.(connector.Terminator)
 	im := newImporter(ctx, run)

@@ -366,6 +366,13 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		int64(domain), database.Micros(now), limit)
 }
 
+// PostponeConnection makes a connection due at next when it is due earlier and was not read since it
+// was loaded.
+func (tx Tx) PostponeConnection(c Connection, next time.Time) {
+	tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND next_try < $1 AND sync = $4 AND deleted IS NULL`,
+		database.Micros(next), int64(c.Domain), int64(c.ID), c.Sync)
+}
+
 // ConnectionsExpired lists the connections of a domain that have expired at now, in the domain's
 // time, because they were not established in time.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
