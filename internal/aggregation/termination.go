@@ -65,6 +65,9 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 }
 
 func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {
+	if t.Sealed != nil {
+		return fmt.Errorf("open the memory of the connection: %w", t.Sealed)
+	}
 	reader, _ := a.Connectors.DataReader(t.Connector)
 	terminator, able := reader.(connector.Terminator)
 	if !able {

@@ -2,7 +2,6 @@ package bankstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"passerelle"
@@ -16,8 +15,9 @@ type Termination struct {
 	Connection passerelle.ConnectionID
 	User       passerelle.UserID
 	Connector  string // the UUID of the connector
-	// Memory is the memory of the last read.
+	// Memory is the memory of the last read. Sealed is the error from decrypting it, if any.
 	Memory []byte
+	Sealed error
 	// Tries counts failed attempts.
 	Tries int64
 
@@ -25,23 +25,19 @@ type Termination struct {
 }
 
 // TerminationsDue lists the consents of a domain that must be ended at now, in the domain's time.
-// Consents that have been overdue for the longest time come first.
+// Consents that have been overdue for the longest time come first. When a memory cannot be
+// decrypted, only its own row has an error.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
-	all, err := database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
-		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &t.Memory, &t.Tries, &t.due)
+		var sealed []byte
+		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &sealed, &t.Tries, &t.due)
+		if err == nil && sealed != nil {
+			t.Memory, t.Sealed = r.source.Unseal(connectionPlace(domain, t.Connection, "memory"), sealed)
+		}
 		return t, err
 	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate FROM connection
 		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), database.Micros(now), limit)
-	for i := range all {
-		if all[i].Memory == nil || err != nil {
-			continue
-		}
-		if all[i].Memory, err = r.source.Unseal(connectionPlace(domain, all[i].Connection, "memory"), all[i].Memory); err != nil {
-			err = fmt.Errorf("open the memory of connection %d: %w", all[i].Connection, err)
-		}
-	}
-	return all, err
 }
 
 // TryTermination records an attempt to end the consent at the institution. It also stores the time

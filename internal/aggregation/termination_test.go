@@ -1,0 +1,53 @@
+package aggregation_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/store/storetest"
+)
+
+// TestConsentsWithSealedMemory checks that a memory that cannot be decrypted affects only its own
+// consent. The connector must not be called without this memory, and must be called when the memory
+// can be decrypted again.
+func TestConsentsWithSealedMemory(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		got := map[passerelle.ConnectionID]string{}
+		consents := &consenting{hostileConnector: s, terminate: func(_ context.Context, req connector.DataRequest) error {
+			got[req.Connection] = string(req.Memory)
+			return nil
+		}}
+		registry, err := connector.NewRegistry(consents)
+		must(t, err)
+		h.Connectors = registry
+		want := map[passerelle.ConnectionID]string{}
+		var ids []passerelle.ConnectionID
+		for i := range 3 {
+			memory := fmt.Sprintf("token %d", i)
+			s.read = ending(connector.Outcome{Memory: []byte(memory)})
+			c, err := h.connect("anna", "1234")
+			must(t, err)
+			want[c.ID], ids = memory, append(ids, c.ID)
+		}
+		for _, id := range ids {
+			must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, id))
+		}
+		storetest.Break(t, h.url, fmt.Sprintf(`UPDATE connection SET credentials = memory, memory = (SELECT x.memory FROM connection x WHERE x.id = %d) WHERE id = %d`, ids[1], ids[0]))
+		must(t, h.TerminateConsents(t.Context(), h.domain))
+		if diff := cmp.Diff(map[passerelle.ConnectionID]string{ids[1]: want[ids[1]], ids[2]: want[ids[2]]}, got); diff != "" {
+			t.Errorf("with a sealed memory, the connector got (-want +got):\n%s", diff)
+		}
+		storetest.Break(t, h.url, fmt.Sprintf(`UPDATE connection SET memory = credentials WHERE id = %d`, ids[0]))
+		h.now = h.now.Add(time.Hour)
+		must(t, h.TerminateConsents(t.Context(), h.domain))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in the end, the connector got (-want +got):\n%s", diff)
+		}
+	})
+}
