@@ -13,6 +13,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 var landing = aggregation.Landing{RedirectURI: "https://app.example/back", State: "opaque"}
@@ -231,6 +232,23 @@ func TestWebauthEnds(t *testing.T) {
 			if _, err := h.returns(gone, nil); !errors.Is(err, passerelle.NotFound) {
 				t.Errorf("%s: %v", gone, err)
 			}
+		}
+	})
+}
+
+// TestWebauthAfterACrash checks that a user can go to the page of an institution after a read in the
+// background was interrupted by a crash.
+func TestWebauthAfterACrash(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		c, _ := h.visiting(landing)
+		_, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Background: true, Active: new(false)})
+		must(t, err)
+		if _, err := h.begin(aggregation.Webauth{Connection: c.ID, Landing: landing}); err == nil {
+			t.Error("a page is shown while the connection is read")
+		}
+		storetest.Break(t, h.url, `UPDATE connection SET lease_until = 1`) // the process is gone, and its lease is over
+		if page, err := h.begin(aggregation.Webauth{Connection: c.ID, Landing: landing}); err != nil || page == "" {
+			t.Errorf("after a crash: %q (%v)", page, err)
 		}
 	})
 }
