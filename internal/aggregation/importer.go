@@ -108,10 +108,27 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 			return err
 		}
 	}
-	if err := im.checkEmpty(); err != nil {
+	if err := errors.Join(im.linkParents(), im.checkEmpty()); err != nil {
 		return err
 	}
 	return im.fetched()
+}
+
+// linkParents stores the account from which each card is paid. An institution may list a card before
+// its account, or add the account later.
+func (im *importer) linkParents() error {
+	for _, key := range im.accountKeys {
+		a := im.accounts[key]
+		parent := im.accounts[a.Parent]
+		if parent == nil || parent == a || parent.ID == a.ParentID {
+			continue
+		}
+		a.ParentID, a.Changed = parent.ID, im.lease.sync
+		if err := im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a.StoredAccount) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkEmpty finds out whether rows are already stored for each account that will be read.
@@ -158,9 +175,6 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	a := bankstore.StoredAccount{Changed: im.lease.sync, BankAccount: passerelle.BankAccount{
 		Connection: im.lease.c.ID, User: im.lease.user.ID, Source: im.lease.source.ID, AccountDetails: details, Display: true, Disabled: &now, LastUpdate: &now,
 	}}
-	if parent := im.accounts[details.Parent]; parent != nil {
-		a.ParentID = parent.ID
-	}
 	var err error
 	if a.ID, err = bankstore.NewAccountID(im.ctx, im.lease.db); err != nil {
 		return a, fmt.Errorf("%w: number an account: %w", errStore, err)
