@@ -175,6 +175,9 @@ func (im *importer) found(details passerelle.AccountDetails) (bankstore.StoredAc
 	a := bankstore.StoredAccount{Changed: im.lease.sync, BankAccount: passerelle.BankAccount{
 		Connection: im.lease.c.ID, User: im.lease.user.ID, Source: im.lease.source.ID, AccountDetails: details, Display: true, Disabled: &now, LastUpdate: &now,
 	}}
+	if parent := im.accounts[details.Parent]; parent != nil {
+		a.ParentID = parent.ID // linkParents links a card that is listed before its account
+	}
 	var err error
 	if a.ID, err = bankstore.NewAccountID(im.ctx, im.lease.db); err != nil {
 		return a, fmt.Errorf("%w: number an account: %w", errStore, err)
