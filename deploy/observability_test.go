@@ -80,6 +80,7 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 }
 
 func TestDashboardPanelsAreComplete(t *testing.T) {
+	leftout.Needs(t, "promtool")
 	var dashboard struct {
 		Title  string
 		Panels []struct {
