@@ -38,6 +38,9 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what an earlier copy left: %w", err)
 	}
+	if err := reserve(part); err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
 	err := write(ctx, address, part, meter)
 	if err == nil {
 		err = keep(part, file)
@@ -46,6 +49,16 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 		return errors.Join(fmt.Errorf("copy the database: %w", err), discard(part))
 	}
 	return nil
+}
+
+// reserve creates the file of a copy, which only its owner can read from the beginning. The programs
+// that write the copy keep the mode of an existing file.
+func reserve(part string) error {
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 func discard(part string) error {

@@ -2,10 +2,16 @@ package backup_test
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"passerelle"
 	"passerelle/internal/backup"
@@ -63,5 +69,112 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Dir(made)); err != nil || len(left) > 0 {
 		t.Errorf("left there: %v, %v", left, err)
+	}
+}
+
+// spy is a program that runs the program of the same name, and then writes the arguments, the
+// variables and the mode of the file that it wrote.
+const spy = `#!/bin/sh
+'%s' "$@" || exit
+{
+	echo "$@"
+	env | grep ^PG
+	for argument; do
+		case $argument in --file=*) stat -c 'mode %%a' "${argument#--file=}" ;; esac
+	done
+} >>'%s'
+`
+
+// watched puts programs of that name before the others. It returns a function that returns what they
+// have written.
+func watched(t *testing.T, names ...string) func() string {
+	t.Helper()
+	folder := t.TempDir()
+	seen := filepath.Join(folder, "seen")
+	for _, name := range names {
+		real, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), fmt.Appendf(nil, spy, real, seen), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	return func() string {
+		text, err := os.ReadFile(seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+}
+
+// separate makes a PostgreSQL database of its own, because a copy contains all schemas. It returns the
+// database's address, which ends with a parameter.
+func separate(t *testing.T, name, contents string) string {
+	t.Helper()
+	address, err := url.Parse(storetest.Direct(t, storetest.Postgres(t))) // a pooler knows no new database
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := func(statements ...string) {
+		t.Helper()
+		for _, statement := range statements {
+			conn, err := pgx.Connect(t.Context(), address.String())
+			if err == nil {
+				_, err = conn.Exec(t.Context(), statement)
+				err = errors.Join(err, conn.Close(t.Context()))
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+	}
+	execute("DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name)
+	address.Path, address.RawQuery = name, "sslmode=disable"
+	execute(contents)
+	return address.String()
+}
+
+// TestACopyIsPrivateFromTheBeginning checks the mode of an incomplete copy. No umask protects the
+// file.
+func TestACopyIsPrivateFromTheBeginning(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	address := separate(t, "private_copy", "CREATE TABLE one (n INT)")
+	seen := watched(t, "pg_dump")
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := backup.Make(t.Context(), address, copied, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said := seen(); !strings.Contains(said, "\nmode 600\n") {
+		t.Errorf("want the mode 600, got:\n%s", said)
+	}
+}
+
+// TestAddressesOfTheService copies and restores with an address that has parameters for the service.
+// The password must not be in an argument.
+func TestAddressesOfTheService(t *testing.T) {
+	const more = "&pool_max_conns=3&pool_max_conn_lifetime=1h&default_query_exec_mode=exec&statement_cache_capacity=0&description_cache_capacity=0" +
+		"&search_path=%22Tenant%20A%22&jit=off&password=hidden%20one"
+	from := separate(t, "service_address_from", "CREATE TABLE one AS SELECT 7 AS n")
+	to := separate(t, "service_address_to", "SELECT")
+	seen := watched(t, "pg_dump", "pg_restore")
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := backup.Make(t.Context(), from+more, copied, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Restore(t.Context(), copied, to+more, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := storetest.Inspect(t, to).Count("SELECT n FROM one"); n != 7 {
+		t.Errorf("restored %d, want 7", n)
+	}
+	said := seen()
+	if strings.Count(said, "\nPGPASSWORD=hidden one\n") != 2 || strings.Count(said, "hidden") != 2 {
+		t.Errorf("want the password only in the environment, got:\n%s", said)
+	}
+	if want := `PGOPTIONS=-c jit=off -c search_path="Tenant\ A"`; strings.Count(said, want) != 2 {
+		t.Errorf("want %s, got:\n%s", want, said)
 	}
 }

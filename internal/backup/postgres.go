@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/url"
 	"os/exec"
 	"regexp"
 	"strings"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/progress"
 )
 
@@ -26,22 +26,18 @@ type postgresProgram struct {
 // run runs the program for a database. It passes the password in the environment, because other
 // users of the machine can read arguments.
 func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
-	address, err := url.Parse(target)
+	address, environment, err := database.ForPrograms(target)
 	if err != nil {
 		return passerelle.InvalidField("--database", "is not a URL such as postgres://user@host/name")
 	}
-	secret := []string{"LC_ALL=C"} // the program then writes in English
-	if password, set := address.User.Password(); set {
-		address.User = url.User(address.User.Username())
-		secret = append(secret, "PGPASSWORD="+password)
-	}
+	environment = append(environment, "LC_ALL=C") // the program then writes in English
 	path, err := exec.LookPath(p.name)
 	if err != nil {
 		return fmt.Errorf("%s is required but not installed: install PostgreSQL's client programs, in the server's version or newer: %w", p.name, err)
 	}
-	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address.String()}, args...)...)
+	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address}, args...)...)
 	output := &programOutput{said: p.said}
-	command.Env, command.Stderr = append(command.Environ(), secret...), output
+	command.Env, command.Stderr = append(command.Environ(), environment...), output
 	if err := command.Run(); err != nil {
 		said := output.complaint.String()
 		return fmt.Errorf("%s: %w: %s", p.name, err, said[:min(len(said), maxComplaint)])

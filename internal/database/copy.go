@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // CopySQLite writes the state of a database file at one moment to a new file, and then checks the
@@ -92,10 +93,11 @@ func Filled(ctx context.Context, url string) (bool, error) {
 // once calls do with a separate connection to a PostgreSQL database. The database need not have the
 // schema of the service.
 func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
-	config, err := pgx.ParseConfig(url)
+	pool, err := pgxpool.ParseConfig(url) // the address may have settings for a pool of connections
 	if err != nil {
 		return errPostgresAddress
 	}
+	config := pool.ConnConfig
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // the connection may go through a pooler
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -1,0 +1,69 @@
+package database
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// These are the parameters of an address, by what the programs of PostgreSQL do with them. Every
+// other parameter is a setting of the session.
+var (
+	// commonParameters lists the parameters that the programs also accept in an address.
+	commonParameters = []string{
+		"application_name", "channel_binding", "connect_timeout", "dbname", "host", "krbsrvname", "passfile", "port", "service", "ssl", "sslcert", "sslkey",
+		"sslmode", "sslpassword", "sslrootcert", "sslsni", "target_session_attrs", "user",
+	}
+	// driverParameters lists the parameters that only the driver of the service understands.
+	driverParameters = []string{
+		"default_query_exec_mode", "description_cache_capacity", "krbspn", "pool_health_check_period", "pool_max_conn_idle_time", "pool_max_conn_lifetime",
+		"pool_max_conn_lifetime_jitter", "pool_max_conns", "pool_min_conns", "pool_min_idle_conns", "pool_ping_timeout", "statement_cache_capacity",
+	}
+	// variableParameters maps the parameters that the programs get in the environment. Other users
+	// can read a password in an argument, and older programs refuse the other parameters.
+	variableParameters = map[string]string{
+		"max_protocol_version": "PGMAXPROTOCOLVERSION", "min_protocol_version": "PGMINPROTOCOLVERSION", "password": "PGPASSWORD", "require_auth": "PGREQUIREAUTH",
+		"servicefile": "PGSERVICEFILE", "sslcertmode": "PGSSLCERTMODE", "sslnegotiation": "PGSSLNEGOTIATION",
+	}
+)
+
+// ForPrograms returns an address for the programs of PostgreSQL, such as pg_dump, and the variables
+// to add to their environment. The programs then reach the same database as the service, with the
+// same settings of the session. The address contains no password.
+func ForPrograms(address string) (string, []string, error) {
+	at, err := url.Parse(address)
+	if err != nil {
+		return "", nil, errPostgresAddress
+	}
+	var environment []string
+	if password, set := at.User.Password(); set {
+		at.User = url.User(at.User.Username())
+		environment = append(environment, "PGPASSWORD="+password)
+	}
+	query, kept := at.Query(), url.Values{}
+	settings := query.Get("options")
+	query.Del("options")
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		value := query.Get(name)
+		switch {
+		case slices.Contains(driverParameters, name):
+		case name == "database":
+			kept.Set("dbname", value)
+		case slices.Contains(commonParameters, name):
+			kept.Set(name, value)
+		case variableParameters[name] != "":
+			environment = append(environment, variableParameters[name]+"="+value)
+		default:
+			settings += " -c " + name + "=" + escapeSetting.Replace(value)
+		}
+	}
+	at.RawQuery = strings.ReplaceAll(kept.Encode(), "+", "%20") // the programs do not read + as a space
+	if settings != "" {
+		environment = append(environment, "PGOPTIONS="+strings.TrimSpace(settings))
+	}
+	return at.String(), environment, nil
+}
+
+// escapeSetting escapes a value in the variable PGOPTIONS.
+var escapeSetting = strings.NewReplacer(`\`, `\\`, " ", `\ `)
