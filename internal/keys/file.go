@@ -49,10 +49,23 @@ func LoadOrCreate(path string) (*Ring, error) {
 // file exists, Create fails with fs.ErrExist and does not change the file.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
-// Save writes the ring to a key file. Only the owner can read the file. It replaces the whole file,
-// so a crash leaves either the old file or the new one.
+// Save writes the ring to a key file. Only the owner can read a new file. Save replaces the whole
+// file, so a crash leaves either the old file or the new one. The new one has the mode of the old one
+// and, if root calls Save, its owner and group. The service can then still read it.
 func (r *Ring) Save(path string) error {
-	return r.write(path, os.Rename)
+	return r.write(path, replace)
+}
+
+// replace gives a file the name of another one, and also the owner, group and mode of that file.
+func replace(from, to string) error {
+	stat, err := os.Stat(to)
+	if err == nil {
+		err = errors.Join(keepOwner(from, stat), os.Chmod(from, stat.Mode().Perm()))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(from, to)
 }
 
 func load(path string, check func(*os.File) error) (*Ring, error) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"passerelle/internal/keys"
@@ -153,6 +154,34 @@ func TestSaveReplacesTheFile(t *testing.T) {
 	mustOpen(t, rotated, sealed, "a secret")
 	if _, err := ring.Open(place, seal(t, rotated, "x")); err == nil {
 		t.Error("the saved ring still seals with the old key")
+	}
+	wantOnly(t, path)
+}
+
+// TestSaveKeepsOwnerAndMode checks that the service can still read its key file after root has
+// replaced it.
+func TestSaveKeepsOwnerAndMode(t *testing.T) {
+	path := writeFile(t, "fixed "+keyA+"\n2025 "+keyA+"\n", 0o400)
+	uid, gid := os.Geteuid(), os.Getegid()
+	if uid == 0 { // only root can give a file away
+		uid, gid = 12345, 12346
+		if err := os.Chown(path, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ring, err := keys.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ring.Rotated().Save(path); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := stat.Sys().(*syscall.Stat_t); int(of.Uid) != uid || int(of.Gid) != gid || stat.Mode().Perm() != 0o400 {
+		t.Errorf("the file belongs to %d:%d with mode %v, want %d:%d with 0400", of.Uid, of.Gid, stat.Mode(), uid, gid)
 	}
 	wantOnly(t, path)
 }
