@@ -89,7 +89,8 @@ func (d *devCommand) Run(c *console) error {
 		return errors.Join(err, stop(s, time.Second))
 	}
 	printed.Testbanks = banks
-	return serveUntilDone(c, s, d.bankFolder, shutdownTimeout, func() error { return printed.print(c) })
+	// Without banks, SIGHUP ends the program, because a closed terminal sends it.
+	return serveUntilDone(c, s, d.Banks != "", shutdownTimeout, func() error { return printed.print(c) })
 }
 
 func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {

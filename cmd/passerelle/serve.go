@@ -69,7 +69,8 @@ func (s *serveCommand) Run(c *console) error {
 	if err := s.firstDomain(c, running); err != nil {
 		return errors.Join(err, stop(running, time.Second))
 	}
-	return serveUntilDone(c, running, s.bankFolder, s.ShutdownTimeout, func() error {
+	// Service managers send SIGHUP for every reload, even if there is nothing to read again.
+	return serveUntilDone(c, running, true, s.ShutdownTimeout, func() error {
 		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr(), Console: running.ConsoleAddr()})
 	})
 }
@@ -215,12 +216,12 @@ func refuseOpenDatabase(address string) error {
 }
 
 // serveUntilDone starts the program, prints its addresses, and waits until it is stopped or the
-// listener fails.
-func serveUntilDone(c *console, s *service.Service, banks bankFolder, drain time.Duration, ready func() error) error {
+// listener fails. If reload is true, SIGHUP makes the program read its banks again.
+func serveUntilDone(c *console, s *service.Service, reload bool, drain time.Duration, ready func() error) error {
 	service.Ballast()
 	s.Start()
 	hangup := make(chan os.Signal, 1)
-	if banks.Banks != "" {
+	if reload {
 		signal.Notify(hangup, syscall.SIGHUP) // before the program is ready, because the signal ends a program that does not expect it
 		defer signal.Stop(hangup)
 	}

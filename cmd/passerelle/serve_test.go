@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +70,34 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	answers(t, "http://"+said["ops"].(string)+"/metrics", http.StatusOK)
 	if status := stop(); status != succeeded {
 		t.Errorf("exit status %d", status)
+	}
+}
+
+// TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It must
+// answer after SIGHUP, which the unit sends for every reload.
+func TestServeSurvivesAHangup(t *testing.T) {
+	program := exec.CommandContext(t.Context(), "passerelle", "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t))
+	program.Stderr = t.Output()
+	out, err := program.StdoutPipe()
+	if err == nil {
+		err = program.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said map[string]any
+	if err := json.NewDecoder(out).Decode(&said); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := program.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		answers(t, "http://"+said["listen"].(string)+"/readyz", http.StatusOK)
+	}
+	if err := errors.Join(program.Process.Signal(syscall.SIGTERM), program.Wait()); err != nil {
+		t.Errorf("the program ended with: %v", err)
 	}
 }
 
