@@ -17,7 +17,8 @@ const (
 )
 
 // withConfigFile adds the variables in the file that --config or its variable names. Variables in
-// the environment take precedence.
+// the environment take precedence, also over their twins: PASSERELLE_DATABASE over
+// PASSERELLE_DATABASE_FILE, and the other way round.
 func withConfigFile(args, environment []string) ([]string, error) {
 	name := configFileOf(args, environment)
 	if name == "" {
@@ -30,6 +31,15 @@ func withConfigFile(args, environment []string) ([]string, error) {
 	if slices.ContainsFunc(variables, func(pair string) bool { return strings.HasPrefix(pair, configVariable) }) {
 		return nil, fmt.Errorf("%s: %s: a file cannot name another one", configFlag, name)
 	}
+	given := map[string]bool{}
+	for _, pair := range environment {
+		name, value, _ := strings.Cut(pair, "=")
+		given[name] = value != ""
+	}
+	variables = slices.DeleteFunc(variables, func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return given[twin(name, "_FILE")]
+	})
 	return append(variables, environment...), nil
 }
 

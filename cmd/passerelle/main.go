@@ -208,19 +208,31 @@ Every flag has a twin in the environment: --base-url is PASSERELLE_BASE_URL. The
 failed, or 2 when it was called wrongly.`
 
 // environmentResolver gives every flag an environment variable: --base-url is
-// PASSERELLE_BASE_URL. A flag on the command line takes precedence.
+// PASSERELLE_BASE_URL. A flag on the command line takes precedence, also over the variable of the
+// flag that replaces it: --database over PASSERELLE_DATABASE_FILE, and --database-file over
+// PASSERELLE_DATABASE.
 func environmentResolver(environment []string) kong.Resolver {
 	values := map[string]string{}
 	for _, pair := range environment {
 		name, value, _ := strings.Cut(pair, "=")
 		values[name] = value
 	}
-	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		if value, set := values[variable(flag)]; set {
+	return kong.ResolverFunc(func(c *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		replaced := slices.ContainsFunc(c.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == twin(flag.Name, "-file") })
+		if value, set := values[variable(flag)]; set && !replaced {
 			return value, nil
 		}
 		return nil, nil
 	})
+}
+
+// twin returns the name of the flag or variable that replaces another one: X for X-file, and X-file
+// for X.
+func twin(name, suffix string) string {
+	if value, file := strings.CutSuffix(name, suffix); file {
+		return value
+	}
+	return name + suffix
 }
 
 const (
