@@ -128,6 +128,15 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
+// TestUnitStartsWithoutALimit: systemd starts the service again until the database is there, even if
+// this takes hours.
+func TestUnitStartsWithoutALimit(t *testing.T) {
+	unit, service, _ := strings.Cut(read(t, "package/passerelle.service"), "\n[Service]\n")
+	if !strings.Contains(unit, "\nStartLimitIntervalSec=0\n") || !strings.Contains(service, "\nRestart=always\nRestartSec=5\n") {
+		t.Error("systemd would give up, or try again without a pause")
+	}
+}
+
 // TestComposeFileMountsExistingFiles: the mounted files exist, the program runs without privileges
 // on a read-only root file system, and no port is reachable from other machines.
 func TestComposeFileMountsExistingFiles(t *testing.T) {

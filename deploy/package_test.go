@@ -97,6 +97,8 @@ dpkg -i older.deb
 # The package has the service started, and systemd knows that it is ready.
 [ "$(state ActiveState)" = active ] || fail "not started"
 [ "$(state Type)" = notify ] || fail "does not notify"
+[ "$(state RestartUSec)" = 5s ] && [ "$(state StartLimitIntervalUSec)" = 0 ] || fail "systemd gives up"
+[ "$(systemctl is-enabled passerelle)" = enabled ] || fail "not enabled"
 healthy
 [ "$(stat -c '%U %a' /etc/passerelle/keys)" = "passerelle 600" ] || fail "keys are open"
 [ "$(stat -c '%U %a' /var/lib/passerelle)" = "passerelle 700" ] || fail "data is open"
@@ -109,7 +111,7 @@ passerellectl client create --name shop >/dev/null
 # A service that hangs is started again.
 before=$(state MainPID)
 kill -STOP "$before"
-for _ in $(seq 90); do [ "$(state NRestarts)" = 1 ] && break; sleep 1; done
+for _ in $(seq 120); do [ "$(state NRestarts)" = 1 ] && break; sleep 1; done
 [ "$(state NRestarts)" = 1 ] || fail "the watchdog did nothing"
 healthy
 
@@ -127,6 +129,44 @@ grep -qx '# kept' /etc/passerelle/passerelle.conf || fail "settings lost"
 [ "$(sha256sum /etc/passerelle/keys)" = "$keys" ] || fail "keys changed"
 passerellectl client list | grep shop >/dev/null || fail "data lost"
 
+# A reload does not end the service, even without a folder of banks.
+before=$(state MainPID)
+systemctl reload passerelle
+sleep 1
+healthy
+[ "$(state MainPID)" = "$before" ] || fail "a reload restarted the service"
+
+# The service's user and root can rotate keys. The service can read the new file.
+passerellectl keys rotate --json >/dev/null
+/usr/bin/passerelle keys rotate --key-file /etc/passerelle/keys >/dev/null
+[ "$(stat -c '%U %G %a' /etc/passerelle/keys)" = "passerelle passerelle 600" ] || fail "the new key file has another owner"
+[ "$(passerellectl keys list --json | grep -o '"id"' | wc -l)" = 3 ] || fail "keys lost"
+# That user cannot replace the files of root.
+[ "$(stat -c '%U %G %a' /etc/passerelle)" = "root passerelle 1770" ] || fail "the folder of the settings"
+! runuser -u passerelle -- mv /etc/passerelle/passerelle.conf /etc/passerelle/moved || fail "the service's user can replace the settings"
+! runuser -u passerelle -- rm -f /etc/passerelle/passerelle.conf || fail "the service's user can remove the settings"
+systemctl restart passerelle
+healthy
+
+# An upgrade leaves a service alone that an operator has stopped and disabled.
+systemctl disable --now passerelle
+dpkg -i older.deb
+dpkg -i passerelle_*.deb
+[ "$(state ActiveState)" = inactive ] || fail "an upgrade started a stopped service"
+[ "$(systemctl is-enabled passerelle)" = disabled ] || fail "an upgrade enabled a disabled service"
+systemctl enable --now passerelle
+healthy
+
+# A service that cannot start does not make an upgrade fail. systemd tries again without a limit.
+mkdir -p /etc/systemd/system/passerelle.service.d
+printf '[Service]\nRestartSec=100ms\nEnvironment=PASSERELLE_DATABASE=sqlite:/nowhere/passerelle.db\n' >/etc/systemd/system/passerelle.service.d/wrong.conf
+dpkg -i passerelle_*.deb || fail "an upgrade fails with the service"
+for _ in $(seq 60); do [ "$(state NRestarts)" -gt 8 ] && break; sleep 1; done
+[ "$(state NRestarts)" -gt 8 ] || fail "systemd gave up"
+rm -r /etc/systemd/system/passerelle.service.d
+systemctl daemon-reload
+healthy
+
 # The commands complete, and there is a manual.
 bash -c 'source /usr/share/bash-completion/completions/passerellectl; COMP_WORDS=(passerellectl client cr); COMP_CWORD=2; _passerelle; echo "${COMPREPLY[@]}"' | grep -x create >/dev/null || fail "no completion"
 [ -s /usr/share/zsh/vendor-completions/_passerelle ] && [ -s /usr/share/fish/vendor_completions.d/passerelle.fish ] || fail "no completion"
@@ -138,6 +178,7 @@ dpkg -r passerelle
 dpkg -P passerelle </dev/null
 [ ! -e /etc/passerelle/passerelle.conf ] && [ -e /etc/passerelle/keys ] && [ -e /var/lib/passerelle/passerelle.db ] || fail "purged too much or too little"
 dpkg -i passerelle_*.deb
+[ "$(state ActiveState)" = active ] || fail "not started"
 passerellectl client list | grep shop >/dev/null || fail "data lost"
 echo n | script -qec 'dpkg -P passerelle' /dev/null
 [ -e /var/lib/passerelle/passerelle.db ] || fail "purged against the answer"
@@ -198,6 +239,7 @@ rpm --initdb
 place -i "$2"
 rpm -q passerelle
 [ "$(rpm -qc passerelle)" = /etc/passerelle/passerelle.conf ] || fail "the settings are no configuration"
+[ "$(in_root systemctl is-enabled passerelle)" = enabled ] || fail "not enabled without systemd"
 rpm -ql passerelle | grep -x /usr/share/zsh/site-functions/_passerelle >/dev/null || fail "no completion"
 [ "$(in_root stat -c '%U %a' /etc/passerelle/keys)" = "passerelle 600" ] || fail "keys are open"
 [ "$(in_root stat -c '%U %a' /var/lib/passerelle)" = "passerelle 700" ] || fail "data is open"
@@ -205,7 +247,9 @@ in_root passerellectl config check
 in_root passerellectl migrate
 keys=$(sha256sum root/etc/passerelle/keys)
 echo '# kept' >>root/etc/passerelle/passerelle.conf
+in_root systemctl disable passerelle
 place -U --force "$2"
+[ "$(in_root systemctl is-enabled passerelle)" = disabled ] || fail "an upgrade enabled a disabled service"
 grep -qx '# kept' root/etc/passerelle/passerelle.conf || fail "settings lost"
 [ "$(sha256sum root/etc/passerelle/keys)" = "$keys" ] || fail "keys changed"
 [ -x root/usr/bin/passerelle ] || fail "the upgrade removed the program"
