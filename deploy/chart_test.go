@@ -96,6 +96,17 @@ func TestReleasedChartHasTheVersion(t *testing.T) {
 	}
 }
 
+// TestChartRefusesAShortEnd: requests need time to end after load balancers have noticed the end of
+// the pod.
+func TestChartRefusesAShortEnd(t *testing.T) {
+	for seconds, refused := range map[string]bool{"25": true, "-1": true, "26": false} {
+		out, err := helm(t, "template", "bank", "deploy/helm", "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml", "--set", "terminationGracePeriodSeconds="+seconds)
+		if (err != nil) != refused || refused && !strings.Contains(out, "terminationGracePeriodSeconds") {
+			t.Errorf("%s seconds: %v: %s", seconds, err, out)
+		}
+	}
+}
+
 func TestChartAsksForWhatHasNoDefault(t *testing.T) {
 	all := map[string]string{"baseURL": "https://bank.example/2.0", "database.secretName": "d", "keys.secretName": "k"}
 	for missing := range all {
