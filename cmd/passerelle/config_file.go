@@ -31,14 +31,14 @@ func withConfigFile(args, environment []string) ([]string, error) {
 	if slices.ContainsFunc(variables, func(pair string) bool { return strings.HasPrefix(pair, configVariable) }) {
 		return nil, fmt.Errorf("%s: %s: a file cannot name another one", configFlag, name)
 	}
-	given := map[string]bool{}
+	inEnvironment := map[string]bool{}
 	for _, pair := range environment {
 		name, value, _ := strings.Cut(pair, "=")
-		given[name] = value != ""
+		inEnvironment[name] = value != ""
 	}
 	variables = slices.DeleteFunc(variables, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return given[twin(name, "_FILE")]
+		return inEnvironment[twin(name, "_FILE")]
 	})
 	return append(variables, environment...), nil
 }
