@@ -150,8 +150,12 @@ func TestCodeInTheFragment(t *testing.T) {
 	t.Parallel()
 	p := startBrowserWalker(t, windows[0])
 	p.connection("anna")
-	for flow, arrived := range map[string]string{"manage": `.choices`, "connect": step("begin") + `[action*="session"]`} {
-		link := strings.Replace(p.link(flow, "redirect_uri", p.site, "code", ""), "/webview/", "/2.0/auth/webview/", 1)
+	for _, c := range []struct{ flow, capabilities, arrived string }{
+		{"manage", "", `.choices`}, {"connect", "", step("begin") + `[action*="session"]`}, {"connect", "document", `.banks`},
+	} {
+		flow, arrived := c.flow, c.arrived
+		link := p.link(flow, "redirect_uri", p.site, "code", "", "connector_capabilities", c.capabilities)
+		link = strings.Replace(link, "/webview/", "/2.0/auth/webview/", 1)
 		p.do(servicetest.Navigate(link+"#"+p.code()), servicetest.Shown(arrived), chromedp.WaitNotPresent(`form[data-handover]`))
 		address, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`location.href`))
 		must(t, err)

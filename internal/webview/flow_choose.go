@@ -73,6 +73,9 @@ func (w *Webview) listInstitutions(pc *pageContext, t *flowSession, all []wire.B
 	body.frame = body.at(stepsOfConnect, 1)
 	body.Leave = pc.to(t, "step", stepLeave)
 	page := w.flowPage(pc, t, "institutions", body.Title, body)
+	if body.Unknown {
+		page.Module = "handover.mjs" // a page without a module refuses all scripts
+	}
 	body.Chooser.Help(&page)
 	return pages.Send(pc.writer, page)
 }

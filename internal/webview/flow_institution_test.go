@@ -13,6 +13,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/access"
 	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
 )
 
 // institutionConnector is a test institution. The test sets its answers.
@@ -100,6 +101,27 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 			t.Errorf("in the United Kingdom there are: %s", british.body)
 		}
 	})
+}
+
+// While the user is unknown, the code may be behind the # of the address. The browser runs the script
+// that sends the code, whatever the number of institutions.
+func TestTheHandOverOfACodeMayRun(t *testing.T) {
+	s := start(t, storetest.SQLite(t), nil)
+	for _, n := range []int64{1, 2, 8, 9} {
+		var all []connector.Connector
+		for id := int64(1); id <= n; id++ {
+			all = append(all, newInstitutionConnector(id, fmt.Sprintf("Bank %d", id), "FR"))
+		}
+		s.offer(t, all...)
+		query := url.Values{"client_id": {fmt.Sprint(s.client.ID)}, "redirect_uri": {"https://shop.example/back"}}
+		page := s.walk(t, s.get(t, "/webview/en/connect?"+query.Encode()))
+		if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self'") || !strings.Contains(page.body, `src="/assets/handover.`) {
+			t.Errorf("with %d institutions, no code is handed over under %q: %s", n, policy, page.body)
+		}
+		if known := s.journey(t); strings.Contains(known.body, "handover") || n < 9 && strings.Contains(known.header.Get("Content-Security-Policy"), "script-src") {
+			t.Errorf("with %d institutions, a known user needs no script: %v", n, known.header)
+		}
+	}
 }
 
 // HTML contains the names and texts of an institution, its fields and its accounts in escaped form.
